@@ -1,0 +1,57 @@
+# Every target stands alone on a fresh clone: it makes its own venv and installs, as root on a
+# machine with apt, what it needs of the system; otherwise it says which command does.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STATE ?= state
+IMAGE := $(STATE)/image/vanilla-3.5.0
+export PYTHON
+
+.PHONY: venv demo test run lint bench image format clean
+.DEFAULT_GOAL := help
+
+help: ## Show the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.stamp: setup.py pyproject.toml
+	@scripts/need python-venv
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make venv PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "making $(VENV)"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
+		--config-settings editable_mode=compat -e '.[dev,postgresql]'
+	@touch $@
+
+venv: $(VENV)/.stamp ## Make .venv with everything for running, tests and lint
+	@:
+
+image: venv ## Build the software tree of the vanilla distribution
+	@scripts/need jdk maven
+	@$(BIN)/svcd image build vanilla $(IMAGE)
+
+demo: image ## Build a cluster of real Hadoop here, run jobs on it, delete it
+	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)
+
+run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" passes on
+	@$(BIN)/twistd -n --pidfile= svcd --set server.state_dir=$(STATE) $(ARGS)
+
+lint: venv ## ruff, mypy --strict, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+test: lint image ## All tests, the live ones too
+	@scripts/need postgresql
+	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
+
+bench: venv ## Benchmarks: ratios within one run
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+format: venv
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info _trial_temp*

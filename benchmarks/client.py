@@ -1,0 +1,109 @@
+"""A small HTTP client over keep-alive sockets that costs little beside what it measures."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+_TIMEOUT_S: Final = 60.0
+_PIECE_BYTES: Final = 1 << 20
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LENGTH: Final = b"\r\ncontent-length:"
+
+
+class Refused(Exception):
+    """An answer that is not a success."""
+
+
+class Connection:
+    """One keep-alive connection over a connected socket, which it owns."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        connected.settimeout(_TIMEOUT_S)
+        self._socket = connected
+        self._piece = bytearray(_PIECE_BYTES)
+
+    def send(self, request: bytes) -> None:
+        """Write a whole request."""
+        self._socket.sendall(request)
+
+    def receive(self, keep: bool = False) -> bytes:
+        """Read a whole answer; its body when `keep`, else b"". Raises Refused, OSError."""
+        data = b""
+        while _END_OF_HEAD not in data:
+            data += self._more()
+        head, _, body = data.partition(_END_OF_HEAD)
+        if head[9:10] != b"2":
+            raise Refused((head + body)[:1000].decode("latin-1"))
+        start = head.lower().find(_LENGTH)
+        if start < 0:
+            if head[9:12] == b"204":
+                return b""
+            raise Refused("no Content-Length: " + head.decode("latin-1"))
+        length = int(head[start + len(_LENGTH) :].partition(b"\r\n")[0])
+        left = length - len(body)
+        pieces = [body]
+        while left > 0:
+            size = self._socket.recv_into(self._piece, min(left, _PIECE_BYTES))
+            if not size:
+                raise ConnectionError("the server closed in the middle of an answer")
+            left -= size
+            if keep:
+                pieces.append(bytes(self._piece[:size]))
+        return b"".join(pieces) if keep else b""
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send and receive; the body."""
+        self.send(request)
+        return self.receive(keep=True)
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._socket.close()
+
+    def _more(self) -> bytes:
+        data = self._socket.recv(65_536)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        return data
+
+
+def connect(port: int) -> Connection:
+    """A connection to `port` of 127.0.0.1."""
+    made = socket.create_connection(("127.0.0.1", port), _TIMEOUT_S)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return Connection(made)
+
+
+def request(
+    method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+) -> bytes:
+    """The bytes of a request."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Accept: application/json"]
+    if body:
+        lines += [f"Content-Type: {content_type}", f"Content-Length: {len(body)}"]
+    return "\r\n".join(lines).encode() + _END_OF_HEAD + body
+
+
+def load(connections: Sequence[Connection], make: Callable[[], bytes], count: int) -> None:
+    """`count` requests, as many under way at once as there are connections."""
+    for start in range(0, count, len(connections)):
+        busy = connections[: min(len(connections), count - start)]
+        for each in busy:
+            each.send(make())
+        for each in busy:
+            each.receive()
+
+
+def latencies(connection: Connection, make: Callable[[], bytes], count: int) -> list[float]:
+    """Milliseconds of each of `count` requests, one after the other."""
+    found = []
+    for _ in range(count):
+        data = make()
+        begin = time.perf_counter()
+        connection.send(data)
+        connection.receive()
+        found.append((time.perf_counter() - begin) * 1000.0)
+    return found

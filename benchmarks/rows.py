@@ -1,0 +1,109 @@
+"""The rows of the HTTP benchmarks: clusters of three, in a database before it is served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from benchmarks.lives import MASTER, WORKER
+from svcd.model import wire
+from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
+from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp
+from svcd.ports import Tx
+from svcd.sealer import FernetSealer
+from svcd.store.sqlite import SqliteDatabase
+from svcd.store.store import SqlStore
+
+LISTS: Final[Mapping[str, int]] = {"hundred": 100, "thousand": 1000}
+"""tenant -> how many clusters it has."""
+
+BINARY_BYTES: Final = 5 * 1024 * 1024
+_AT: Final = Timestamp("2026-01-01 00:00:00.000000")
+_INFO: Final = {
+    "HDFS": {"NameNode": "hdfs://10.0.0.2:8020", "Web UI": "http://10.0.0.2:9870"},
+    "YARN": {"Web UI": "http://10.0.0.2:8088"},
+    "Oozie": {"Oozie": "http://10.0.0.2:11000/oozie"},
+}
+
+
+def cluster_id(tenant: str, number: int) -> ClusterId:
+    """The id of a tenant's cluster, from 0."""
+    return ClusterId(f"00000000-0000-4000-{LISTS[tenant]:04d}-{number:012d}")
+
+
+def cluster(tenant: str, number: int) -> Cluster:
+    """A settled cluster of one master and two workers."""
+    id_ = cluster_id(tenant, number)
+    groups = []
+    for group, processes, count in (("master", MASTER, 1), ("worker", WORKER, 2)):
+        instances = tuple(
+            Instance(
+                instance_id=InstanceId(f"{id_[:-1]}{index}"),
+                instance_name=f"c{number}-{group}-{index:03d}",
+                index=index,
+                server_id=id_,
+                status="ACTIVE",
+                internal_ip="10.0.0.2",
+                management_ip="10.0.0.2",
+                created_at=_AT,
+            )
+            for index in range(1, count + 1)
+        )
+        groups.append(
+            NodeGroup(
+                name=group,
+                count=count,
+                flavor_id="2",
+                node_processes=processes,
+                instances=instances,
+                created_at=_AT,
+            )
+        )
+    return Cluster(
+        id=id_,
+        tenant_id=TenantId(tenant),
+        name=f"c{number}",
+        plugin_name="fake",
+        engine_version="0.1",
+        default_image_id="00000000-0000-4000-8000-000000000002",
+        user_keypair_id="demo",
+        cluster_configs={"HDFS": {"dfs.replication": 2}},
+        node_groups=tuple(groups),
+        status=ClusterStatus.ACTIVE,
+        status_since=_AT,
+        info=_INFO,
+        settled_generation=1,
+        created_at=_AT,
+    )
+
+
+def rendered(count: int) -> list[bytes]:
+    """The wire form of as many clusters."""
+    return [msgspec.json.encode(wire.cluster(cluster("thousand", n))) for n in range(count)]
+
+
+def write(state: Path) -> None:
+    """Put the clusters of `LISTS` into the database of a daemon that is not running."""
+    state.mkdir(exist_ok=True)
+    store = SqlStore(SqliteDatabase(state / "svcd.sqlite"), FernetSealer(state / "seal.key"))
+
+    async def work(tx: Tx) -> None:
+        for each in _all():
+            await tx.clusters.add(each)
+
+    async def fill() -> None:
+        await store.open(_AT)
+        await store.tx(work)
+        await store.close()
+
+    asyncio.run(fill())
+
+
+def _all() -> Iterator[Cluster]:
+    for tenant, count in LISTS.items():
+        for number in range(count):
+            yield cluster(tenant, number)

@@ -1,0 +1,63 @@
+"""Package metadata of svcd; tool settings live in pyproject.toml."""
+
+from pathlib import Path
+
+from setuptools import find_namespace_packages, find_packages, setup
+
+setup(
+    name="svcd",
+    version="0.1.0.dev0",
+    description="Provision data-processing clusters on OpenStack and run jobs on them",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    # The explicit package_dir keeps editable installs on a plain path entry, which is the only
+    # kind of editable install in which twistd finds the plugin file.
+    package_dir={"": "."},
+    packages=[
+        *find_packages(include=["svcd", "svcd.*"]),
+        *find_namespace_packages(
+            include=["svcd.provisioning.distributions.vanilla.image.*", "svcd.store.schema"]
+        ),
+        "twisted.plugins",
+    ],
+    package_data={
+        "svcd": ["py.typed"],
+        "svcd.store": ["schema/*.sql"],
+        "svcd.provisioning.distributions.vanilla": ["image/**/*", "defaults/*"],
+        "twisted": ["plugins/svcd_plugin.py"],
+    },
+    include_package_data=False,
+    install_requires=[
+        "Twisted[tls,conch]>=24.11",
+        "klein>=24.8",
+        "treq>=24.9.1",
+        "attrs>=24.2",
+        "msgspec>=0.19",
+        "cryptography>=43",
+        "prometheus_client>=0.21",
+        "PyYAML>=6.0",
+        "zope.interface>=6",
+    ],
+    extras_require={
+        "postgresql": ["txpostgres>=1.7", "psycopg2-binary>=2.9.9"],
+        "pytest": ["pytest>=8"],
+        "dev": [
+            "ruff>=0.8",
+            "mypy>=1.13",
+            "mypy-zope>=1.0.8",
+            "types-PyYAML",
+            "import-linter>=2.1",
+            "hypothesis>=6.115",
+            "pytest>=8",
+            "coverage>=7.10",
+            "towncrier>=24.8",
+        ],
+    },
+    entry_points={
+        "console_scripts": ["svcd = svcd.__main__:main"],
+        "pytest11": ["svcd = svcd.testing_pytest"],
+    },
+    zip_safe=False,
+)

@@ -1,0 +1,1 @@
+"""svcd: clusters and jobs on an OpenStack cloud, from one process."""

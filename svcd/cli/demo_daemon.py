@@ -1,0 +1,112 @@
+"""The demo's daemon: started as a child, found by `endpoints.json`, and removed with all it made.
+
+The machines of the embedded cloud outlive a daemon on purpose. The demo therefore sweeps them
+itself: every process whose environment names a machine folder below the demo's state folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_READY_S = 30.0
+_STOP_S = 20.0
+_LOOK_S = 0.05
+
+
+class DaemonFailed(Exception):
+    """The daemon did not start: what it said last."""
+
+
+class DemoDaemon:
+    """`twistd svcd` in the state folder, on ports and addresses of its own."""
+
+    def __init__(self, state: Path, image: Path | None) -> None:
+        self._state = state
+        self._image = image
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = state / "daemon.log"
+
+    def start(self) -> dict[str, Any]:
+        """Start it and return its endpoints. Raises DaemonFailed."""
+        self._state.mkdir(parents=True, exist_ok=True)
+        settings = {
+            "server.state_dir": str(self._state),
+            "server.listen": "tcp:127.0.0.1:0",
+            "cloud.listen": "tcp:127.0.0.1:0",
+            "embedded.network": network_of(self._state),
+            "workflow.poll_s": "0.5",
+        }
+        if self._image is not None:
+            settings["embedded.image_prefix"] = str(self._image.absolute())
+        command = [str(Path(sys.executable).with_name("twistd")), "-n", "--pidfile=", "svcd"]
+        for key, value in settings.items():
+            command += ["--set", f"{key}={value}"]
+        endpoints = self._state / "endpoints.json"
+        endpoints.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        end = time.monotonic() + _READY_S
+        while time.monotonic() < end:
+            if endpoints.exists():
+                result: dict[str, Any] = json.loads(endpoints.read_text(encoding="utf-8"))
+                return result
+            if self._process.poll() is not None:
+                raise DaemonFailed(f"the daemon ended at once: {self._last_lines()}")
+            time.sleep(_LOOK_S)
+        raise DaemonFailed(f"the daemon was not ready in {_READY_S:.0f} s: {self._last_lines()}")
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL; then every process of its machines."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for _ in range(10):
+            found = list(machine_processes(self._state))
+            if not found:
+                return
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_LOOK_S)
+
+    def _last_lines(self) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return " | ".join(lines[-5:]) + f" (all of it: {self.log})"
+
+
+def network_of(state: Path) -> str:
+    """Addresses for the machines below `state`: demos of other folders have others.
+
+    Always the same for one folder, because the machines of an interrupted run keep theirs.
+    """
+    return f"127.{16 + zlib.crc32(os.fsencode(state.absolute())) % 224}.0.0/16"
+
+
+def machine_processes(state: Path) -> Iterator[int]:
+    """Pids of the processes that run on loopback machines below `state`."""
+    mark = f"SVCD_MACHINE_ROOT={state.absolute()}/".encode()
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue  # gone meanwhile, or of another user
+        if environment.startswith(mark) or b"\0" + mark in environment:
+            yield int(folder.name)

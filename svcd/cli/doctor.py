@@ -1,0 +1,225 @@
+"""`svcd doctor`: what this machine lacks for the given settings, and the command that mends it.
+
+Looks only; changes nothing but a test file in the state folder, which it removes again.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from ipaddress import ip_network
+from pathlib import Path
+
+from attrs import frozen
+
+from svcd.embedded.host import image_prefix
+from svcd.preflight import check
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
+from svcd.provisioning.distributions.vanilla.image.layout import verify
+from svcd.settings import Database, Settings, SettingsError, without_passwords
+
+_ROOM_BYTES = 2 * 2**30
+_MEMORY_MIB = 3000
+_LOOK_S = 5.0
+_POSTGRES_OLDEST = 120_000
+_POSTGRES = """
+select current_setting('server_version_num'), pg_encoding_to_char(encoding),
+       not pg_is_in_recovery(),
+       coalesce(has_schema_privilege(current_schema(), 'create'), false)
+  from pg_database where datname = current_database()
+"""
+
+
+@frozen
+class Finding:
+    """One look: what was looked at, what was seen, and the cure when it is not good."""
+
+    what: str
+    good: bool
+    text: str
+    cure: str = ""
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """All findings, the good ones too, in the order in which they matter."""
+    return list(_findings(settings))
+
+
+def _findings(settings: Settings) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(
+        "python", sys.version_info >= (3, 11), version,
+        "" if sys.version_info >= (3, 11) else "apt-get install python3.11",
+    )  # fmt: skip
+    try:
+        check(settings)
+    except SettingsError as error:
+        yield Finding("settings", False, str(error), "svcd config show")
+        return  # what follows would only stumble over it
+    yield Finding("settings", True, "they go together")
+    yield _state_folder(settings.server.state_dir)
+    if settings.database.url.startswith("postgres"):
+        yield _postgres(settings.database)
+    yield _port("server.listen", settings.server.listen)
+    if settings.cloud.kind == "embedded":
+        yield _port("cloud.listen", settings.cloud.listen)
+        yield _loopback(settings)
+        if "vanilla" in settings.plugins.enabled:
+            yield _jre()
+            yield _tree(image_prefix(settings, settings.server.state_dir.absolute()))
+            yield _memory()
+    else:
+        yield _identity(settings.cloud.auth_url)
+
+
+def _state_folder(folder: Path) -> Finding:
+    what = f"state folder {folder}"
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    try:
+        with tempfile.NamedTemporaryFile(dir=there, prefix=".doctor-"):
+            pass
+        free = shutil.disk_usage(there).free
+    except OSError as error:
+        return Finding(
+            what, False, f"cannot be written: {error.strerror}",
+            f"choose another server.state_dir, or: chown {_user()} {folder}",
+        )  # fmt: skip
+    if free < _ROOM_BYTES:
+        return Finding(
+            what, False, f"only {free >> 20} MiB free", "free at least 2 GiB on that disk"
+        )
+    return Finding(what, True, f"writable, {free >> 30} GiB free")
+
+
+def _postgres(database: Database) -> Finding:
+    import psycopg2  # an extra; preflight has seen that it is there
+
+    what = "database"
+    cure = "look at the server and at database.url: psql '" + without_passwords(database.url) + "'"
+    try:
+        connection = psycopg2.connect(
+            database.url, connect_timeout=max(2, int(database.connect_timeout_s))
+        )
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(_POSTGRES)
+                version, encoding, writable, may_create = cursor.fetchone()
+        finally:
+            connection.close()
+    except psycopg2.Error as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = without_passwords(lines[0] if lines else type(error).__name__)
+        return Finding(what, False, said, cure)
+    if int(version) < _POSTGRES_OLDEST:
+        return Finding(
+            what, False, f"PostgreSQL {version} is too old", "use PostgreSQL 12 or newer"
+        )
+    if encoding != "UTF8":
+        return Finding(
+            what, False, f"its encoding is {encoding}",
+            "createdb --encoding UTF8 --template template0 NAME",
+        )  # fmt: skip
+    if not writable:
+        return Finding(what, False, "it is a standby, nothing can be written", cure)
+    if not may_create:
+        return Finding(
+            what, False, "its user may not make tables",
+            "as an administrator: alter database NAME owner to USER",
+        )  # fmt: skip
+    return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
+
+
+def _port(key: str, endpoint: str) -> Finding:
+    parts = endpoint.split(":")
+    if parts[0] != "tcp" or len(parts) < 2 or not parts[-1].isdigit():
+        return Finding(key, True, f"{endpoint} (not looked at)")
+    host = parts[1] if len(parts) > 2 else "0.0.0.0"
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(parts[-1])))
+        except OSError as error:
+            return Finding(
+                key, False, f"{endpoint}: {error.strerror}",
+                f"stop what listens there (ss -ltnp), or: --set {key}=tcp:127.0.0.1:0",
+            )  # fmt: skip
+    return Finding(key, True, f"{endpoint} is free")
+
+
+def _loopback(settings: Settings) -> Finding:
+    network = ip_network(settings.embedded.network)
+    address = str(network[10])
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            cure = "use a part of 127.0.0.0/8: --set embedded.network=127.1.0.0/16"
+            if error.errno == errno.EADDRNOTAVAIL and not address.startswith("127."):
+                cure = f"ip addr add {address} dev lo, or " + cure
+            return Finding("loopback addresses", False, f"{address}: {error.strerror}", cure)
+    return Finding("loopback addresses", True, f"{settings.embedded.network} can be used")
+
+
+def _identity(url: str) -> Finding:
+    what = "identity service"
+    try:
+        with urllib.request.urlopen(url, timeout=_LOOK_S) as answer:
+            status = answer.status
+    except urllib.error.HTTPError as error:
+        with error:
+            status = error.code
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        return Finding(
+            what, False, f"{url} cannot be reached: {reason}",
+            f"look at the network, or correct cloud.auth_url: curl -v {url}",
+        )  # fmt: skip
+    if status >= 400:
+        return Finding(
+            what, False, f"{url} answered {status}",
+            "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3",
+        )  # fmt: skip
+    return Finding(what, True, f"{url} answers")
+
+
+def _jre() -> Finding:
+    try:
+        java = find_jre()
+    except ImageError as error:
+        return Finding("java", False, str(error), "apt-get install openjdk-17-jre-headless")
+    return Finding("java", True, f"{java.version} in {java.home}")
+
+
+def _tree(prefix: Path) -> Finding:
+    problems = verify(prefix, run=False)
+    if problems:
+        return Finding("vanilla software", False, problems[0], f"svcd image build vanilla {prefix}")
+    return Finding("vanilla software", True, f"complete in {prefix}")
+
+
+def _memory() -> Finding:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return Finding("memory", True, "not looked at")
+    lines = dict(line.split(":", 1) for line in text.splitlines())
+    mib = int(lines["MemAvailable"].split()[0]) // 1024
+    if mib < _MEMORY_MIB:
+        return Finding(
+            "memory", False, f"{mib} MiB available, a small cluster needs {_MEMORY_MIB}",
+            "stop other programs, or use a larger machine",
+        )  # fmt: skip
+    return Finding("memory", True, f"{mib} MiB available")
+
+
+def _user() -> str:
+    return os.environ.get("USER") or str(os.getuid())

@@ -1,0 +1,158 @@
+"""The `svcd` command: one parser, one function a subcommand; exit codes 0, 1, 2.
+
+0 done, 1 failed while running, 2 wrong settings or usage (one line on stderr says why).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from svcd.settings import Loaded, SettingsError, load, schema, without_passwords
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand and return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except SettingsError as error:
+        print(f"svcd: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("svcd: interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="svcd", description="Clusters and jobs on an OpenStack cloud. The daemon: twistd svcd."
+    )
+    parser.add_argument("--version", action="version", version=f"svcd {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    config = commands.add_parser("config", help="settings").add_subparsers(required=True)
+    show = config.add_parser("show", help="every setting, its value and where it comes from")
+    _settings_options(show)
+    show.set_defaults(run=_config_show)
+
+    doctor = commands.add_parser(
+        "doctor", help="what is missing on this machine, and the command that mends it"
+    )
+    _settings_options(doctor)
+    doctor.set_defaults(run=_doctor)
+
+    image = commands.add_parser("image", help="software of a distribution")
+    image_commands = image.add_subparsers(required=True)
+    for name, text in (
+        ("build", "fetch, compile and lay out the software in PREFIX"),
+        ("verify", "check a software tree"),
+    ):
+        each = image_commands.add_parser(name, help=text)
+        each.add_argument("distribution", choices=["vanilla"])
+        each.add_argument("prefix", nargs="?", type=Path, metavar="PREFIX")
+        _settings_options(each)
+        each.set_defaults(run=_image_build if name == "build" else _image_verify)
+
+    demo = commands.add_parser("demo", help="build a cluster here, run jobs on it, delete it")
+    demo.add_argument("--state-dir", type=Path, default=Path("state/demo"))
+    demo.add_argument("--image", type=Path, help="software tree (default: in the state folder)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("svcd")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _settings_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting"
+    )
+
+
+def _loaded(options: argparse.Namespace) -> Loaded:
+    return load(options.config, os.environ, options.set)
+
+
+def _config_show(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    width = max(map(len, schema()))
+    for key, (_, text, secret) in schema().items():
+        section, _, name = key.partition(".")
+        value = getattr(getattr(loaded.settings, section), name)
+        shown = "***" if secret and value else without_passwords(_shown(value))
+        print(f"{key:{width}}  {shown:32}  {loaded.origins[key]:12}  {text}")
+    return 0
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value) or '""'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) or '""'
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from svcd.cli.doctor import examine
+
+    findings = examine(_loaded(options).settings)
+    for finding in findings:
+        print(f"{'ok  ' if finding.good else 'miss'}  {finding.what}: {finding.text}")
+        if finding.cure:
+            print(f"      mend it with: {finding.cure}")
+    return 0 if all(f.good for f in findings) else 1
+
+
+def _prefix(options: argparse.Namespace) -> Path:
+    """The software tree that a command works on: its argument, else the setting."""
+    from svcd.embedded.host import image_prefix
+
+    settings = _loaded(options).settings
+    prefix: Path = options.prefix or image_prefix(settings, settings.server.state_dir.absolute())
+    return prefix
+
+
+def _image_build(options: argparse.Namespace) -> int:
+    from svcd.provisioning.distributions.vanilla.image import build
+
+    try:
+        build.build(_prefix(options), lambda line: print(line, flush=True))
+    except build.ImageError as error:
+        print(f"svcd image build: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _image_verify(options: argparse.Namespace) -> int:
+    from svcd.provisioning.distributions.vanilla.image import build
+
+    prefix = _prefix(options)
+    problems = build.verify(prefix)
+    for problem in problems:
+        print(f"svcd image verify: {problem}", file=sys.stderr)
+    if problems:
+        print(f"make it anew with: svcd image build vanilla {prefix}", file=sys.stderr)
+        return 1
+    print(f"{prefix} is complete")
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from svcd.cli.demo import Demo
+
+    return Demo(options.state_dir, options.image).run()

@@ -1,0 +1,1 @@
+"""One client per protocol; the only code that talks to the outside."""

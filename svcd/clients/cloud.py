@@ -1,0 +1,266 @@
+"""ports.Cloud, CloudSession and ObjectStore over the clients of the single services."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.web.iweb import IAgent
+
+from svcd.clients.compute import Compute
+from svcd.clients.http import HttpClient
+from svcd.clients.identity import Keystone, Scope
+from svcd.clients.image import Images
+from svcd.clients.network import Networks
+from svcd.clients.objectstore import read_object
+from svcd.clients.rest import Rest, Session
+from svcd.clients.sessions import CallerSession, KeystoneIdentity, OwnSession, UserSession
+from svcd.clients.volume import Volumes
+from svcd.model.cloud import (
+    Caller,
+    Flavor,
+    FloatingIp,
+    Image,
+    KeyPair,
+    Network,
+    NewServer,
+    Quota,
+    Server,
+    VolumeState,
+)
+from svcd.model.ids import ClusterId, TenantId
+from svcd.model.job import Credentials
+from svcd.model.secret import Secret
+from svcd.ports import Access, CloudError, CloudSession, Fault, PortError
+from svcd.settings import Auth, CloudSettings
+from svcd.tasks import Gate
+
+_CLUSTER = "svcd_cluster_id"
+
+
+def cloud_error(service: str, kind: Fault, text: str, retry_after_s: float | None) -> PortError:
+    """An ErrorMaker for the platform's services."""
+    return CloudError(service, kind, text, retry_after_s)
+
+
+class OpenStack:
+    """ports.Cloud and ports.ObjectStore by the services in Keystone's catalog."""
+
+    def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
+        self._http = HttpClient(
+            agent,
+            clock,
+            cloud_error,
+            timeout_s=settings.timeout_s,
+            gate=Gate(max(1, settings.calls_at_once)),
+        )
+        self._clock = clock
+        self._keystone = Keystone(self._http, settings, clock)
+        self._versions: dict[str, tuple[int, int]] = {}
+
+    def identity(self, settings: Auth) -> KeystoneIdentity:
+        """The ports.Identity that validates callers' tokens at the same Keystone."""
+        return KeystoneIdentity(self._keystone, settings, self._clock)
+
+    def session(self, access: Access) -> CloudSession:
+        """See ports.Cloud."""
+        session: Session
+        if access.token is not None:
+            session = CallerSession(self._keystone, access.token, access.tenant_id)
+        elif access.trust_id is not None:
+            session = OwnSession(self._keystone, Scope(trust_id=access.trust_id))
+        else:
+            session = OwnSession(self._keystone, Scope(project=access.tenant_id))
+        return TenantCloud(self._http, session, access.tenant_id, self._versions)
+
+    async def create_trust(self, caller: Caller) -> str | None:
+        """See ports.Cloud."""
+        if caller.token is None:
+            return None
+        if caller.is_trust:
+            text = "a token made from a trust cannot give a further trust: log in with a password"
+            raise CloudError("identity", Fault.FORBIDDEN, text)
+        return await self._keystone.create_trust(caller, caller.token)
+
+    async def delete_trust(self, trust_id: str) -> None:
+        """See ports.Cloud."""
+        await self._keystone.delete_trust(trust_id)
+
+    async def ready(self) -> str:
+        """ "" when the identity service lets svcd's own user in, else why not."""
+        try:
+            await self._keystone.own(Scope())
+        except CloudError as error:
+            return error.text
+        return ""
+
+    async def read(
+        self, tenant_id: TenantId, credentials: Credentials, container: str, name: str
+    ) -> tuple[int, AsyncIterator[bytes]]:
+        """See ports.ObjectStore."""
+        password = Secret(credentials.password)
+        session = UserSession(self._keystone, credentials.user, password, tenant_id)
+        rest = Rest(self._http, session, "object-store", ("object-store",), "")
+        return await read_object(rest, container, name)
+
+
+class TenantCloud:
+    """ports.CloudSession."""
+
+    def __init__(
+        self,
+        http: HttpClient,
+        session: Session,
+        tenant_id: str,
+        versions: dict[str, tuple[int, int]],
+    ) -> None:
+        def rest(service: str, types: Sequence[str], suffix: str = "") -> Rest:
+            return Rest(http, session, service, types, suffix)
+
+        self._compute = Compute(rest("compute", ("compute",)), versions)
+        self._images = Images(rest("image", ("image",), "/v2"))
+        self._networks = Networks(rest("network", ("network",), "/v2.0"), tenant_id)
+        self._volumes = Volumes(rest("volume", ("volumev3", "block-storage", "volume")))
+        self._inner: Sequence[Network] | None = None
+
+    # ---- images and flavors ----
+
+    async def images(self) -> Sequence[Image]:
+        return await self._images.images()
+
+    async def image(self, image_id: str) -> Image:
+        return await self._images.image(image_id)
+
+    async def set_image_properties(
+        self, image_id: str, set_: Mapping[str, str], remove: Sequence[str]
+    ) -> Image:
+        return await self._images.change(image_id, set_, remove)
+
+    async def flavors(self) -> Sequence[Flavor]:
+        return await self._compute.flavors()
+
+    async def keypair(self, name: str) -> KeyPair:
+        return await self._compute.keypair(name)
+
+    async def quota(self) -> Quota:
+        """A service that the catalog has not sets no limit."""
+        compute = await self._compute.limits()
+        volumes: tuple[int | None, int | None] = (None, None)
+        floating_ips: int | None = None
+        try:
+            volumes = await self._volumes.left()
+        except CloudError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+        try:
+            floating_ips = await self._networks.floating_ips_left()
+        except CloudError as error:
+            if error.kind not in (Fault.NOT_FOUND, Fault.FORBIDDEN):
+                raise
+        return Quota(
+            instances=compute.instances,
+            cores=compute.cores,
+            ram_mib=compute.ram_mib,
+            volumes=volumes[0],
+            volume_gib=volumes[1],
+            floating_ips=floating_ips,
+        )
+
+    # ---- networks ----
+
+    async def networks(self) -> Sequence[Network]:
+        return await self._networks.networks()
+
+    async def create_security_group(
+        self, name: str, description: str, tcp_ports: Sequence[int]
+    ) -> str:
+        return await self._networks.create_security_group(name, description, tcp_ports)
+
+    async def delete_security_group(self, group_id: str) -> None:
+        """Ports that a cloud forgot when their server went do not hold it."""
+        try:
+            await self._networks.delete_security_group(group_id)
+        except CloudError as error:
+            if error.kind is not Fault.BUSY or not await self._delete_orphans(group_id):
+                raise
+            await self._networks.delete_security_group(group_id)
+
+    async def _delete_orphans(self, group_id: str) -> bool:
+        """Delete the group's ports whose server does not exist; whether there were any."""
+        found = False
+        for port_id, server_id in await self._networks.server_ports(group_id):
+            try:
+                await self._compute.server(server_id)
+            except CloudError as error:
+                if error.kind is not Fault.NOT_FOUND:
+                    raise
+                await self._networks.delete_port(port_id)
+                found = True
+        return found
+
+    async def find_security_groups(self, name: str) -> Sequence[str]:
+        return await self._networks.find_security_groups(name)
+
+    async def floating_ips(self) -> Sequence[FloatingIp]:
+        return await self._networks.floating_ips()
+
+    async def create_floating_ip(self, pool: str, description: str) -> FloatingIp:
+        return await self._networks.create_floating_ip(pool, description)
+
+    async def associate_floating_ip(self, floating_ip_id: str, server_id: str) -> None:
+        await self._networks.associate_floating_ip(floating_ip_id, server_id)
+
+    async def delete_floating_ip(self, floating_ip_id: str) -> None:
+        await self._networks.delete_floating_ip(floating_ip_id)
+
+    # ---- servers ----
+
+    async def servers(self, cluster_id: ClusterId, name_prefix: str = "") -> Sequence[Server]:
+        return await self._compute.servers({_CLUSTER: cluster_id}, name_prefix)
+
+    async def server(self, server_id: str) -> Server:
+        return await self._compute.server(server_id)
+
+    async def create_server(self, new: NewServer) -> str:
+        network_id = new.network_id or await self._only_network()
+        return await self._compute.create_server(new, network_id)
+
+    async def _only_network(self) -> str | None:
+        """The tenant's single inner network; None: it has none. Raises CloudError REFUSED."""
+        if self._inner is None:
+            networks = await self._networks.networks()
+            self._inner = [network for network in networks if not network.external]
+        if len(self._inner) > 1:
+            names = ", ".join(sorted(network.name or network.id for network in self._inner)[:5])
+            text = f"the tenant has several networks ({names}): give neutron_management_network"
+            raise CloudError("network", Fault.REFUSED, text)
+        return self._inner[0].id if self._inner else None
+
+    async def delete_server(self, server_id: str) -> None:
+        await self._compute.delete_server(server_id)
+
+    async def create_server_group(self, name: str) -> str:
+        return await self._compute.create_server_group(name)
+
+    async def find_server_groups(self, name: str) -> Sequence[str]:
+        return await self._compute.find_server_groups(name)
+
+    async def delete_server_group(self, group_id: str) -> None:
+        await self._compute.delete_server_group(group_id)
+
+    # ---- volumes ----
+
+    async def volumes(self, cluster_id: ClusterId) -> Sequence[VolumeState]:
+        return await self._volumes.volumes({_CLUSTER: cluster_id})
+
+    async def create_volume(self, name: str, size_gib: int, metadata: Mapping[str, str]) -> str:
+        return await self._volumes.create(name, size_gib, metadata)
+
+    async def attach_volume(self, server_id: str, volume_id: str) -> str:
+        return await self._compute.attach_volume(server_id, volume_id)
+
+    async def detach_volume(self, server_id: str, volume_id: str) -> None:
+        await self._compute.detach_volume(server_id, volume_id)
+
+    async def delete_volume(self, volume_id: str) -> None:
+        await self._volumes.delete(volume_id)

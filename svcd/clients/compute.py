@@ -1,0 +1,282 @@
+"""Nova v2.1: flavors, key pairs, servers, groups, attachments, limits.
+
+Works with every microversion; 2.79 is asked for where the service has it.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from attrs import frozen
+
+from svcd.clients.rest import Rest, RestError, shaped
+from svcd.model.cloud import Flavor, KeyPair, NewServer, Server
+from svcd.ports import CloudError, Fault
+
+T = TypeVar("T")
+
+_PREFERRED = (2, 79)
+_PAGE = 1000
+_MOST_ASKED = 10
+
+
+@frozen(kw_only=True)
+class ComputeLimits:
+    """What is left, None for unlimited."""
+
+    instances: int | None
+    cores: int | None
+    ram_mib: int | None
+
+
+class Compute:
+    """One tenant's compute service. versions: microversion by base URL, shared by all tenants."""
+
+    def __init__(self, rest: Rest, versions: dict[str, tuple[int, int]]) -> None:
+        self._rest = rest
+        self._versions = versions
+
+    async def flavors(self) -> Sequence[Flavor]:
+        """All flavors the tenant may use."""
+        return await self._rest.pages("/flavors/detail", "flavors", _flavor, limit=_PAGE)
+
+    async def keypair(self, name: str) -> KeyPair:
+        """Raises CloudError NOT_FOUND."""
+        body = await self._call("GET", f"/os-keypairs/{quote(name, safe='')}")
+        return _part(
+            body,
+            "keypair",
+            lambda row: KeyPair(name=str(row["name"]), public_key=str(row["public_key"])),
+        )
+
+    async def limits(self) -> ComputeLimits:
+        """What the tenant has left."""
+        return _part(await self._call("GET", "/limits"), "limits", _limits)
+
+    # ---- servers ----
+
+    async def servers(self, metadata: Mapping[str, str], name_prefix: str = "") -> Sequence[Server]:
+        """The tenant's servers that carry all of `metadata` and whose names begin so.
+
+        The service's `name` filter, an expression, narrows the list; metadata is compared here,
+        for tags do not find servers that are not scheduled yet.
+        """
+        headers = await self._headers()
+        path = "/servers/detail"
+        if name_prefix:
+            path += "?name=" + quote("^" + re.escape(name_prefix).replace(r"\-", "-"), safe="")
+        wanted = metadata.items()
+
+        def mine(row: dict[str, Any]) -> Server | None:
+            return _server(row) if wanted <= (row.get("metadata") or {}).items() else None
+
+        try:
+            rows = await self._rest.pages(path, "servers", mine, limit=_PAGE, headers=headers)
+        except RestError as error:
+            raise await self._outdated(error) from None
+        return await self._with_faults([row for row in rows if row is not None])
+
+    async def _with_faults(self, servers: Sequence[Server]) -> Sequence[Server]:
+        """Lists do not tell why a server that found no host is in ERROR: the first ones are asked.
+
+        One that is gone meanwhile stays as listed.
+        """
+        silent = [s for s in servers if s.status == "ERROR" and not (s.fault or s.task_state)]
+        told: dict[str, Server] = {}
+        for each in sorted(silent, key=lambda server: server.name)[:_MOST_ASKED]:
+            try:
+                told[each.id] = await self.server(each.id)
+            except CloudError as error:
+                if error.kind is not Fault.NOT_FOUND:
+                    raise
+        return [told.get(each.id, each) for each in servers]
+
+    async def server(self, server_id: str) -> Server:
+        """Raises CloudError NOT_FOUND."""
+        return _part(await self._call("GET", f"/servers/{server_id}"), "server", _server)
+
+    async def create_server(self, new: NewServer, network_id: str | None) -> str:
+        """Id of the server. network_id None: the service attaches what there is, if anything."""
+        version = await self._version()
+        server: dict[str, Any] = {
+            "name": new.name,
+            "imageRef": new.image_id,
+            "flavorRef": new.flavor_id,
+            "metadata": dict(new.metadata),
+        }
+        if new.keypair is not None:
+            server["key_name"] = new.keypair
+        if network_id is not None:
+            server["networks"] = [{"uuid": network_id}]
+        elif version >= (2, 37):
+            server["networks"] = "auto"
+        if new.security_groups:
+            server["security_groups"] = [{"name": group} for group in new.security_groups]
+        if new.user_data:
+            server["user_data"] = base64.b64encode(new.user_data.encode("utf-8")).decode("ascii")
+        body: dict[str, Any] = {"server": server}
+        if new.server_group_id is not None:
+            body["os:scheduler_hints"] = {"group": new.server_group_id}
+        return _part(await self._call("POST", "/servers", body), "server", _id)
+
+    async def delete_server(self, server_id: str) -> None:
+        """One that is gone is no fault."""
+        await self._call("DELETE", f"/servers/{server_id}", absent_ok=True)
+
+    # ---- server groups ----
+
+    async def create_server_group(self, name: str) -> str:
+        """Id of a new anti-affinity group."""
+        group: dict[str, Any] = {"name": name}
+        if await self._version() >= (2, 64):
+            group["policy"] = "anti-affinity"
+        else:
+            group["policies"] = ["anti-affinity"]
+        body = await self._call("POST", "/os-server-groups", {"server_group": group})
+        return _part(body, "server_group", _id)
+
+    async def find_server_groups(self, name: str) -> Sequence[str]:
+        """Ids of the groups of that name. The list is paged by offset."""
+        found: list[str] = []
+        for offset in range(0, 100 * _PAGE, _PAGE):
+            path = f"/os-server-groups?limit={_PAGE}&offset={offset}"
+            rows = _part(
+                await self._call("GET", path),
+                "server_groups",
+                lambda rows: [(str(row["id"]), row.get("name")) for row in rows],
+            )
+            found += [id_ for id_, its_name in rows if its_name == name]
+            if len(rows) < _PAGE:
+                break
+        return found
+
+    async def delete_server_group(self, group_id: str) -> None:
+        """One that is gone is no fault."""
+        await self._call("DELETE", f"/os-server-groups/{group_id}", absent_ok=True)
+
+    # ---- attachments ----
+
+    async def attach_volume(self, server_id: str, volume_id: str) -> str:
+        """The device's name. A volume that this server has already is no fault."""
+        path = f"/servers/{server_id}/os-volume_attachments"
+        try:
+            body = await self._call("POST", path, {"volumeAttachment": {"volumeId": volume_id}})
+        except RestError as error:
+            if error.status != 400 or error.kind is not Fault.BUSY:
+                raise
+            devices = _part(
+                await self._call("GET", path),
+                "volumeAttachments",
+                lambda rows: {row["volumeId"]: _device(row) for row in rows},
+            )
+            if volume_id not in devices:
+                raise
+            return devices[volume_id]
+        return _part(body, "volumeAttachment", _device)
+
+    async def detach_volume(self, server_id: str, volume_id: str) -> None:
+        """One that is not attached is no fault."""
+        path = f"/servers/{server_id}/os-volume_attachments/{volume_id}"
+        await self._call("DELETE", path, absent_ok=True)
+
+    # ---- microversion ----
+
+    async def _version(self) -> tuple[int, int]:
+        base = await self._rest.base()
+        known = self._versions.get(base)
+        if known is None:
+            body = await self._rest.call("GET", "/")
+            highest = _part(body, "version", _highest)
+            known = self._versions[base] = min(_PREFERRED, max(highest, (2, 1)))
+        return known
+
+    async def _headers(self) -> Mapping[str, str]:
+        major, minor = await self._version()
+        if (major, minor) == (2, 1):
+            return {}
+        return {
+            "OpenStack-API-Version": f"compute {major}.{minor}",
+            "X-OpenStack-Nova-API-Version": f"{major}.{minor}",
+        }
+
+    async def _call(self, method: str, path: str, body: Any = None, absent_ok: bool = False) -> Any:
+        try:
+            headers = await self._headers()
+            return await self._rest.call(method, path, body, headers=headers, absent_ok=absent_ok)
+        except RestError as error:
+            raise await self._outdated(error) from None
+
+    async def _outdated(self, error: RestError) -> RestError:
+        """A service that has become older answers 406: its version is asked for at the next try."""
+        if error.status != 406:
+            return error
+        self._versions.pop(await self._rest.base(), None)
+        return RestError(error.service, Fault.BUSY, error.text, status=406)
+
+
+def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
+    """What the answer has under `name`. Raises CloudError SERVER_ERROR."""
+    return shaped("compute", name, lambda body: convert(body[name]), body)
+
+
+def _highest(document: Mapping[str, Any]) -> tuple[int, int]:
+    """The newest microversion; a service without any says "". Raises ValueError."""
+    major, _, minor = (document.get("version") or "2.1").partition(".")
+    return int(major), int(minor)
+
+
+def _id(row: Mapping[str, Any]) -> str:
+    return str(row["id"])
+
+
+def _device(row: Mapping[str, Any]) -> str:
+    return str(row.get("device") or "")
+
+
+def _flavor(row: Mapping[str, Any]) -> Flavor:
+    return Flavor(
+        id=str(row["id"]),
+        name=str(row.get("name", "")),
+        ram_mib=int(row.get("ram") or 0),
+        vcpus=int(row.get("vcpus") or 0),
+        disk_gib=int(row.get("disk") or 0),
+    )
+
+
+def _limits(row: Mapping[str, Any]) -> ComputeLimits:
+    absolute = row["absolute"]
+    return ComputeLimits(
+        instances=_left(absolute, "maxTotalInstances", "totalInstancesUsed"),
+        cores=_left(absolute, "maxTotalCores", "totalCoresUsed"),
+        ram_mib=_left(absolute, "maxTotalRAMSize", "totalRAMUsed"),
+    )
+
+
+def _left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
+    limit = absolute.get(most)
+    if not isinstance(limit, int) or limit < 0:
+        return None
+    return max(0, limit - int(absolute.get(used) or 0))
+
+
+def _server(row: Mapping[str, Any]) -> Server:
+    addresses = [
+        (each.get("version", 4), str(each["addr"]), str(each.get("OS-EXT-IPS:type", "fixed")))
+        for network in (row.get("addresses") or {}).values()
+        for each in network
+    ]
+    addresses.sort(key=lambda each: each[0] != 4)
+    return Server(
+        id=str(row["id"]),
+        name=str(row.get("name", "")),
+        status=str(row.get("status", "UNKNOWN")),
+        task_state=row.get("OS-EXT-STS:task_state"),
+        addresses=tuple((address, kind) for _, address, kind in addresses),
+        fault=str((row.get("fault") or {}).get("message", "")).strip(),
+        metadata=dict(row.get("metadata") or {}),
+        host_id=str(row.get("hostId") or ""),
+    )

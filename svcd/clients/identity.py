@@ -1,0 +1,408 @@
+"""Keystone v3: svcd's own tokens, trusts, the catalog, and what it says of others' tokens."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.clients.http import Answer, HttpClient
+from svcd.clients.rest import refusal, shaped
+from svcd.errors import SvcdError
+from svcd.model.cloud import Caller
+from svcd.model.secret import Secret
+from svcd.ports import CloudError, Fault, PortError
+from svcd.settings import CloudSettings
+from svcd.tasks import Waiters, shielded
+
+T = TypeVar("T")
+_SERVICE = "identity"
+_RENEW_BEFORE_S = 120.0
+_CATALOG_S = 300.0
+_SESSIONS = 4096
+_FAR = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
+_CENTURY_S = 36_524 * 86_400
+
+
+@frozen(kw_only=True)
+class Endpoint:
+    """One URL of the catalog."""
+
+    type: str
+    interface: str
+    region: str
+    url: str
+
+
+@frozen(kw_only=True)
+class Token:
+    """A token as Keystone describes it. issued_at, expires_at: epoch seconds."""
+
+    text: Secret
+    user_id: str
+    user_name: str
+    project_id: str
+    roles: tuple[str, ...]
+    issued_at: float
+    expires_at: float
+    is_trust: bool
+    catalog: tuple[Endpoint, ...] = field(repr=False)
+
+
+@frozen(kw_only=True)
+class Scope:
+    """What a token of svcd's own user is for: at most one of the two; neither: its own project."""
+
+    project: str | None = None
+    trust_id: str | None = None
+
+
+class SingleFlight(Generic[T]):
+    """Several askers of one key share one piece of work; an asker that leaves does not stop it."""
+
+    def __init__(self) -> None:
+        self._flights: dict[str, _Flight[T]] = {}
+
+    async def run(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work`, or of the one that is under way for `key`."""
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = _Flight()
+            shielded(self._fly(key, flight, work))
+        if not flight.landed:
+            await flight.waiters.wait()
+        if flight.error is not None:
+            raise flight.error
+        if not flight.results:
+            raise RuntimeError("the shared work failed")
+        return flight.results[0]
+
+    async def _fly(self, key: str, flight: _Flight[T], work: Callable[[], Awaitable[T]]) -> None:
+        try:
+            flight.results.append(await work())
+        except (PortError, SvcdError) as error:
+            flight.error = error
+        finally:
+            flight.landed = True
+            del self._flights[key]
+            flight.waiters.fire()
+
+
+class _Flight(Generic[T]):
+    def __init__(self) -> None:
+        self.waiters = Waiters()
+        self.landed = False
+        self.error: PortError | SvcdError | None = None
+        self.results: list[T] = []
+
+
+class Keystone:
+    """The identity service at `settings.auth_url`, spoken to as svcd's own user.
+
+    Tokens are kept by scope and renewed before they end.
+    """
+
+    def __init__(self, http: HttpClient, settings: CloudSettings, clock: IReactorTime) -> None:
+        self._http = http
+        self._settings = settings
+        self._clock = clock
+        self._base = settings.auth_url.rstrip("/")
+        self._kept: OrderedDict[str, Token] = OrderedDict()
+        self._flights: SingleFlight[Token] = SingleFlight()
+        self._trusts = 0
+        self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
+
+    # ---- own tokens ----
+
+    async def own(self, scope: Scope) -> Token:
+        """A token of svcd's user for `scope`, with at least some minutes to live.
+
+        Raises CloudError; UNAUTHORIZED also for a trust that is gone.
+        """
+        key = f"{scope.project or ''}|{scope.trust_id or ''}"
+        return await self._cached(key, lambda: self._issue(self._own_identity(), scope))
+
+    async def of_user(self, user: str, password: str, tenant_id: str) -> Token:
+        """A token of another user, who gave svcd the password, in the tenant's project."""
+        digest = hashlib.sha256(f"{user}\0{password}".encode()).hexdigest()
+        identity = _password({"name": user, "domain": {"id": self._settings.user_domain}}, password)
+        scope = Scope(project=tenant_id)
+        return await self._cached(f"{tenant_id}|{digest}", lambda: self._issue(identity, scope))
+
+    def forget(self, token: Secret) -> None:
+        """A service refused it: the next asker gets a fresh one."""
+        for key, kept in list(self._kept.items()):
+            if kept.text == token:
+                del self._kept[key]
+
+    async def _cached(self, key: str, issue: Callable[[], Awaitable[Token]]) -> Token:
+        kept = self._kept.get(key)
+        now = self._clock.seconds()
+        if kept is not None and kept.expires_at - now > _renew_before_s(kept):
+            self._kept.move_to_end(key)
+            return kept
+
+        async def renew() -> Token:
+            token = await issue()
+            self._kept[key] = token
+            while len(self._kept) > _SESSIONS:
+                self._kept.popitem(last=False)
+            return token
+
+        try:
+            return await self._flights.run(key, renew)
+        except CloudError as error:
+            if kept is not None and error.passing and kept.expires_at > now:
+                return kept
+            raise
+
+    def _own_identity(self) -> dict[str, Any]:
+        s = self._settings
+        if s.application_credential_id:
+            return {
+                "methods": ["application_credential"],
+                "application_credential": {
+                    "id": s.application_credential_id,
+                    "secret": s.application_credential_secret,
+                },
+            }
+        return _password({"name": s.username, "domain": {"id": s.user_domain}}, s.password)
+
+    async def _issue(self, identity: Mapping[str, Any], scope: Scope) -> Token:
+        auth: dict[str, Any] = {"identity": identity}
+        if scope.trust_id is not None:
+            auth["scope"] = {"OS-TRUST:trust": {"id": scope.trust_id}}
+        elif scope.project is not None:
+            auth["scope"] = {"project": {"id": scope.project}}
+        elif "application_credential" not in identity:
+            domain = {"id": self._settings.project_domain}
+            auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
+        answer = await self._send("POST", "/auth/tokens", body={"auth": auth}, repeatable=True)
+        if answer.status >= 400:
+            raise refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
+        text = answer.header("x-subject-token")
+        if not text:
+            raise CloudError(_SERVICE, Fault.SERVER_ERROR, "a token was answered without its text")
+        return _token(Secret(text), answer)
+
+    # ---- callers' tokens ----
+
+    async def validate(self, subject: Secret) -> Token | None:
+        """What Keystone says of somebody's token, without its catalog; None: not valid.
+
+        Raises CloudError when Keystone cannot say.
+        """
+        for last in (False, True):
+            own = await self.own(Scope())
+            answer = await self._send(
+                "GET",
+                "/auth/tokens?nocatalog",
+                token=own.text,
+                headers={"X-Subject-Token": subject.reveal()},
+            )
+            if answer.status == 404:
+                return None
+            if answer.status == 200:
+                return _token(subject, answer)
+            if answer.status == 401 and not last:
+                self.forget(own.text)
+                continue
+            break
+        raise refusal(_SERVICE, "GET", f"{self._base}/auth/tokens", answer)
+
+    async def catalog(self, token: Secret, tenant_id: str) -> tuple[Endpoint, ...]:
+        """The catalog as a caller's token gets it; kept per tenant for some minutes."""
+        now = self._clock.seconds()
+        found = self._catalogs.get(tenant_id)
+        if found is not None and found[0] > now:
+            return found[1]
+        answer = await self._send("GET", "/auth/catalog", token=token)
+        if answer.status >= 400:
+            raise refusal(_SERVICE, "GET", f"{self._base}/auth/catalog", answer)
+        endpoints = shaped(
+            _SERVICE, "a catalog", lambda body: _endpoints(body["catalog"]), _object(answer)
+        )
+        self._catalogs[tenant_id] = (now + _CATALOG_S, endpoints)
+        while len(self._catalogs) > _SESSIONS:
+            self._catalogs.popitem(last=False)
+        return endpoints
+
+    # ---- trusts ----
+
+    async def create_trust(self, caller: Caller, token: Secret) -> str:
+        """Trust of the caller's roles in the caller's project for svcd's user.
+
+        Its end is so far away that it means nothing, and is its only own feature: by it a trust is
+        found whose making was not answered.
+        """
+        own = await self.own(Scope())
+        ends_at = self._far_moment(token)
+        trust = {
+            "trustor_user_id": caller.user_id,
+            "trustee_user_id": own.user_id,
+            "project_id": caller.tenant_id,
+            "impersonation": True,
+            "roles": [{"name": role} for role in caller.roles],
+            "expires_at": ends_at,
+        }
+        try:
+            path = "/OS-TRUST/trusts"
+            answer = await self._send("POST", path, token=token, body={"trust": trust})
+            if answer.status >= 400:
+                raise refusal(_SERVICE, "POST", self._base + path, answer)
+            return shaped(
+                _SERVICE, "a trust", lambda body: str(body["trust"]["id"]), _object(answer)
+            )
+        except CloudError as error:
+            if error.kind not in (Fault.TIMEOUT, Fault.SERVER_ERROR):
+                raise
+            found = await self._trust_ending(ends_at, caller, token)
+            if found is None:
+                raise
+            return found
+
+    def _far_moment(self, token: Secret) -> str:
+        """Another whole second between 2100 and 2200 each time."""
+        self._trusts += 1
+        seed = f"{token.reveal()}|{self._clock.seconds()}|{self._trusts}"
+        number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
+        moment = _FAR + datetime.timedelta(seconds=number % _CENTURY_S)
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+
+    async def _trust_ending(self, ends_at: str, caller: Caller, token: Secret) -> str | None:
+        """The caller's trust with that end; None also when the service does not tell."""
+        path = f"/OS-TRUST/trusts?trustor_user_id={quote(caller.user_id, safe='')}"
+
+        def convert(body: Mapping[str, Any]) -> list[str]:
+            trusts = [t for t in body["trusts"] if t.get("expires_at")]
+            wanted = _seconds(ends_at)
+            return [str(t["id"]) for t in trusts if _seconds(t["expires_at"]) == wanted]
+
+        try:
+            answer = await self._send("GET", path, token=token)
+            found = shaped(_SERVICE, "trusts", convert, _object(answer))
+        except CloudError:
+            return None
+        return found[0] if found else None
+
+    async def delete_trust(self, trust_id: str) -> None:
+        """By the trust's own token; one that is gone is no fault."""
+        try:
+            token = await self.own(Scope(trust_id=trust_id))
+        except CloudError as error:
+            if error.kind is not Fault.UNAUTHORIZED:
+                raise
+            await self.own(Scope())  # raises when it is our own password that is refused
+            return
+        path = f"/OS-TRUST/trusts/{trust_id}"
+        answer = await self._send("DELETE", path, token=token.text)
+        self.forget(token.text)
+        if answer.status >= 400 and answer.status not in (401, 404):
+            raise refusal(_SERVICE, "DELETE", self._base + path, answer)
+
+    def pick(self, catalog: Sequence[Endpoint], types: Sequence[str]) -> str:
+        """The URL of the first type that there is. Raises CloudError NOT_FOUND."""
+        region, interface = self._settings.region, self._settings.interface
+        for type_ in types:
+            for each in catalog:
+                fits = each.type == type_ and each.interface == interface
+                if fits and region in ("", each.region):
+                    return each.url.rstrip("/")
+        where = f" in region {region}" if region else ""
+        text = f"the catalog has no {interface} endpoint of {' or '.join(types)}{where}"
+        raise CloudError(types[0], Fault.NOT_FOUND, text)
+
+    @property
+    def base(self) -> str:
+        """URL of the identity service."""
+        return self._base
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: Secret | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        repeatable: bool | None = None,
+    ) -> Answer:
+        sent = {"Accept": "application/json", **(headers or {})}
+        if token is not None:
+            sent["X-Auth-Token"] = token.reveal()
+        data = None
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            data = json.dumps(body).encode("utf-8")
+        return await self._http.request(
+            method,
+            self._base + path,
+            headers=sent,
+            body=data,
+            service=_SERVICE,
+            repeatable=repeatable,
+        )
+
+
+def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:
+    return {"methods": ["password"], "password": {"user": {**user, "password": password}}}
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    try:
+        parsed = answer.json()
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise CloudError(_SERVICE, Fault.SERVER_ERROR, "the answer makes no sense")
+    return parsed
+
+
+def _token(text: Secret, answer: Answer) -> Token:
+    """The token of an answer. Raises CloudError SERVER_ERROR."""
+
+    def convert(answer: Mapping[str, Any]) -> Token:
+        body = answer["token"]
+        return Token(
+            text=text,
+            user_id=str(body["user"]["id"]),
+            user_name=str(body["user"].get("name", "")),
+            project_id=str((body.get("project") or {}).get("id", "")),
+            roles=tuple(str(role["name"]) for role in body.get("roles") or ()),
+            issued_at=_seconds(body["issued_at"]),
+            expires_at=_seconds(body["expires_at"]),
+            is_trust="OS-TRUST:trust" in body,
+            catalog=_endpoints(body.get("catalog")),
+        )
+
+    return shaped(_SERVICE, "a token", convert, _object(answer))
+
+
+def _renew_before_s(token: Token) -> float:
+    """Some minutes, or of a token with a short life the last half."""
+    return min(_RENEW_BEFORE_S, (token.expires_at - token.issued_at) / 2)
+
+
+def _seconds(text: str) -> float:
+    """Epoch seconds of `2026-11-21T12:07:31.000000Z`."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def _endpoints(catalog: Any) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(
+            type=str(service.get("type", "")),
+            interface=str(each.get("interface", "")),
+            region=str(each.get("region_id") or each.get("region") or ""),
+            url=str(each.get("url", "")),
+        )
+        for service in catalog or ()
+        for each in service.get("endpoints", ())
+    )

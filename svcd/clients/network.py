@@ -1,0 +1,180 @@
+"""Neutron v2.0: networks, security groups, floating IPs, what is left of their quota."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from svcd.clients.rest import Rest, RestError, shaped
+from svcd.model.cloud import FloatingIp, Network
+from svcd.ports import CloudError, Fault
+
+T = TypeVar("T")
+
+_OWNERSHIP = ("device_id", "device_owner", "security_groups")
+
+
+class Networks:
+    """One tenant's networks. tenant_id: lists are restricted to it, an admin would see all."""
+
+    def __init__(self, rest: Rest, tenant_id: str) -> None:
+        self._rest = rest
+        self._tenant_id = tenant_id
+
+    async def networks(self) -> Sequence[Network]:
+        """Own, shared and external ones."""
+        return await self._rest.pages("/networks", "networks", _network)
+
+    # ---- security groups ----
+
+    async def find_security_groups(self, name: str) -> Sequence[str]:
+        """Ids of the tenant's groups of that name."""
+        return [group_id for group_id, _ in await self._groups(name)]
+
+    async def create_security_group(
+        self, name: str, description: str, tcp_ports: Sequence[int]
+    ) -> str:
+        """Id of the group, adopted if there is one; TCP ports open to all, anything among members.
+
+        A rule that exists already is no fault, so a half-made group is completed.
+        """
+        found = await self._groups(name)
+        if found:
+            group_id, have = found[0]
+        else:
+            new = {"name": name, "description": description}
+            body = await self._rest.call("POST", "/security-groups", {"security_group": new})
+            group_id, have = _part(body, "security_group", _group)
+        wanted: list[dict[str, Any]] = [
+            {"protocol": "tcp", "port_range_min": port, "port_range_max": port}
+            for port in tcp_ports
+        ]
+        wanted.append({"remote_group_id": group_id})
+        for rule in wanted:
+            key = (rule.get("port_range_min"), rule.get("remote_group_id"), "IPv4")
+            if key not in have:
+                await self._add_rule(
+                    {"security_group_id": group_id, "direction": "ingress", "ethertype": "IPv4"}
+                    | rule
+                )
+        return group_id
+
+    async def delete_security_group(self, group_id: str) -> None:
+        """One that is gone is no fault."""
+        await self._rest.call("DELETE", f"/security-groups/{group_id}", absent_ok=True)
+
+    async def server_ports(self, group_id: str) -> Sequence[tuple[str, str]]:
+        """Port and server of the tenant's ports of servers in a security group."""
+        tenant = quote(self._tenant_id, safe="")
+        names = "".join(f"&fields={name}" for name in ("id", *_OWNERSHIP))
+        rows = await self._rest.pages(f"/ports?tenant_id={tenant}{names}", "ports", _owned_port)
+        return [(port, server) for port, server, groups in rows if server and group_id in groups]
+
+    async def delete_port(self, port_id: str) -> None:
+        """One that is gone is no fault."""
+        await self._rest.call("DELETE", f"/ports/{port_id}", absent_ok=True)
+
+    async def _groups(self, name: str) -> list[tuple[str, set[tuple[object, ...]]]]:
+        query = f"name={quote(name, safe='')}&tenant_id={quote(self._tenant_id, safe='')}"
+        return await self._rest.pages(f"/security-groups?{query}", "security_groups", _group)
+
+    async def _add_rule(self, rule: Mapping[str, Any]) -> None:
+        try:
+            await self._rest.call("POST", "/security-group-rules", {"security_group_rule": rule})
+        except RestError as error:
+            if error.type != "SecurityGroupRuleExists":
+                raise
+
+    # ---- floating IPs ----
+
+    async def floating_ips(self) -> Sequence[FloatingIp]:
+        """The tenant's."""
+        tenant = quote(self._tenant_id, safe="")
+        path = f"/floatingips?tenant_id={tenant}"
+        return await self._rest.pages(path, "floatingips", _floating_ip)
+
+    async def create_floating_ip(self, pool: str, description: str) -> FloatingIp:
+        """pool: id or name of an external network. Raises CloudError NOT_FOUND for no such pool."""
+        external = [net for net in await self.networks() if net.external]
+        found = [net for net in external if net.id == pool] or [
+            net for net in external if net.name == pool
+        ]
+        if not found:
+            raise CloudError("network", Fault.NOT_FOUND, f"there is no external network {pool}")
+        new = {"floating_network_id": found[0].id, "description": description}
+        body = await self._rest.call("POST", "/floatingips", {"floatingip": new})
+        return _part(body, "floatingip", _floating_ip)
+
+    async def associate_floating_ip(self, floating_ip_id: str, server_id: str) -> None:
+        """To the server's first port with an IPv4 address. Raises CloudError BUSY while none."""
+        ports = await self._rest.pages(f"/ports?device_id={server_id}", "ports", _port)
+        port_id = next((id_ for id_, has_ipv4 in ports if has_ipv4), None)
+        if port_id is None:
+            raise CloudError("network", Fault.BUSY, f"server {server_id} has no port yet")
+        await self._rest.call(
+            "PUT", f"/floatingips/{floating_ip_id}", {"floatingip": {"port_id": port_id}}
+        )
+
+    async def delete_floating_ip(self, floating_ip_id: str) -> None:
+        """One that is gone is no fault."""
+        await self._rest.call("DELETE", f"/floatingips/{floating_ip_id}", absent_ok=True)
+
+    async def floating_ips_left(self) -> int | None:
+        """By the quota; None: unlimited, or the service does not tell."""
+        tenant = quote(self._tenant_id, safe="")
+        body = await self._rest.call("GET", f"/quotas/{tenant}/details.json", absent_ok=True)
+        return None if body is None else _part(body, "quota", _floating_ips_left)
+
+
+def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
+    """What the answer has under `name`. Raises CloudError SERVER_ERROR."""
+    return shaped("network", name, lambda body: convert(body[name]), body)
+
+
+def _network(row: Mapping[str, Any]) -> Network:
+    return Network(
+        id=str(row["id"]),
+        name=str(row.get("name") or ""),
+        external=bool(row.get("router:external")),
+    )
+
+
+def _group(row: Mapping[str, Any]) -> tuple[str, set[tuple[object, ...]]]:
+    """Id, and of its ingress rules: first port, remote group, ethertype."""
+    return str(row["id"]), {
+        (rule.get("port_range_min"), rule.get("remote_group_id"), rule.get("ethertype"))
+        for rule in row.get("security_group_rules") or ()
+        if rule.get("direction") == "ingress"
+    }
+
+
+def _port(row: Mapping[str, Any]) -> tuple[str, bool]:
+    """Id, and whether it has an IPv4 address."""
+    addresses = [str(ip.get("ip_address")) for ip in row.get("fixed_ips") or ()]
+    return str(row["id"]), any("." in address for address in addresses)
+
+
+def _owned_port(row: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    """Id, the server it is of ("" for none), its security groups."""
+    ours = str(row.get("device_owner") or "").startswith("compute:")
+    groups = tuple(str(group) for group in row.get("security_groups") or ())
+    return str(row["id"]), str(row.get("device_id") or "") if ours else "", groups
+
+
+def _floating_ips_left(quota: Mapping[str, Any]) -> int | None:
+    details = quota.get("floatingip") or {}
+    limit = details.get("limit")
+    if not isinstance(limit, int) or limit < 0:
+        return None
+    return max(0, limit - int(details.get("used") or 0) - int(details.get("reserved") or 0))
+
+
+def _floating_ip(row: Mapping[str, Any]) -> FloatingIp:
+    return FloatingIp(
+        id=str(row["id"]),
+        address=str(row.get("floating_ip_address") or ""),
+        pool_id=str(row.get("floating_network_id") or ""),
+        port_id=row.get("port_id"),
+        description=str(row.get("description") or ""),
+    )

@@ -1,0 +1,216 @@
+"""The Oozie web services, version 1 (ports.Engine).
+
+What an answer means is decided here and nowhere else. Faults are told by the `oozie-error-*`
+headers (bodies may be HTML, JSON or empty); a 500 need not carry a code. A PUT answers 200 even if
+nothing happened: callers read the record back.
+
+Source: Oozie 5.2.1; tests/fixtures/oozie holds its recorded answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import quote, urlencode
+from xml.sax.saxutils import escape
+
+from svcd.clients.http import Answer, HttpClient
+from svcd.ports import EngineError, Fault, JobLine
+
+_XML: Final = "application/xml;charset=UTF-8"
+_UNKNOWN: Final = frozenset({"E0604", "E0605"})
+_UNKNOWN_INSIDE: Final = re.compile(r"\bE0604\b")
+_MOST_MESSAGE: Final = 500
+_TAGS: Final = re.compile(r"<[^>]*>")
+_ID: Final = re.compile(r"[A-Za-z0-9_.@:-]{1,120}\Z")
+
+
+def engine_error(service: str, kind: Fault, text: str, _: float | None) -> EngineError:
+    """The `error` of the HttpClient that this client and the one of WebHDFS are given."""
+    return EngineError(kind, f"{service}: {text}")
+
+
+class OozieClient:
+    """One client for all engines; `base` of each call names one, for example http://h:11000/oozie.
+
+    user: sent as `user.name` with every call, for engines that refuse anonymous callers. log_bytes:
+    how much of the end of a log is kept.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        user: str = "",
+        timeout_s: float = 30.0,
+        log_bytes: int = 1_048_576,
+    ) -> None:
+        self._http = http
+        self._user = user
+        self._timeout_s = timeout_s
+        self._log_bytes = log_bytes
+
+    async def status(self, base: str) -> str:
+        tree = await self._json("GET", base, "/v1/admin/status")
+        mode = tree.get("systemMode")
+        if not isinstance(mode, str):
+            raise _senseless("GET admin/status", "no systemMode")
+        return mode
+
+    async def submit(self, base: str, properties: Mapping[str, str]) -> str:
+        body = _configuration(properties).encode()
+        answer = await self._call(
+            "POST", base, "/v1/jobs", {"action": "start"}, body=body, timeout_s=60.0
+        )
+        job_id = _object("POST jobs", answer).get("id")
+        if answer.status != 201 or not isinstance(job_id, str) or not _ID.match(job_id):
+            raise _senseless("POST jobs", f"HTTP {answer.status} without the id of a job")
+        return job_id
+
+    async def find(self, base: str, external_id: str) -> str | None:
+        tree = await self._json("GET", base, "/v1/jobs", {"external-id": external_id})
+        job_id = tree.get("id")
+        if not isinstance(job_id, str):
+            raise _senseless("GET jobs?external-id", "no id")
+        return job_id or None
+
+    async def record(self, base: str, job_id: str) -> Mapping[str, object]:
+        tree = await self._json("GET", base, f"/v1/job/{quote(job_id, safe='')}", {"show": "info"})
+        if tree.get("id") != job_id or not isinstance(tree.get("status"), str):
+            raise _senseless(f"GET job {job_id}", "not the record of this job")
+        return tree
+
+    async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
+        if not job_ids:
+            return []
+        filters = ";".join(f"id={job_id}" for job_id in job_ids)
+        query = {"filter": filters, "len": str(len(job_ids))}
+        tree = await self._json("GET", base, "/v1/jobs", query)
+        rows = tree.get("workflows")
+        if not isinstance(rows, list):
+            raise _senseless("GET jobs", "no workflows")
+        return [_line(row) for row in rows if isinstance(row, dict)]
+
+    async def kill(self, base: str, job_id: str) -> None:
+        path = f"/v1/job/{quote(job_id, safe='')}"
+        await self._call("PUT", base, path, {"action": "kill"})
+
+    async def log(self, base: str, job_id: str) -> bytes:
+        path = f"/v1/job/{quote(job_id, safe='')}"
+        asked = {"show": "log", **self._me()}
+        url = f"{base.rstrip('/')}{path}?{urlencode(asked)}"
+        tail = bytearray()
+        async with self._http.stream_get(
+            url, timeout_s=self._timeout_s, service="workflow engine"
+        ) as stream:
+            async for piece in stream.pieces:
+                tail += piece
+                if len(tail) > 2 * self._log_bytes:
+                    del tail[: -self._log_bytes]
+        answer = Answer(status=stream.status, headers=stream.headers, body=bytes(tail))
+        if answer.status >= 300:
+            raise fault_of(f"GET {path}", answer)
+        return answer.body[-self._log_bytes :]
+
+    def _me(self) -> Mapping[str, str]:
+        return {"user.name": self._user} if self._user else {}
+
+    async def _json(
+        self, method: str, base: str, path: str, query: Mapping[str, str] | None = None
+    ) -> Mapping[str, object]:
+        return _object(f"{method} {path}", await self._call(method, base, path, query))
+
+    async def _call(
+        self,
+        method: str,
+        base: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: bytes | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        asked = {**(query or {}), **self._me()}
+        url = base.rstrip("/") + path + (f"?{urlencode(asked)}" if asked else "")
+        answer = await self._http.request(
+            method,
+            url,
+            headers={"Accept": "application/json", **({"Content-Type": _XML} if body else {})},
+            body=body,
+            timeout_s=timeout_s or self._timeout_s,
+            service="workflow engine",
+        )
+        if answer.status >= 300:
+            raise fault_of(f"{method} {path}", answer)
+        return answer
+
+
+def fault_of(call: str, answer: Answer) -> EngineError:
+    """The error that a refused call stands for."""
+    code = answer.headers.get("oozie-error-code", "").strip()
+    message = answer.headers.get("oozie-error-message", "").strip() or _body_text(answer.body)
+    text = f"{call}: HTTP {answer.status} {message}".strip()[:_MOST_MESSAGE]
+    if code in _UNKNOWN or (code == "E0307" and _UNKNOWN_INSIDE.search(message)):
+        return EngineError(Fault.NOT_FOUND, text, code)
+    if answer.status == 503 or code == "E0002":
+        return EngineError(Fault.BUSY, text, code)
+    if answer.status >= 500 or 300 <= answer.status < 400:
+        return EngineError(Fault.SERVER_ERROR, text, code)
+    if answer.status == 401:
+        return EngineError(Fault.UNAUTHORIZED, text, code)
+    if answer.status == 403:
+        return EngineError(Fault.FORBIDDEN, text, code)
+    if answer.status == 404:
+        return EngineError(Fault.SERVER_ERROR, f"{text} (is this the engine?)", code)
+    return EngineError(Fault.REFUSED, text, code)
+
+
+def _configuration(properties: Mapping[str, str]) -> str:
+    inner = "".join(
+        f"<property><name>{escape(n)}</name><value>{_xml(v)}</value></property>"
+        for n, v in properties.items()
+    )
+    return f"<configuration>{inner}</configuration>"
+
+
+def _xml(text: str) -> str:
+    return escape(text, {"\r": "&#13;"})
+
+
+def _line(row: Mapping[str, object]) -> JobLine:
+    job_id, status = row.get("id"), row.get("status")
+    if not isinstance(job_id, str) or not isinstance(status, str):
+        raise _senseless("GET jobs", "a workflow without id or status")
+    modified, external = row.get("lastModTime"), row.get("externalId")
+    return JobLine(
+        id=job_id,
+        status=status,
+        last_modified=modified if isinstance(modified, str) else None,
+        external_id=external if isinstance(external, str) else None,
+    )
+
+
+def _object(call: str, answer: Answer) -> Mapping[str, object]:
+    try:
+        tree = json.loads(answer.body)
+    except ValueError:
+        raise _senseless(call, "the answer is not JSON") from None
+    if not isinstance(tree, dict):
+        raise _senseless(call, "the answer is not a JSON object")
+    return tree
+
+
+def _senseless(call: str, why: str) -> EngineError:
+    return EngineError(Fault.SERVER_ERROR, f"{call}: {why}")
+
+
+def _body_text(body: bytes) -> str:
+    """What a body without headers says: the JSON message, or the page without its tags."""
+    text = body[:4096].decode("utf-8", "replace")
+    try:
+        tree = json.loads(text)
+    except ValueError:
+        return " ".join(_TAGS.sub(" ", text).split())
+    message = tree.get("errorMessage") if isinstance(tree, dict) else None
+    return message if isinstance(message, str) else ""

@@ -1,0 +1,27 @@
+"""ports.Probe: one plain GET to a daemon on a machine."""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.web.iweb import IAgent
+
+from svcd.clients.http import HttpClient
+from svcd.ports import Fault, PortError, ProbeError
+
+_MOST_BYTES = 4 << 20
+
+
+def _error(service: str, kind: Fault, text: str, retry_after_s: float | None) -> PortError:
+    return ProbeError(kind, text, retry_after_s)
+
+
+class HttpProbe:
+    """Asks by `agent`; redirects are not followed."""
+
+    def __init__(self, agent: IAgent, clock: IReactorTime) -> None:
+        self._http = HttpClient(agent, clock, _error, max_body_bytes=_MOST_BYTES)
+
+    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+        """See ports.Probe."""
+        answer = await self._http.request("GET", url, timeout_s=timeout_s)
+        return answer.status, answer.body

@@ -1,0 +1,255 @@
+"""What the OpenStack clients share: calls with a token, their error bodies, and pages.
+
+A 401 is not believed at once: Glance and Swift answer it also when they cannot reach Keystone. The
+session decides by asking Keystone (`Session.refused`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol, TypeVar
+
+from svcd.clients.http import Answer, HttpClient, Stream
+from svcd.model.secret import Secret
+from svcd.ports import CloudError, Fault
+
+T = TypeVar("T")
+
+_QUOTA = re.compile(r"quota|overquota|maximum number of|limit exceeded", re.IGNORECASE)
+_BUSY = re.compile(
+    r"already attached|invalid volume|status must be|in use|is still|currently in", re.IGNORECASE
+)
+_EXHAUSTED = frozenset({"OverQuota", "IpAddressGenerationFailure", "ExternalIpAddressExhausted"})
+_TEXT_LIMIT = 300
+
+
+class RestError(CloudError):
+    """A refusal by a service. status: HTTP's; type: Neutron's name of the fault, else ""."""
+
+    def __init__(
+        self,
+        service: str,
+        kind: Fault,
+        text: str,
+        retry_after_s: float | None = None,
+        *,
+        status: int = 0,
+        type: str = "",
+    ) -> None:
+        super().__init__(service, kind, text, retry_after_s)
+        self.status = status
+        self.type = type
+
+
+def shaped(service: str, what: str, convert: Callable[[Any], T], value: Any) -> T:
+    """`convert(value)`. Raises CloudError SERVER_ERROR when the answer has not the shape for it."""
+    try:
+        return convert(value)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        text = f"the answer has another shape than that of {what}"
+        raise CloudError(service, Fault.SERVER_ERROR, text) from None
+
+
+class Session(Protocol):
+    """Gives the token of one tenant and knows what to do when a service refuses it."""
+
+    async def token(self) -> Secret: ...
+    async def endpoint(self, *types: str) -> str:
+        """Base URL of the first of the service types that the catalog has, no slash at the end."""
+        ...
+
+    async def refused(self, token: Secret, service: str) -> None:
+        """Returns when the call may be tried again. Raises CloudError when it may not."""
+        ...
+
+
+def error_body(answer: Answer) -> tuple[str, str]:
+    """The message and Neutron's type of any of the services' error bodies."""
+    try:
+        parsed = answer.json()
+    except ValueError:
+        text = re.sub(r"<[^>]*>", " ", answer.body.decode("utf-8", "replace"))
+        return " ".join(text.split())[:_TEXT_LIMIT], ""
+    if isinstance(parsed, dict):
+        inner = next((v for v in parsed.values() if isinstance(v, dict)), parsed)
+        message = inner.get("message") or parsed.get("message") or ""
+        return str(message)[:_TEXT_LIMIT], str(inner.get("type", ""))
+    return "", ""
+
+
+def retry_after_s(answer: Answer) -> float | None:
+    """Seconds of `Retry-After`, which may also be a moment (by the answer's own clock); or None."""
+    text = answer.header("retry-after")
+    try:
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
+            return float(text)
+        until = parsedate_to_datetime(text)
+        return max(0.0, (until - parsedate_to_datetime(answer.header("date"))).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def refusal(service: str, method: str, url: str, answer: Answer) -> RestError:
+    """The error that an answer of 400 and above stands for. Source: platform's refusals."""
+    message, type_ = error_body(answer)
+    status, after = answer.status, retry_after_s(answer)
+    path = url.partition("?")[0]
+    text = f"{method} {path} was answered {status}: {message or 'no reason given'}"
+
+    def error(kind: Fault) -> RestError:
+        return RestError(service, kind, text, after, status=status, type=type_)
+
+    over_quota = bool(_QUOTA.search(message)) or type_ in _EXHAUSTED
+    match status:
+        case 401:
+            return error(Fault.UNAUTHORIZED)
+        case 403:
+            return error(Fault.QUOTA if over_quota else Fault.FORBIDDEN)
+        case 404:
+            return error(Fault.NOT_FOUND)
+        case 409:
+            return error(Fault.QUOTA if over_quota else Fault.BUSY)
+        case 413 | 429:
+            return error(Fault.QUOTA if over_quota and status == 413 else Fault.BUSY)
+        case 400 if type_ in _EXHAUSTED:
+            return error(Fault.QUOTA)
+        case 400:
+            return error(Fault.BUSY if _BUSY.search(message) else Fault.REFUSED)
+        case 408:
+            return error(Fault.BUSY)
+    if status == 503 and after is not None:
+        return error(Fault.BUSY)
+    return error(Fault.SERVER_ERROR if status >= 500 else Fault.REFUSED)
+
+
+def _next_link(body: Mapping[str, Any], name: str) -> str | None:
+    """Query of the next page: Glance's `next`, or the `next` among `<name>_links`.
+
+    Only the query is taken: the link's host may be one that we cannot reach.
+    """
+    link = body.get("next")
+    links = body.get(f"{name}_links")
+    for each in links if isinstance(links, list) else ():
+        if isinstance(each, dict) and each.get("rel") == "next":
+            link = each.get("href")
+    return link.partition("?")[2] or None if isinstance(link, str) else None
+
+
+class Rest:
+    """Calls one service as one tenant. service: its name in errors; types: in the catalog."""
+
+    def __init__(
+        self, http: HttpClient, session: Session, service: str, types: Sequence[str], suffix: str
+    ) -> None:
+        self._http = http
+        self._session = session
+        self.service = service
+        self._types = types
+        self._suffix = suffix
+
+    async def base(self) -> str:
+        """Where the service is, with its version."""
+        base = await self._session.endpoint(*self._types)
+        return base if not self._suffix or base.endswith(self._suffix) else base + self._suffix
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        absent_ok: bool = False,
+    ) -> Any:
+        """The JSON of the answer (None when empty); path: below the base, or a whole URL.
+
+        Raises CloudError; with `absent_ok` a 404 gives None.
+        """
+        url = path if path.startswith("http") else await self.base() + path
+        data = None if body is None else json.dumps(body).encode("utf-8")
+        answer = await self._authorized(method, url, data, headers or {})
+        if answer.status == 404 and absent_ok:
+            return None
+        if answer.status >= 400:
+            raise refusal(self.service, method, url, answer)
+        if not answer.body:
+            return None
+        try:
+            return answer.json()
+        except ValueError:
+            raise CloudError(
+                self.service, Fault.SERVER_ERROR, f"{method} {url} was answered without sense"
+            ) from None
+
+    async def pages(
+        self,
+        path: str,
+        name: str,
+        convert: Callable[[dict[str, Any]], T],
+        *,
+        limit: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[T]:
+        """All entries of a list, page by page, converted; name: their key in the answer."""
+        query = "&" if "?" in path else "?"
+        following: str | None = f"{path}{query}limit={limit}" if limit else path
+        rows: list[T] = []
+        seen: set[str] = set()
+        while following and following not in seen:
+            seen.add(following)
+            body = await self.call("GET", following, headers=headers)
+            got = body.get(name) if isinstance(body, dict) else None
+            if not isinstance(got, list):
+                text = f"GET {path} was answered without {name}"
+                raise CloudError(self.service, Fault.SERVER_ERROR, text)
+            rows += shaped(self.service, name, lambda got: [convert(row) for row in got], got)
+            link = _next_link(body, name) if got else None
+            following = None if link is None else path.partition("?")[0] + "?" + link
+        return rows
+
+    async def _authorized(
+        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        for last in (False, True):
+            token = await self._session.token()
+            sent = {"Accept": "application/json", **headers, "X-Auth-Token": token.reveal()}
+            if data is not None:
+                sent.setdefault("Content-Type", "application/json")
+            answer = await self._http.request(
+                method, url, headers=sent, body=data, service=self.service
+            )
+            if answer.status != 401:
+                return answer
+            if not last:
+                await self._session.refused(token, self.service)
+        raise self._vouched(method, url)
+
+    @asynccontextmanager
+    async def stream(self, path: str) -> AsyncIterator[Stream]:
+        """A GET whose body streams. Raises CloudError for 400 and above."""
+        url = await self.base() + path
+        for last in (False, True):
+            token = await self._session.token()
+            headers = {"X-Auth-Token": token.reveal()}
+            async with self._http.stream_get(url, headers=headers, service=self.service) as stream:
+                if stream.status == 401:
+                    again = True
+                elif stream.status >= 400:
+                    answer = Answer(status=stream.status, headers=stream.headers, body=b"")
+                    raise refusal(self.service, "GET", url, answer)
+                else:
+                    again = False
+                    yield stream
+            if not again:
+                return
+            if not last:
+                await self._session.refused(token, self.service)
+        raise self._vouched("GET", url)
+
+    def _vouched(self, method: str, url: str) -> RestError:
+        text = f"{method} {url} was refused with a token that the identity service vouches for"
+        return RestError(self.service, Fault.SERVER_ERROR, text, status=401)

@@ -1,0 +1,142 @@
+"""Whose token a call carries: svcd's own, a known user's, or a caller's; and who a caller is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.clients.identity import Keystone, Scope, SingleFlight, Token
+from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
+from svcd.model.cloud import Caller
+from svcd.model.ids import TenantId
+from svcd.model.secret import Secret
+from svcd.ports import CloudError, Fault
+from svcd.settings import Auth
+
+
+class OwnSession:
+    """A Session by tokens of svcd's own user, for a project or a trust."""
+
+    def __init__(self, keystone: Keystone, scope: Scope) -> None:
+        self._keystone = keystone
+        self._scope = scope
+
+    async def token(self) -> Secret:
+        """See Session."""
+        return (await self._keystone.own(self._scope)).text
+
+    async def endpoint(self, *types: str) -> str:
+        """See Session."""
+        return self._keystone.pick((await self._keystone.own(self._scope)).catalog, types)
+
+    async def refused(self, token: Secret, service: str) -> None:
+        """A fresh token is asked for; that fails when Keystone does."""
+        self._keystone.forget(token)
+        await self._keystone.own(self._scope)
+
+
+class UserSession:
+    """A Session of another user whose password is known (object store credentials)."""
+
+    def __init__(self, keystone: Keystone, user: str, password: Secret, tenant_id: str) -> None:
+        self._keystone = keystone
+        self._user = user
+        self._password = password
+        self._tenant_id = tenant_id
+
+    async def _own(self) -> Token:
+        return await self._keystone.of_user(self._user, self._password.reveal(), self._tenant_id)
+
+    async def token(self) -> Secret:
+        """See Session."""
+        return (await self._own()).text
+
+    async def endpoint(self, *types: str) -> str:
+        """See Session."""
+        return self._keystone.pick((await self._own()).catalog, types)
+
+    async def refused(self, token: Secret, service: str) -> None:
+        """A fresh token is asked for."""
+        self._keystone.forget(token)
+        await self._own()
+
+
+class CallerSession:
+    """A Session by the token that a caller sent: it cannot be renewed."""
+
+    def __init__(self, keystone: Keystone, token: Secret, tenant_id: str) -> None:
+        self._keystone = keystone
+        self._token = token
+        self._tenant_id = tenant_id
+
+    async def token(self) -> Secret:
+        """See Session."""
+        return self._token
+
+    async def endpoint(self, *types: str) -> str:
+        """See Session."""
+        return self._keystone.pick(
+            await self._keystone.catalog(self._token, self._tenant_id), types
+        )
+
+    async def refused(self, token: Secret, service: str) -> None:
+        """Believed when Keystone says so too."""
+        if await self._keystone.validate(token) is None:
+            raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid any more")
+
+
+class KeystoneIdentity:
+    """ports.Identity: validates callers' tokens, remembers the outcome for a while."""
+
+    def __init__(self, keystone: Keystone, settings: Auth, clock: IReactorTime) -> None:
+        self._keystone = keystone
+        self._settings = settings
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
+        self._flights: SingleFlight[Caller | None] = SingleFlight()
+
+    def challenge(self) -> str:
+        """See ports.Identity."""
+        return f'Keystone uri="{self._keystone.base}"'
+
+    async def authenticate(self, token: Secret) -> Caller:
+        """See ports.Identity."""
+        key = hashlib.sha256(token.reveal().encode("utf-8")).hexdigest()
+        found = self._known.get(key)
+        if found is not None and found[0] > self._clock.seconds():
+            self._known.move_to_end(key)
+            caller = found[1]
+        else:
+            caller = await self._flights.run(key, lambda: self._ask(key, token))
+        if caller is None:
+            raise Unauthorized("the token is not valid: log in again at the identity service")
+        return caller
+
+    async def _ask(self, key: str, token: Secret) -> Caller | None:
+        try:
+            valid = await self._keystone.validate(token)
+        except CloudError as error:
+            text = f"the identity service cannot check the token now ({error.text})"
+            if error.kind is Fault.TIMEOUT:
+                raise PlatformTimeout(text) from None
+            raise ServiceUnavailable(text) from None
+        now = self._clock.seconds()
+        caller: Caller | None = None
+        until = now + self._settings.negative_cache_s
+        if valid is not None and valid.expires_at > now:
+            until = min(now + self._settings.cache_s, valid.expires_at)
+            caller = Caller(
+                tenant_id=TenantId(valid.project_id),
+                user_id=valid.user_id,
+                user_name=valid.user_name,
+                roles=valid.roles,
+                token=token,
+                expires_at=valid.expires_at,
+                is_trust=valid.is_trust,
+            )
+        self._known[key] = (until, caller)
+        while len(self._known) > self._settings.cache_size:
+            self._known.popitem(last=False)
+        return caller

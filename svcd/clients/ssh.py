@@ -1,0 +1,324 @@
+"""Runs commands on machines over SSH: a pool of connections, slots on each, and deadlines.
+
+It never decides whether a command succeeded, and never retries one: a lost connection is told to
+the caller, and the next run connects anew.
+"""
+
+# mypy: disable-error-code="no-untyped-call, no-any-return"
+
+from __future__ import annotations
+
+from typing import Final
+
+from twisted.conch.ssh import keys
+from twisted.internet.interfaces import IConnector, IDelayedCall, IReactorTCP, IReactorTime
+from twisted.logger import Logger
+
+from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
+from svcd.model.secret import Secret
+from svcd.ports import CommandResult, Fault, Host, RemoteError
+from svcd.settings import Ssh
+from svcd.tasks import DeadlineExceeded, Gate, Loop, Waiters, with_deadline
+
+log = Logger()
+
+_IDLE_S: Final = 60.0
+_MOST_LINKS: Final = 512
+_SILENT_KEEPALIVES: Final = 3
+_TEND_S: Final = 5.0
+_CLOSE_S: Final = 3.0
+
+_Key = tuple[str, int, str, Secret]
+
+
+class SshRemote:
+    """`ports.Remote` by Conch. One connection per (address, port, user, key).
+
+    reactor: connects; clock: measures. At most `settings.channels` commands run at once on one
+    connection; an idle one closes after 60 s; at most 512 are open.
+    """
+
+    def __init__(self, reactor: IReactorTCP, clock: IReactorTime, settings: Ssh) -> None:
+        self._reactor = reactor
+        self._clock = clock
+        self._settings = settings
+        self._links: dict[_Key, _Link] = {}
+        self._open: set[_Link] = set()
+        self._changed = Waiters()
+        self._closed = False
+        every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
+        self._tender = Loop(clock, "ssh connections", every_s, self._tend)
+        self._tending = False
+
+    async def run(
+        self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        """Run `command` by the user's shell. The time covers waiting for a slot and running it.
+
+        Connecting has its own time-out. Output is cut to its first and last 128 KiB.
+
+        Raises RemoteError: UNREACHABLE (nothing was done, or the connection broke meanwhile),
+        TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
+        BUSY, REFUSED.
+        """
+        try:
+            try:
+                return await self._attempt(host, command, stdin, timeout_s)
+            except NotBegun:  # a pooled connection had broken unnoticed: once more on a new one
+                return await self._attempt(host, command, stdin, timeout_s)
+        except RemoteError as error:
+            where = f"ssh {host.user}@{host.address}:{host.port}"
+            raise RemoteError(error.kind, f"{where}: {error.text}") from None
+
+    def forget(self, address: str) -> None:
+        """Close the connections to `address`; their commands fail as UNREACHABLE."""
+        for link in [each for each in self._open if each.address == address]:
+            link.drop("the connection was given up, as the machine goes or has changed")
+
+    async def close(self) -> None:
+        """Close all; no run is possible any more."""
+        self._closed = True
+        for link in list(self._open):
+            link.drop("the client is closing")
+
+        async def gone() -> None:
+            while self._open:
+                await self._changed.wait()
+
+        try:
+            await with_deadline(self._clock, _CLOSE_S, "closing SSH connections", gone())
+        except DeadlineExceeded:
+            log.warn("{n} SSH connections did not close in time", n=len(self._open))
+        await self._tender.stop()
+
+    # -- inside -------------------------------------------------------------------------------
+
+    async def _attempt(
+        self, host: Host, command: str, stdin: bytes, timeout_s: float
+    ) -> CommandResult:
+        link = self._link(host)
+        link.users += 1
+        try:
+            await link.ready()
+            if not link.fits(host.host_key):
+                raise RemoteError(Fault.HOST_KEY, "the host key is not the pinned one")
+            return await self._run_on(link, command, stdin, timeout_s)
+        finally:
+            link.users -= 1
+            link.idle_since = self._clock.seconds()
+
+    async def _run_on(
+        self, link: _Link, command: str, stdin: bytes, timeout_s: float
+    ) -> CommandResult:
+        started = False
+
+        async def whole() -> Exec:
+            nonlocal started
+            async with link.slots:
+                link.check()
+                channel = Exec(command, stdin)
+                started = True
+                link.transport.connection.start(channel)
+                return await channel.done
+
+        try:
+            channel = await with_deadline(self._clock, timeout_s, "command", whole())
+        except DeadlineExceeded:
+            if started:
+                text = f"the command did not end within {timeout_s:g} s and was stopped"
+                raise RemoteError(Fault.TIMEOUT, text) from None
+            text = f"no free channel within {timeout_s:g} s: other commands hold all of them"
+            raise RemoteError(Fault.UNREACHABLE, text) from None
+        except RemoteError as error:
+            if started and link.over:
+                raise type(error)(error.kind, f"{error.text} ({link.reason})") from None
+            raise
+        return CommandResult(
+            exit_code=channel.exit_code,
+            signal=channel.signal,
+            stdout=channel.out.text(),
+            stderr=channel.err.text(),
+            host_key=link.host_key,
+        )
+
+    def _link(self, host: Host) -> _Link:
+        """The connection for `host`, a new one when there is none that still fits."""
+        if self._closed:
+            raise RemoteError(Fault.UNREACHABLE, "the client is closed")
+        key = (host.address, host.port, host.user, host.private_key)
+        link = self._links.get(key)
+        if link is not None and not link.fits(host.host_key):
+            link.drop("the pinned host key has changed")
+            link = None
+        if link is None or link.over:
+            self._make_room()
+            link = _Link(self, host)
+            self._links[key] = link
+            self._open.add(link)
+            link.dial(self._reactor, host)
+            if not self._tending:
+                self._tending = True
+                self._tender.start(now=False)
+        return link
+
+    def _make_room(self) -> None:
+        if len(self._open) < _MOST_LINKS:
+            return
+        idle = [each for each in self._open if each.users == 0]
+        if not idle:
+            text = f"{_MOST_LINKS} SSH connections are in use, which is the limit: try later"
+            raise RemoteError(Fault.BUSY, text)
+        min(idle, key=lambda each: each.idle_since).drop("idle")
+
+    async def _tend(self) -> None:
+        """Close idle connections, ask silent ones for a sign of life, drop dead ones."""
+        now = self._clock.seconds()
+        for link in list(self._open):
+            silent_s = now - link.heard_at
+            if link.users == 0 and now - link.idle_since >= _IDLE_S:
+                link.drop("idle")
+            elif not link.up:
+                continue
+            elif silent_s >= self._settings.keepalive_s * _SILENT_KEEPALIVES:
+                link.drop(f"the server has been silent for {silent_s:.0f} s")
+            elif silent_s >= self._settings.keepalive_s:
+                link.transport.connection.keep_alive()
+
+    # what a link tells and asks
+
+    @property
+    def clock(self) -> IReactorTime:
+        return self._clock
+
+    @property
+    def connect_timeout_s(self) -> float:
+        return self._settings.connect_timeout_s
+
+    @property
+    def channels(self) -> int:
+        return self._settings.channels
+
+    def discard(self, link: _Link) -> None:
+        """The link's connection is gone."""
+        self._open.discard(link)
+        for key in [k for k, each in self._links.items() if each is link]:
+            del self._links[key]
+        self._changed.fire()
+
+
+class _Link:
+    """One connection: connecting, up, or over. Its users count runs that need it."""
+
+    def __init__(self, owner: SshRemote, host: Host) -> None:
+        self.address = host.address
+        self.users = 0
+        self.idle_since = self.heard_at = owner.clock.seconds()
+        self.slots = Gate(owner.channels)
+        self.up = False
+        self._owner = owner
+        self._error: RemoteError | None = None
+        self._gone = False
+        self._change = Waiters()
+        self._timer: IDelayedCall | None = None
+        self._connector: IConnector | None = None
+        self.transport = ClientTransport(
+            host.user, _private_key(host.private_key), _blob(host.host_key), self, self._heard
+        )
+
+    @property
+    def over(self) -> bool:
+        """No command can be started any more."""
+        return self._error is not None
+
+    @property
+    def reason(self) -> str:
+        """Why it is over."""
+        return self._error.text if self._error is not None else ""
+
+    @property
+    def host_key(self) -> str:
+        """The server's key as an OpenSSH line."""
+        shown = self.transport.host_key
+        return shown.toString("openssh").decode("ascii") if shown is not None else ""
+
+    def fits(self, pinned: str | None) -> bool:
+        """Whether the server showed the key that is pinned now."""
+        return pinned is None or not self.up or _blob(pinned) == _blob(self.host_key)
+
+    def dial(self, reactor: IReactorTCP, host: Host) -> None:
+        """Connect and log in, within the time-out for both."""
+        limit_s = self._owner.connect_timeout_s
+        self._timer = self._owner.clock.callLater(
+            limit_s, self.drop, f"not logged in within {limit_s:g} s"
+        )
+        self._connector = reactor.connectTCP(
+            host.address, host.port, Dialer(self.transport, self), int(limit_s) + 1
+        )
+
+    async def ready(self) -> None:
+        """Returns when commands can be started. Raises RemoteError."""
+        while not self.up and self._error is None:
+            await self._change.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raises RemoteError when the connection is over."""
+        if self._error is not None:
+            raise RemoteError(self._error.kind, self._error.text)
+
+    def drop(self, why: str) -> None:
+        """Give the connection up at once."""
+        self.link_failed(RemoteError(Fault.UNREACHABLE, why))
+        if self._gone or self._connector is None:
+            return
+        if self.transport.transport is None:
+            self._connector.stopConnecting()
+        else:
+            self.transport.abort()
+
+    # LinkEvents
+
+    def link_up(self) -> None:
+        self.up = True
+        self._stop_timer()
+        self._change.fire()
+
+    def link_failed(self, error: RemoteError) -> None:
+        if self._error is None:
+            self._error = error
+            self._stop_timer()
+            self._change.fire()
+
+    def link_gone(self, error: RemoteError) -> None:
+        self.up = False
+        self._gone = True
+        self._owner.discard(self)
+        self.link_failed(error)
+
+    def _heard(self) -> None:
+        self.heard_at = self._owner.clock.seconds()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+
+def _private_key(text: Secret) -> keys.Key:
+    try:
+        return keys.Key.fromString(text.reveal())
+    except (keys.BadKeyError, keys.EncryptedKeyError, ValueError, LookupError):
+        raise RemoteError(
+            Fault.UNAUTHORIZED, "the private key cannot be read: expected OpenSSH text"
+        ) from None
+
+
+def _blob(line: str | None) -> bytes | None:
+    """The key of an OpenSSH line, without its comment."""
+    if line is None:
+        return None
+    try:
+        return keys.Key.fromString(line.encode(), type="public_openssh").blob()
+    except (keys.BadKeyError, ValueError, LookupError):
+        raise RemoteError(
+            Fault.HOST_KEY, "the pinned host key cannot be read: expected an OpenSSH line"
+        ) from None

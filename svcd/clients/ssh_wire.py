@@ -1,0 +1,430 @@
+"""The Conch side of the SSH client: one connection and the commands on it, as callbacks.
+
+It knows the protocol and no policy: pooling, slots and deadlines live in `svcd.clients.ssh`.
+No Deferred of Conch leaves this file, and none is left to complain in the log.
+
+Note: what stock Conch gets wrong for us. RSA keys are signed with SHA-1, which OpenSSH >= 8.8
+refuses; the exec endpoint drops stderr and cuts stdin that waits for window space; a channel's
+write buffer is copied on each write (quadratic); a rekeying calls `connectionSecure` again; each
+connection loss and each channel is logged. So user authentication is one signed request, stdin is
+fed piece by piece as the window opens, and Conch's own logger is silenced.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from twisted.conch.error import ConchError
+from twisted.conch.ssh import channel, common, connection, keys, transport, userauth
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import IAddress
+from twisted.internet.protocol import ClientFactory
+from twisted.logger import ILogObserver, LogEvent, Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from svcd.ports import Fault, RemoteError
+
+OUTPUT_BYTES: Final = 262_144
+"""Most of stdout, and of stderr, that is kept."""
+
+_WINDOW_BYTES: Final = 524_288
+_PIECE_BYTES: Final = 32_768
+_STDERR: Final = 1
+
+# Preference when nothing is pinned yet; SHA-1 and DSA are not offered.
+_HOST_KEY_ALGORITHMS: Final = (
+    b"ssh-ed25519",
+    b"ecdsa-sha2-nistp256",
+    b"ecdsa-sha2-nistp384",
+    b"ecdsa-sha2-nistp521",
+    b"rsa-sha2-512",
+    b"rsa-sha2-256",
+)
+
+MALFORMED: Final = (LookupError, ValueError, TypeError, AttributeError, struct.error, ConchError)
+"""What Conch raises over a packet that makes no sense."""
+
+
+@implementer(ILogObserver)
+class _Nowhere:
+    """Conch reports each disconnect; the link tells its users instead."""
+
+    def __call__(self, event: LogEvent) -> None:
+        """Drop it."""
+
+
+SILENT = Logger(namespace="svcd.ssh.conch", observer=_Nowhere())
+
+
+class NotBegun(RemoteError):
+    """The command did certainly not begin: it may be sent again."""
+
+
+class LinkEvents(Protocol):
+    """Who is told about a connection."""
+
+    def link_up(self) -> None:
+        """Logged in: commands can be started."""
+        ...
+
+    def link_failed(self, error: RemoteError) -> None:
+        """The reason of an end that is about to come. The first one counts."""
+        ...
+
+    def link_gone(self, error: RemoteError) -> None:
+        """There is no connection (any more); its commands are told after this."""
+        ...
+
+
+class Clip:
+    """Collects output, keeping the first and the last half of `limit` bytes."""
+
+    def __init__(self, limit: int = OUTPUT_BYTES) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._dropped = 0
+
+    def add(self, data: bytes) -> None:
+        """Append; what is in neither half any more is counted and dropped."""
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if not data:
+            return
+        self._tail.append(data)
+        self._tail_bytes += len(data)
+        while self._tail_bytes - len(self._tail[0]) >= self._half:
+            oldest = self._tail.popleft()
+            self._tail_bytes -= len(oldest)
+            self._dropped += len(oldest)
+
+    def text(self) -> str:
+        """What was kept, as UTF-8; a line in the middle says how much is missing."""
+        tail = b"".join(self._tail)
+        surplus = max(0, len(tail) - self._half)
+        dropped = self._dropped + surplus
+        head = bytes(self._head)
+        if not dropped:
+            return (head + tail).decode("utf-8", "replace")
+        return (
+            head.decode("utf-8", "replace")
+            + f"\n[{dropped} bytes left out]\n"
+            + tail[surplus:].decode("utf-8", "replace")
+        )
+
+
+class Exec(channel.SSHChannel):
+    """One command. `done` fires with itself when the channel has closed, or with RemoteError."""
+
+    name = b"session"
+    conn: Any  # a Connection, once the channel is open
+    _log = SILENT
+
+    def __init__(self, command: str, stdin: bytes) -> None:
+        super().__init__(localWindow=_WINDOW_BYTES, localMaxPacket=_PIECE_BYTES)
+        self.out = Clip()
+        self.err = Clip()
+        self.exit_code: int | None = None
+        self.signal = ""
+        self.done: Deferred[Exec] = Deferred(self._cancelled)
+        self._command = command.encode()
+        self._stdin = memoryview(stdin)
+        self._sent = 0
+        self._running = False
+        self._fed = False
+        self._ended = False
+
+    def abandon(self) -> None:
+        """Kill the command as far as the server lets us, and close the channel."""
+        self._ended = True
+        if self.conn is not None and self in self.conn.channelsToRemoteChannel:
+            self.conn.sendRequest(self, b"signal", common.NS(b"KILL"))
+            self.conn.sendClose(self)  # one that is not open yet is closed by `channelOpen`
+
+    def fail(self, error: RemoteError) -> None:
+        """End with a fault, unless it has ended already."""
+        if not self._ended:
+            self._ended = True
+            self.done.errback(error)
+
+    # -- what Conch calls ---------------------------------------------------------------------
+
+    def channelOpen(self, specificData: bytes) -> None:
+        if self._ended:
+            self.conn.sendClose(self)
+        else:
+            self.conn.request_exec(self, self._command)
+
+    def openFailed(self, reason: object) -> None:
+        if isinstance(reason, ConchError):
+            told = reason.value.decode("utf-8", "replace") if reason.value else "no reason given"
+            self.fail(RemoteError(Fault.BUSY, f"the server opened no channel: {told}"))
+        else:
+            self.fail(NotBegun(Fault.UNREACHABLE, "connection lost before the command began"))
+
+    def exec_accepted(self) -> None:
+        """The server runs the command: only now may stdin flow."""
+        self._running = True
+        self._feed()
+
+    def exec_refused(self) -> None:
+        """The server does not run commands for us."""
+        told = self.err.text().strip() or "no reason given"
+        self.fail(RemoteError(Fault.REFUSED, f"the server refused to run the command: {told}"))
+        self.conn.sendClose(self)
+
+    def addWindowBytes(self, data: int) -> None:
+        self.remoteWindowLeft += data
+        self._feed()
+
+    def dataReceived(self, data: bytes) -> None:
+        self.out.add(data)
+
+    def extReceived(self, dataType: int, data: bytes) -> None:
+        if dataType == _STDERR:
+            self.err.add(data)
+
+    def eofReceived(self) -> None:
+        """Nothing: the close follows."""
+
+    def request_exit_status(self, data: bytes) -> int:
+        self.exit_code = struct.unpack(">L", data[:4])[0]
+        return 1
+
+    def request_exit_signal(self, data: bytes) -> int:
+        self.signal = common.getNS(data)[0].decode("ascii", "replace")
+        return 1
+
+    def closeReceived(self) -> None:
+        self.conn.sendClose(self)
+
+    def closed(self) -> None:
+        if self._ended:
+            return
+        if self.exit_code is None and not self.signal:
+            lost = RemoteError(Fault.UNREACHABLE, "connection lost while the command was running")
+            self.fail(lost)
+            return
+        self._ended = True
+        self.done.callback(self)
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _feed(self) -> None:
+        """Send as much of stdin as the window takes, and EOF after the last byte."""
+        if not self._running or self._fed or self._ended:
+            return
+        while self._sent < len(self._stdin) and self.remoteWindowLeft > 0:
+            size = min(self.remoteWindowLeft, self.remoteMaxPacket, len(self._stdin) - self._sent)
+            self.conn.sendData(self, bytes(self._stdin[self._sent : self._sent + size]))
+            self._sent += size
+            self.remoteWindowLeft -= size
+        if self._sent == len(self._stdin):
+            self._fed = True
+            self.conn.sendEOF(self)
+
+    def _cancelled(self, _: Deferred[Exec]) -> None:
+        self.abandon()
+
+
+class Connection(connection.SSHConnection):
+    """The channels of one connection; replies go to the channel, without Deferreds."""
+
+    transport: Any
+    _log = SILENT
+
+    def __init__(self, events: LinkEvents) -> None:
+        super().__init__()
+        self._events = events
+
+    def serviceStarted(self) -> None:
+        super().serviceStarted()
+        self._events.link_up()
+
+    def start(self, command: Exec) -> None:
+        """Open a channel for `command`."""
+        self.openChannel(command)
+
+    def request_exec(self, command: Exec, text: bytes) -> None:
+        """Ask to run `text`; `exec_accepted` or `exec_refused` of the channel follows."""
+        self.transport.sendPacket(
+            connection.MSG_CHANNEL_REQUEST,
+            struct.pack(">L", self.channelsToRemoteChannel[command])
+            + common.NS(b"exec")
+            + b"\1"
+            + common.NS(text),
+        )
+
+    def keep_alive(self) -> None:
+        """Make the server say something: it answers a global request that it does not know."""
+        self.transport.sendPacket(
+            connection.MSG_GLOBAL_REQUEST, common.NS(b"keepalive@openssh.com") + b"\1"
+        )
+
+    def ssh_CHANNEL_SUCCESS(self, packet: bytes) -> None:
+        self.channels[struct.unpack(">L", packet[:4])[0]].exec_accepted()
+
+    def ssh_CHANNEL_FAILURE(self, packet: bytes) -> None:
+        self.channels[struct.unpack(">L", packet[:4])[0]].exec_refused()
+
+    def ssh_REQUEST_SUCCESS(self, packet: bytes) -> None:
+        """A keep-alive was answered: that anything came is all we wanted to know."""
+
+    def ssh_REQUEST_FAILURE(self, packet: bytes) -> None:
+        """The same."""
+
+    def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
+        return 0
+
+    def getChannel(self, channelType: bytes, windowSize: int, maxPacket: int, data: bytes) -> Any:
+        raise ConchError("not here", connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
+
+
+class KeyLogin(userauth.SSHUserAuthClient):
+    """Logs in with one key and nothing else."""
+
+    transport: Any
+    _log = SILENT
+
+    def __init__(
+        self, user: str, key: keys.Key, instance: Connection, refused: Callable[[], None]
+    ) -> None:
+        super().__init__(user.encode(), instance)
+        self._key = key
+        self._refused = refused
+
+    def serviceStarted(self) -> None:
+        """Send the signed request at once; asking first would cost a round trip."""
+        algorithm = b"rsa-sha2-512" if self._key.type() == "RSA" else self._key.sshType()
+        asked = b"\1" + common.NS(algorithm) + common.NS(self._key.public().blob())
+        signed = (
+            common.NS(self.transport.sessionID)
+            + bytes((userauth.MSG_USERAUTH_REQUEST,))
+            + common.NS(self.user)
+            + common.NS(self.instance.name)
+            + common.NS(b"publickey")
+            + asked
+        )
+        signature = self._key.sign(signed, algorithm)
+        self.askForAuth(b"publickey", asked + common.NS(signature))
+
+    def ssh_USERAUTH_FAILURE(self, packet: bytes) -> None:
+        self._refused()
+
+    def ssh_USERAUTH_BANNER(self, packet: bytes) -> None:
+        """A notice to people."""
+
+
+class ClientTransport(transport.SSHClientTransport):
+    """One TCP connection to a server whose key is pinned, or learnt by the first exchange."""
+
+    transport: Any
+    _log = SILENT
+
+    def __init__(
+        self,
+        user: str,
+        key: keys.Key,
+        pinned: bytes | None,
+        events: LinkEvents,
+        heard: Callable[[], None],
+    ) -> None:
+        self.connection = Connection(events)
+        self.host_key: keys.Key | None = None
+        self._login = KeyLogin(user, key, self.connection, self._refused)
+        self._pinned = pinned
+        self._events = events
+        self._heard = heard
+        self._secure = False
+        self.supportedPublicKeys = _preferred(pinned)
+
+    def connectionMade(self) -> None:
+        self.transport.setTcpNoDelay(True)
+        super().connectionMade()
+
+    def abort(self) -> None:
+        """Drop the connection now."""
+        if self.transport is not None:
+            self.transport.abortConnection()
+
+    def verifyHostKey(self, hostKey: bytes, fingerprint: bytes) -> Deferred[int]:
+        if self._pinned is not None and hostKey != self._pinned:
+            text = (
+                f"the host key has changed (shown {fingerprint.decode('ascii', 'replace')}):"
+                " another machine answers at this address, or it was rebuilt"
+            )
+            self._events.link_failed(RemoteError(Fault.HOST_KEY, text))
+            return fail(ConchError("host key"))
+        self._pinned = hostKey
+        self.host_key = keys.Key.fromString(hostKey)
+        return succeed(1)
+
+    def connectionSecure(self) -> None:
+        if not self._secure:  # Conch calls again after each rekeying
+            self._secure = True
+            self.requestService(self._login)
+
+    def dataReceived(self, data: bytes) -> None:
+        self._heard()
+        try:
+            super().dataReceived(data)
+        except MALFORMED as error:
+            self._events.link_failed(
+                RemoteError(Fault.SERVER_ERROR, f"a packet makes no sense ({error!r})")
+            )
+            self.abort()
+
+    def receiveError(self, reasonCode: int, description: bytes) -> None:
+        told = description.decode("utf-8", "replace")
+        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"the server disconnected: {told}"))
+
+    def sendDisconnect(self, reason: int, desc: bytes) -> None:
+        super().sendDisconnect(reason, desc)
+        told = desc.decode("utf-8", "replace")
+        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {told}"))
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        text = reason.getErrorMessage() if reason is not None else "closed"
+        self._events.link_gone(RemoteError(Fault.UNREACHABLE, text))
+        super().connectionLost(reason)
+
+    def _refused(self) -> None:
+        self._events.link_failed(
+            RemoteError(Fault.UNAUTHORIZED, "the server refused the key of this user")
+        )
+        self.transport.loseConnection()
+
+
+class Dialer(ClientFactory):
+    """Makes exactly one transport."""
+
+    noisy = False
+
+    def __init__(self, made: ClientTransport, events: LinkEvents) -> None:
+        self._made = made
+        self._events = events
+
+    def buildProtocol(self, addr: IAddress | None) -> ClientTransport:
+        self._made.factory = self
+        return self._made
+
+    def clientConnectionFailed(self, connector: object, reason: Failure) -> None:
+        self._events.link_gone(RemoteError(Fault.UNREACHABLE, reason.getErrorMessage()))
+
+
+def _preferred(pinned: bytes | None) -> list[bytes]:
+    """Algorithms to ask for: those of the pinned key first, so that a server shows that one."""
+    if pinned is None:
+        return list(_HOST_KEY_ALGORITHMS)
+    kind = common.getNS(pinned)[0]
+    first = [b"rsa-sha2-512", b"rsa-sha2-256"] if kind == b"ssh-rsa" else [kind]
+    return first + [a for a in _HOST_KEY_ALGORITHMS if a not in first]

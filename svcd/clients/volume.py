@@ -1,0 +1,67 @@
+"""Cinder v3: volumes and what is left of their quota."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svcd.clients.rest import Rest, shaped
+from svcd.model.cloud import VolumeState
+
+_PAGE = 1000
+
+
+class Volumes:
+    """One tenant's volumes."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    async def volumes(self, metadata: Mapping[str, str]) -> Sequence[VolumeState]:
+        """The tenant's volumes that carry all of `metadata`."""
+        wanted = metadata.items()
+        rows = await self._rest.pages("/volumes/detail", "volumes", _volume, limit=_PAGE)
+        return [row for row in rows if wanted <= row.metadata.items()]
+
+    async def create(self, name: str, size_gib: int, metadata: Mapping[str, str]) -> str:
+        """Id of the volume, which is `creating` at first."""
+        volume: dict[str, Any] = {"name": name, "size": size_gib, "metadata": dict(metadata)}
+        body = await self._rest.call("POST", "/volumes", {"volume": volume})
+        return shaped("volume", "a volume", lambda body: str(body["volume"]["id"]), body)
+
+    async def delete(self, volume_id: str) -> None:
+        """One that is gone is no fault; one in use is BUSY."""
+        await self._rest.call("DELETE", f"/volumes/{volume_id}", absent_ok=True)
+
+    async def left(self) -> tuple[int | None, int | None]:
+        """Volumes and GiB left; None: unlimited."""
+        body = await self._rest.call("GET", "/limits")
+        return shaped("volume", "limits", _limits, body)
+
+
+def _limits(body: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    absolute = body["limits"]["absolute"]
+    return (
+        _left(absolute, "maxTotalVolumes", "totalVolumesUsed"),
+        _left(absolute, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
+    )
+
+
+def _left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
+    limit = absolute.get(most)
+    if not isinstance(limit, int) or limit < 0:
+        return None
+    return max(0, limit - int(absolute.get(used) or 0))
+
+
+def _volume(row: Mapping[str, Any]) -> VolumeState:
+    attachments = row.get("attachments") or [{}]
+    return VolumeState(
+        id=str(row["id"]),
+        name=str(row.get("name") or ""),
+        status=str(row.get("status") or ""),
+        size_gib=int(row.get("size") or 0),
+        attached_to=attachments[0].get("server_id"),
+        device=attachments[0].get("device"),
+        metadata=dict(row.get("metadata") or {}),
+    )

@@ -1,0 +1,178 @@
+"""HDFS through WebHDFS (ports.FileSystem).
+
+A write takes two steps: the name node answers with the place (`noredirect=true`, or a 307 from one
+that does not know the parameter), the content then streams to the data node. Files are written to
+their final name with `overwrite=true`: repeating a write is safe.
+
+Source: Hadoop 3.5 and 2.10, WebHDFS REST API.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from svcd.clients.http import Answer, HttpClient
+from svcd.ports import EngineError, Fault
+
+_SERVICE: Final = "file system"
+_PASSING: Final = frozenset({"SafeModeException", "StandbyException", "RetriableException"})
+_MOST_MESSAGE: Final = 500
+_URL: Final = "%/:?#[]@!$&'()*+,;=~"
+
+
+class WebHdfsClient:
+    """One client for all name nodes; `base` of each call names one, for example http://h:9870.
+
+    write_timeout_s: longest silence while content is sent.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        timeout_s: float = 30.0,
+        write_timeout_s: float = 60.0,
+    ) -> None:
+        self._http = http
+        self._timeout_s = timeout_s
+        self._write_timeout_s = write_timeout_s
+
+    async def make_folders(self, base: str, path: str, user: str, mode: str = "") -> None:
+        query = {"op": "MKDIRS", **({"permission": mode} if mode else {})}
+        answer = await self._call("PUT", base, path, user, query)
+        if _object("MKDIRS", answer).get("boolean") is not True:
+            raise EngineError(Fault.REFUSED, f"MKDIRS {path}: not made")
+
+    async def write(
+        self,
+        base: str,
+        path: str,
+        user: str,
+        content: AsyncIterator[bytes],
+        size: int | None,
+        machines: Mapping[str, str] | None = None,
+    ) -> None:
+        query = {"op": "CREATE", "overwrite": "true", "noredirect": "true"}
+        place = await self._place("PUT", base, path, user, query)
+        if machines is not None:
+            place = _among(place, base, machines)
+        answer = await self._http.stream_put(
+            place,
+            content,
+            size,
+            headers={"Content-Type": "application/octet-stream"},
+            timeout_s=self._write_timeout_s,
+            service=_SERVICE,
+        )
+        if answer.status not in (200, 201):
+            raise fault_of(f"CREATE {path}", answer)
+
+    async def delete(self, base: str, path: str, user: str) -> None:
+        await self._call("DELETE", base, path, user, {"op": "DELETE", "recursive": "true"})
+
+    async def list(self, base: str, path: str, user: str) -> Sequence[str] | None:
+        try:
+            answer = await self._call("GET", base, path, user, {"op": "LISTSTATUS"})
+        except EngineError as error:
+            if error.kind is Fault.NOT_FOUND:
+                return None
+            raise
+        statuses = _object("LISTSTATUS", answer).get("FileStatuses")
+        entries = statuses.get("FileStatus") if isinstance(statuses, dict) else None
+        if not isinstance(entries, list):
+            raise _senseless(f"LISTSTATUS {path}", "no FileStatus")
+        return [str(each.get("pathSuffix", "")) for each in entries if isinstance(each, dict)]
+
+    async def read(self, base: str, path: str, user: str, limit: int) -> bytes:
+        query = {"op": "OPEN", "length": str(limit), "noredirect": "true"}
+        place = await self._place("GET", base, path, user, query)
+        answer = await self._http.request("GET", place, timeout_s=self._timeout_s, service=_SERVICE)
+        if answer.status != 200:
+            raise fault_of(f"OPEN {path}", answer)
+        return answer.body[:limit]
+
+    async def _place(
+        self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
+    ) -> str:
+        """Where the content is."""
+        answer = await self._call(method, base, path, user, query)
+        if 300 <= answer.status < 400:
+            place: object = answer.headers.get("location")
+        else:
+            place = _object(f"{query['op']} {path}", answer).get("Location")
+        if not isinstance(place, str) or not place.startswith(("http://", "https://")):
+            raise _senseless(f"{query['op']} {path}", "no location of a data node")
+        return quote(place, safe=_URL)  # names come back as they are, not as a URL has them
+
+    async def _call(
+        self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
+    ) -> Answer:
+        asked = {**query, **({"user.name": user} if user else {})}
+        url = f"{base.rstrip('/')}/webhdfs/v1{quote(path)}?{urlencode(asked)}"
+        answer = await self._http.request(method, url, timeout_s=self._timeout_s, service=_SERVICE)
+        redirected = answer.status == 307 and query["op"] in ("CREATE", "OPEN")
+        if answer.status >= 300 and not redirected:
+            raise fault_of(f"{query['op']} {path}", answer)
+        return answer
+
+
+def _among(place: str, base: str, machines: Mapping[str, str]) -> str:
+    """`place` by the address to use. The name node is not trusted to send us anywhere else."""
+    parts = urlsplit(place)
+    host = parts.hostname or ""
+    if host == urlsplit(base).hostname:
+        return place
+    address = machines.get(host) or machines.get(host.split(".")[0])
+    if address is None:
+        raise EngineError(Fault.REFUSED, f"HDFS names {host}, which is no machine of the cluster")
+    port = f":{parts.port}" if parts.port else ""
+    return urlunsplit(parts._replace(netloc=f"{address}{port}"))
+
+
+def fault_of(call: str, answer: Answer) -> EngineError:
+    """The error that a refused call stands for."""
+    name, message = _remote_exception(answer.body)
+    text = f"HDFS {call}: HTTP {answer.status} {name} {message}".strip()[:_MOST_MESSAGE]
+    if name in _PASSING or "Name node is in safe mode" in message:
+        return EngineError(Fault.BUSY, text, name)
+    if name == "FileNotFoundException" or (answer.status == 404 and not name):
+        return EngineError(Fault.NOT_FOUND, text, name)
+    if answer.status == 403:
+        kind = Fault.QUOTA if "QuotaExceeded" in name else Fault.FORBIDDEN
+        # the name node answers 403 for any IOException: only a denied access is one for good
+        if name in ("IOException", "RemoteException"):
+            kind = Fault.SERVER_ERROR
+        return EngineError(kind, text, name)
+    if answer.status >= 500 or 300 <= answer.status < 400:
+        return EngineError(Fault.SERVER_ERROR, text, name)
+    if answer.status == 401:
+        return EngineError(Fault.UNAUTHORIZED, text, name)
+    return EngineError(Fault.REFUSED, text, name)
+
+
+def _remote_exception(body: bytes) -> tuple[str, str]:
+    try:
+        tree = json.loads(body)
+    except ValueError:
+        return "", ""
+    inner = tree.get("RemoteException") if isinstance(tree, dict) else None
+    if not isinstance(inner, dict):
+        return "", ""
+    lines = str(inner.get("message", "")).splitlines()
+    return str(inner.get("exception", "")), lines[0] if lines else ""
+
+
+def _object(call: str, answer: Answer) -> Mapping[str, object]:
+    try:
+        tree = json.loads(answer.body)
+    except ValueError:
+        raise _senseless(call, "the answer is not JSON") from None
+    if not isinstance(tree, dict):
+        raise _senseless(call, "the answer is not a JSON object")
+    return tree
+
+
+def _senseless(call: str, why: str) -> EngineError:
+    return EngineError(Fault.SERVER_ERROR, f"HDFS {call}: {why}")

@@ -1,0 +1,1 @@
+"""The embedded cloud, its machines and the scripted engine: all behind the ordinary clients."""

@@ -1,0 +1,242 @@
+"""Keystone v3 without tokens: projects, users, trusts, application credentials. Source: its API."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import msgspec
+from klein import Klein
+
+from svcd.embedded.cloud.core import Core, fixed_id
+from svcd.embedded.cloud.records import ApplicationCredential, Project, Trust
+from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route, text_of
+
+
+class _Named(msgspec.Struct):
+    id: str | None = None
+    name: str | None = None
+
+
+class _NewTrust(msgspec.Struct):
+    trustor_user_id: str
+    trustee_user_id: str
+    impersonation: bool
+    project_id: str | None = None
+    roles: list[_Named] = []
+    expires_at: str | None = None
+
+
+def _end(text: str | None, now: float) -> float | None:
+    """Epoch seconds of a trust's end. Raises Refusal 400."""
+    if text is None:
+        return None
+    try:
+        end = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        end = 0.0
+    if end <= now:
+        raise Refusal(400, "The 'expires_at' must not be before now.")
+    return end
+
+
+class _TrustBody(msgspec.Struct):
+    trust: _NewTrust
+
+
+class _NewCredential(msgspec.Struct):
+    name: str
+    secret: str | None = None
+
+
+class _CredentialBody(msgspec.Struct):
+    application_credential: _NewCredential
+
+
+class Accounts(Service):
+    """What needs a token and makes none."""
+
+    app = Klein()
+    where = "identity"
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """{"error": {code, message, title}}."""
+        titles = {
+            400: "Bad Request",
+            401: "Unauthorized",
+            403: "Forbidden",
+            404: "Not Found",
+            405: "Method Not Allowed",
+            409: "Conflict",
+        }
+        headers = dict(refusal.headers)
+        if refusal.status == 401:
+            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
+        error = {
+            "code": refusal.status,
+            "message": refusal.message,
+            "title": titles.get(refusal.status, "Internal Server Error"),
+        }
+        return Reply(status=refusal.status, body={"error": error}, headers=headers)
+
+    # ---- projects and users ----
+
+    def _project(self, project: Project) -> dict[str, Any]:
+        return {
+            "id": project.id,
+            "name": project.name,
+            "domain_id": "default",
+            "enabled": True,
+            "is_domain": False,
+            "parent_id": "default",
+            "description": "",
+            "tags": [],
+            "options": {},
+            "links": {"self": f"{self._core.public_url}/identity/v3/projects/{project.id}"},
+        }
+
+    @route(app, "GET", "/v3/auth/projects")
+    @route(app, "GET", "/v3/projects")
+    def projects(self, call: Call) -> Reply:
+        user = self._core.users[call.me.user_id]
+        wanted = call.one("name")
+        mine = [
+            self._project(project)
+            for project in self._core.projects.values()
+            if self._core.roles(user, project.id) and wanted in ("", project.name)
+        ]
+        return Reply(body={"projects": mine, "links": {"next": None, "previous": None}})
+
+    @route(app, "GET", "/v3/projects/<project_id>")
+    def project(self, call: Call, project_id: str) -> Reply:
+        found = self._core.projects.get(project_id)
+        if found is None or not (
+            self._core.roles(self._core.users[call.me.user_id], found.id)
+            or "admin" in call.me.roles
+        ):
+            raise Refusal(404, f"Could not find project: {project_id}.")
+        return Reply(body={"project": self._project(found)})
+
+    @route(app, "GET", "/v3/users/<user_id>")
+    def user(self, call: Call, user_id: str) -> Reply:
+        found = self._core.users.get(user_id)
+        if found is None or (user_id != call.me.user_id and "admin" not in call.me.roles):
+            raise Refusal(404, f"Could not find user: {user_id}.")
+        user = {"id": found.id, "name": found.name, "domain_id": "default", "enabled": True}
+        return Reply(body={"user": user})
+
+    # ---- trusts ----
+
+    def _trust(self, trust: Trust) -> dict[str, Any]:
+        ends = trust.expires_at
+        return {
+            "id": trust.id,
+            "trustor_user_id": trust.trustor_id,
+            "trustee_user_id": trust.trustee_id,
+            "project_id": trust.project_id,
+            "impersonation": trust.impersonation,
+            "roles": [{"id": fixed_id("role", r), "name": r} for r in trust.roles],
+            "expires_at": None if ends is None else text_of(ends, "keystone"),
+            "deleted_at": None,
+            "remaining_uses": None,
+            "redelegation_count": 0,
+        }
+
+    @route(app, "POST", "/v3/OS-TRUST/trusts")
+    def create_trust(self, call: Call) -> Reply:
+        new = call.read(_TrustBody).trust
+        me = call.me
+        core = self._core
+        if me.trust_id is not None or me.credential_id is not None:
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        if new.trustor_user_id != me.user_id:
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        if new.trustee_user_id not in core.users:
+            raise Refusal(404, f"Could not find user: {new.trustee_user_id}.")
+        by_id = {fixed_id("role", role): role for role in me.roles}
+        roles = tuple(by_id.get(r.id or "", r.name or "") for r in new.roles)
+        if not roles or not set(roles) <= set(me.roles):
+            raise Refusal(403, "At least one role should be specified, all held by the trustor.")
+        trust = Trust(
+            id=core.new_id().replace("-", ""),
+            trustor_id=new.trustor_user_id,
+            trustee_id=new.trustee_user_id,
+            project_id=new.project_id or call.project,
+            roles=roles,
+            impersonation=new.impersonation,
+            created_at=core.now(),
+            expires_at=_end(new.expires_at, core.now()),
+        )
+        core.state.trusts.put(trust)
+        return Reply(status=201, body={"trust": self._trust(trust)})
+
+    @route(app, "GET", "/v3/OS-TRUST/trusts")
+    def trusts(self, call: Call) -> Reply:
+        me = call.me.user_id
+        mine = [
+            self._trust(t)
+            for t in self._core.state.trusts.values()
+            if "admin" in call.me.roles or me in (t.trustor_id, t.trustee_id)
+        ]
+        return Reply(body={"trusts": mine, "links": {"next": None, "previous": None}})
+
+    def _own_trust(self, call: Call, trust_id: str) -> Trust:
+        trust = self._core.state.trusts.get(trust_id)
+        if trust is None:
+            raise Refusal(404, f"Could not find trust: {trust_id}.")
+        return trust
+
+    @route(app, "GET", "/v3/OS-TRUST/trusts/<trust_id>")
+    def trust(self, call: Call, trust_id: str) -> Reply:
+        trust = self._own_trust(call, trust_id)
+        if call.me.user_id not in (trust.trustor_id, trust.trustee_id):
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        return Reply(body={"trust": self._trust(trust)})
+
+    @route(app, "DELETE", "/v3/OS-TRUST/trusts/<trust_id>")
+    def delete_trust(self, call: Call, trust_id: str) -> Reply:
+        trust = self._own_trust(call, trust_id)
+        if call.me.user_id != trust.trustor_id:
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        self._core.state.trusts.remove(trust_id)
+        return Reply(status=204)
+
+    # ---- application credentials ----
+
+    @route(app, "POST", "/v3/users/<user_id>/application_credentials")
+    def create_credential(self, call: Call, user_id: str) -> Reply:
+        new = call.read(_CredentialBody).application_credential
+        core = self._core
+        if user_id != call.me.user_id or call.me.trust_id is not None or not call.project:
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        credential = ApplicationCredential(
+            id=core.new_id().replace("-", ""),
+            name=new.name,
+            secret=new.secret or core.new_id(),
+            user_id=user_id,
+            project_id=call.project,
+            roles=call.me.roles,
+        )
+        core.state.credentials.put(credential)
+        body = {
+            "id": credential.id,
+            "name": credential.name,
+            "secret": credential.secret,
+            "project_id": credential.project_id,
+            "roles": [{"id": fixed_id("role", r), "name": r} for r in credential.roles],
+            "unrestricted": False,
+            "expires_at": None,
+            "description": None,
+        }
+        return Reply(status=201, body={"application_credential": body})
+
+    @route(app, "DELETE", "/v3/users/<user_id>/application_credentials/<credential_id>")
+    def delete_credential(self, call: Call, user_id: str, credential_id: str) -> Reply:
+        found = self._core.state.credentials.get(credential_id)
+        if found is None or found.user_id != call.me.user_id:
+            raise Refusal(404, f"Could not find Application Credential: {credential_id}.")
+        self._core.state.credentials.remove(credential_id)
+        return Reply(status=204)

@@ -1,0 +1,77 @@
+"""Hooks for tests of a cloud in another process: counters of calls, fault rules, quotas.
+
+Served only when the cloud was made with `admin=True`; there is no authentication.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import attrs
+import msgspec
+from klein import Klein
+
+from svcd.embedded.cloud.core import Core
+from svcd.embedded.cloud.records import Quotas
+from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route
+from svcd.embedded.faults import FaultRule, Faults
+
+
+class Admin(Service):
+    """Mounted at /admin."""
+
+    app = Klein()
+    where = "admin"
+
+    def __init__(self, core: Core, faults: Faults, calls: Counter[str]) -> None:
+        self._core = core
+        self._faults = faults
+        self._calls = calls
+
+    def authorize(self, call: Call, segments: list[str]) -> None:
+        """Open."""
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """{"error": message}."""
+        return Reply(status=refusal.status, body={"error": refusal.message})
+
+    @route(app, "GET", "/calls")
+    def calls(self, call: Call) -> Reply:
+        """`service METHOD route` -> how often, since the start or the last DELETE."""
+        return Reply(body={"calls": dict(sorted(self._calls.items()))})
+
+    @route(app, "DELETE", "/calls")
+    def forget_calls(self, call: Call) -> Reply:
+        self._calls.clear()
+        return Reply(status=204)
+
+    @route(app, "GET", "/faults")
+    def faults(self, call: Call) -> Reply:
+        rows = [attrs.asdict(rule) | {"hits": hits} for rule, hits in self._faults.rules()]
+        return Reply(body={"faults": rows})
+
+    @route(app, "POST", "/faults")
+    def add_fault(self, call: Call) -> Reply:
+        """Fields as in FaultRule."""
+        rule = call.read(FaultRule, "Invalid rule")
+        try:
+            self._faults.add(rule)
+        except re.error as error:
+            raise Refusal(400, f"Invalid rule: path is no regular expression: {error}") from None
+        return Reply(status=201, body=msgspec.to_builtins(rule))
+
+    @route(app, "DELETE", "/faults")
+    def clear_faults(self, call: Call) -> Reply:
+        self._faults.clear()
+        return Reply(status=204)
+
+    @route(app, "PUT", "/quotas/<project_id>")
+    def set_quotas(self, call: Call, project_id: str) -> Reply:
+        """`{"instances": 2, …}`, names as in the settings `quota_…`; {} is what they say."""
+        limits = call.read(dict[str, int], "Invalid quotas")
+        unknown = [name for name in limits if not hasattr(self._core.config, f"quota_{name}")]
+        if unknown:
+            raise Refusal(400, f"Invalid quotas: there is no {', '.join(unknown)}")
+        self._core.state.quotas.put(Quotas(id=project_id, limits=limits))
+        return Reply(status=204)

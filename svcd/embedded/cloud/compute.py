@@ -1,0 +1,412 @@
+"""Nova v2.1: flavors, key pairs, servers, groups, attachments, limits. Source: its API."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from attrs import evolve
+
+from svcd.embedded.cloud.compute_basics import ComputeBasics
+from svcd.embedded.cloud.core import FLAVORS, Core
+from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.records import KeyPair, SecurityGroup, Server, ServerGroup, Volume
+from svcd.embedded.cloud.servers import (
+    NewServer,
+    ServerBody,
+    check_networks,
+    check_quota,
+    choose_host,
+    microversion,
+    server_body,
+)
+from svcd.embedded.cloud.web import Call, Refusal, Reply, page, route
+
+
+class _NewGroup(msgspec.Struct):
+    name: str
+    policy: str | None = None
+    policies: list[str] = []
+
+
+class _GroupBody(msgspec.Struct):
+    server_group: _NewGroup
+
+
+class _NewAttachment(msgspec.Struct):
+    volumeId: str
+    device: str | None = None
+
+
+class _AttachmentBody(msgspec.Struct):
+    volumeAttachment: _NewAttachment
+
+
+class _MetadataBody(msgspec.Struct):
+    metadata: dict[str, str]
+
+
+class Compute(ComputeBasics):
+    """Mounted at /compute."""
+
+    app = ComputeBasics.app  # the same routes, and more
+
+    def __init__(self, core: Core, life: Life) -> None:
+        super().__init__(core)
+        self._life = life
+
+    # ---- servers ----
+
+    def _own(self, call: Call, server_id: str) -> Server:
+        server = self._core.state.servers.get(server_id)
+        if server is None or server.project_id != call.project:
+            raise Refusal(404, f"Instance {server_id} could not be found.")
+        return server
+
+    def _listed(self, call: Call) -> tuple[list[Server], str | None]:
+        """The page that the query asks for, newest first, and the link to the next one."""
+        project, rows = call.project, self._core.listed(self._core.state.servers.values(), Server)
+        mine = [server for server in reversed(rows) if server.project_id == project]
+        name, status = call.one("name"), call.one("status").upper()
+        if name:
+            try:
+                pattern = re.compile(name)
+            except re.error:
+                raise Refusal(400, f"Invalid input for query parameters name: {name}") from None
+            mine = [server for server in mine if pattern.search(server.name)]
+        if status:
+            mine = [server for server in mine if server.status == status]
+        shown = page(call, mine, lambda server: server.id)
+        if not shown or shown[-1] is mine[-1] or not call.one("limit"):
+            return shown, None
+        path = call.request.path.decode("ascii")
+        query = f"?limit={call.one('limit')}&marker={shown[-1].id}"
+        return shown, self._core.public_url + path + query
+
+    @route(app, "GET", "/v2.1/servers")
+    def servers(self, call: Call) -> Reply:
+        rows, following = self._listed(call)
+        body: dict[str, Any] = {
+            "servers": [{"id": s.id, "name": s.name, "links": []} for s in rows]
+        }
+        if following:
+            body["servers_links"] = [{"rel": "next", "href": following}]
+        return Reply(body=body)
+
+    @route(app, "GET", "/v2.1/servers/detail")
+    def servers_in_detail(self, call: Call) -> Reply:
+        version = microversion(call, self._core.newest_compute)
+        rows, following = self._listed(call)
+        shown = [server_body(self._core, self._life, s, version) for s in rows]
+        for server, each in zip(rows, shown, strict=True):
+            if server.host < 0:  # as the real one: the reason is in another cell, shown one by one
+                each.pop("fault", None)
+        body: dict[str, Any] = {"servers": shown}
+        if following:
+            body["servers_links"] = [{"rel": "next", "href": following}]
+        return Reply(body=body)
+
+    @route(app, "GET", "/v2.1/servers/<server_id>")
+    def server(self, call: Call, server_id: str) -> Reply:
+        server = self._own(call, server_id)
+        body = server_body(
+            self._core, self._life, server, microversion(call, self._core.newest_compute)
+        )
+        return Reply(body={"server": body})
+
+    @route(app, "POST", "/v2.1/servers")
+    def create_server(self, call: Call) -> Reply:
+        body = call.read(ServerBody)
+        new, core = body.server, self._core
+        count = max(new.min_count, new.max_count or new.min_count, 1)
+        flavor = FLAVORS.get(new.flavorRef.rsplit("/", 1)[-1])
+        if flavor is None:
+            raise Refusal(400, f"Flavor {new.flavorRef} could not be found.")
+        self._check_image(new)
+        pair = core.keypair(call.me.user_id, new.key_name) if new.key_name else None
+        if new.key_name and pair is None:
+            raise Refusal(400, "Invalid key_name provided.")
+        if new.availability_zone not in (None, "", "nova"):
+            raise Refusal(400, "The requested availability zone is not available")
+        check_networks(new.networks, microversion(call, self._core.newest_compute))
+        groups = self._security_groups(call, [group.name for group in new.security_groups])
+        hint = (body.hints or {}).get("group")
+        group = core.state.server_groups.get(str(hint)) if hint else None
+        if hint and (group is None or group.project_id != call.project):
+            raise Refusal(400, f"Instance group {hint} could not be found.")
+        check_quota(core, call.project, flavor, count)
+        names = [new.name] if count == 1 else [f"{new.name}-{i}" for i in range(1, count + 1)]
+        made = [self._place(call, new, name, groups, group, pair) for name in names]
+        href = f"{core.public_url}/compute/v2.1/servers/{made[0].id}"
+        return Reply(
+            status=202,
+            body={
+                "server": {
+                    "id": made[0].id,
+                    "links": [{"rel": "self", "href": href}],
+                    "OS-DCF:diskConfig": "MANUAL",
+                    "security_groups": [{"name": name} for name in made[0].security_groups],
+                    "adminPass": core.new_id()[:12],
+                }
+            },
+            headers={"Location": href},
+        )
+
+    def _place(
+        self,
+        call: Call,
+        new: NewServer,
+        name: str,
+        groups: dict[str, str],
+        group: ServerGroup | None,
+        pair: KeyPair | None,
+    ) -> Server:
+        """Write one server and wake its life."""
+        core, now = self._core, self._core.now()
+        members: list[Server] = []
+        if group is not None:
+            members = core.state.servers.having(group.id)
+        server = Server(
+            id=core.new_id(),
+            name=name,
+            project_id=call.project,
+            user_id=call.me.user_id,
+            image_id=new.imageRef.rsplit("/", 1)[-1],
+            flavor_id=new.flavorRef.rsplit("/", 1)[-1],
+            key_name=new.key_name,
+            public_key="" if pair is None else pair.public_key,
+            user_data=new.user_data or "",
+            metadata=new.metadata,
+            security_groups=tuple(groups.values()),
+            group_id=None if group is None else group.id,
+            host=choose_host(core, group, members),
+            status="BUILD",
+            task_state="spawning",
+            desired="ACTIVE",
+            fault="",
+            created_at=now,
+            updated_at=now,
+            due_at=now + core.config.boot_s,
+        )
+        if server.host >= 0 and new.networks != "none":
+            port = self._life.new_port(server.id, call.project, tuple(groups))
+            if port is None:
+                server = evolve(server, host=-1)
+        core.state.servers.put(server)
+        self._life.wake_server(server.id)
+        return server
+
+    def _check_image(self, new: NewServer) -> None:
+        image = self._core.image(new.imageRef.rsplit("/", 1)[-1])
+        if image is None:
+            raise Refusal(400, "Can not find requested image")
+        if self._core.as_now(image).status != "active":
+            raise Refusal(400, f"Image {image.id} is not active.")
+
+    def _security_groups(self, call: Call, words: list[str]) -> dict[str, str]:
+        """Id -> name of the groups named by id or name; the default one when none is named."""
+        if not words:
+            group = self._life.default_group(call.project)
+            return {group.id: group.name}
+        found = {}
+        for word in words:
+            group_ = self._security_group(call.project, word)
+            if group_ is None and word == "default":
+                group_ = self._life.default_group(call.project)
+            if group_ is None:
+                raise Refusal(400, f"Security group {word} not found for project {call.project}.")
+            found[group_.id] = group_.name
+        return found
+
+    def _security_group(self, project: str, word: str) -> SecurityGroup | None:
+        """By id, else by name."""
+        table = self._core.state.security_groups
+        found = table.get(word)
+        if found is not None and found.project_id == project:
+            return found
+        mine = (g for g in table.values() if g.project_id == project)
+        return next((g for g in mine if g.name == word), None)
+
+    @route(app, "DELETE", "/v2.1/servers/<server_id>")
+    def delete_server(self, call: Call, server_id: str) -> Reply:
+        server = self._own(call, server_id)
+        core = self._core
+        if server.desired != "DELETED":
+            core.state.servers.put(
+                evolve(
+                    server,
+                    desired="DELETED",
+                    task_state="deleting",
+                    updated_at=core.now(),
+                    due_at=core.now() + core.config.delete_s,
+                )
+            )
+        self._life.wake_server(server_id)
+        return Reply(status=204)
+
+    @route(app, "POST", "/v2.1/servers/<server_id>/action")
+    def action(self, call: Call, server_id: str) -> Reply:
+        server = self._own(call, server_id)
+        what = call.read(dict[str, Any])
+        now = self._core.now()
+        if "os-resetState" in what and "admin" in call.me.roles:
+            state = (what["os-resetState"] or {}).get("state")
+            status = "ACTIVE" if state == "active" else "ERROR"
+            self._core.state.servers.put(evolve(server, status=status, updated_at=now))
+            return Reply(status=202)
+        verb = next((v for v in ("os-start", "os-stop") if v in what), None)
+        if verb is None:
+            raise Refusal(400, "There is no such action: " + ", ".join(what))
+        needed, desired = ("SHUTOFF", "ACTIVE") if verb == "os-start" else ("ACTIVE", "SHUTOFF")
+        if server.status != needed or server.desired == "DELETED":
+            text = f"Cannot '{verb[3:]}' instance {server_id} while it is in vm_state "
+            raise Refusal(409, text + server.status.lower())
+        task = "powering-on" if desired == "ACTIVE" else "powering-off"
+        self._core.state.servers.put(
+            evolve(server, desired=desired, task_state=task, updated_at=now, due_at=now)
+        )
+        self._life.wake_server(server_id)
+        return Reply(status=202)
+
+    @route(app, "GET", "/v2.1/servers/<server_id>/metadata")
+    def metadata(self, call: Call, server_id: str) -> Reply:
+        return Reply(body={"metadata": self._own(call, server_id).metadata})
+
+    @route(app, "POST", "/v2.1/servers/<server_id>/metadata")
+    def add_metadata(self, call: Call, server_id: str) -> Reply:
+        server = self._own(call, server_id)
+        metadata = server.metadata | call.read(_MetadataBody).metadata
+        self._core.state.servers.put(evolve(server, metadata=metadata))
+        return Reply(body={"metadata": metadata})
+
+    # ---- attachments ----
+
+    def _attachment(self, volume: Volume) -> dict[str, Any]:
+        return {
+            "id": volume.id,
+            "volumeId": volume.id,
+            "serverId": volume.server_id,
+            "device": volume.device,
+            "tag": None,
+            "delete_on_termination": False,
+        }
+
+    @route(app, "GET", "/v2.1/servers/<server_id>/os-volume_attachments")
+    def attachments(self, call: Call, server_id: str) -> Reply:
+        self._own(call, server_id)
+        mine = [self._attachment(v) for v in self._core.state.volumes.having(server_id)]
+        return Reply(body={"volumeAttachments": mine})
+
+    @route(app, "POST", "/v2.1/servers/<server_id>/os-volume_attachments")
+    def attach(self, call: Call, server_id: str) -> Reply:
+        server = self._own(call, server_id)
+        wanted = call.read(_AttachmentBody).volumeAttachment
+        core = self._core
+        volume = core.state.volumes.get(wanted.volumeId)
+        if volume is None or volume.project_id != call.project:
+            raise Refusal(404, f"Volume {wanted.volumeId} could not be found.")
+        if server.status not in ("ACTIVE", "SHUTOFF") or server.desired == "DELETED":
+            state = {"BUILD": "building"}.get(server.status, server.status.lower())
+            text = f"Cannot 'attach_volume' instance {server_id} while it is in vm_state {state}"
+            raise Refusal(409, text)
+        if volume.server_id is not None:
+            text = f"Invalid volume: volume {volume.id} is already attached to instances: "
+            raise Refusal(400, text + volume.server_id)
+        if volume.status != "available":
+            text = f"Invalid volume: volume '{volume.id}' status must be 'available'. "
+            raise Refusal(400, text + f"Currently in '{volume.status}'")
+        used = {v.device for v in core.state.volumes.having(server_id)}
+        device = next(d for d in map("/dev/vd{}".format, _LETTERS) if d not in used)
+        now = core.now()
+        volume = evolve(
+            volume,
+            status="attaching",
+            server_id=server_id,
+            device=device,
+            updated_at=now,
+            due_at=now + core.config.volume_s,
+        )
+        core.state.volumes.put(volume)
+        self._life.wake_volume(volume.id)
+        return Reply(body={"volumeAttachment": self._attachment(volume)})
+
+    @route(app, "DELETE", "/v2.1/servers/<server_id>/os-volume_attachments/<volume_id>")
+    def detach(self, call: Call, server_id: str, volume_id: str) -> Reply:
+        self._own(call, server_id)
+        core = self._core
+        volume = core.state.volumes.get(volume_id)
+        if volume is None or volume.server_id != server_id:
+            raise Refusal(404, f"volume_id not found: {volume_id}")
+        if volume.status != "in-use":
+            text = f"Invalid volume: Invalid input received: Volume status is {volume.status}"
+            raise Refusal(400, text)
+        now = core.now()
+        core.state.volumes.put(
+            evolve(volume, status="detaching", updated_at=now, due_at=now + core.config.volume_s)
+        )
+        self._life.wake_volume(volume_id)
+        return Reply(status=202)
+
+    # ---- server groups ----
+
+    def _group(self, group: ServerGroup, version: tuple[int, int]) -> dict[str, Any]:
+        members = [server.id for server in self._core.state.servers.having(group.id)]
+        body: dict[str, Any] = {"id": group.id, "name": group.name, "members": members}
+        if version >= (2, 64):
+            body |= {"policy": group.policy, "rules": {}}
+        else:
+            body |= {"policies": [group.policy], "metadata": {}}
+        if version >= (2, 13):
+            body |= {"project_id": group.project_id, "user_id": group.user_id}
+        return body
+
+    @route(app, "GET", "/v2.1/os-server-groups")
+    def groups(self, call: Call) -> Reply:
+        version = microversion(call, self._core.newest_compute)
+        mine = [g for g in self._core.state.server_groups.values() if g.project_id == call.project]
+        offset, limit = call.one("offset", "0"), call.one("limit", "1000")
+        if not (offset.isdigit() and limit.isdigit()):
+            raise Refusal(400, "Invalid input for query parameters limit, offset")
+        mine = mine[int(offset) :][: int(limit)]
+        return Reply(body={"server_groups": [self._group(g, version) for g in mine]})
+
+    @route(app, "POST", "/v2.1/os-server-groups")
+    def create_group(self, call: Call) -> Reply:
+        new = call.read(_GroupBody).server_group
+        version = microversion(call, self._core.newest_compute)
+        policy = new.policy if version >= (2, 64) else next(iter(new.policies), None)
+        known = ("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity")
+        if policy not in known:
+            raise Refusal(400, f"Invalid input for field/attribute policy. Value: {policy}.")
+        group = ServerGroup(
+            id=self._core.new_id(),
+            name=new.name,
+            project_id=call.project,
+            user_id=call.me.user_id,
+            policy=policy,
+        )
+        self._core.state.server_groups.put(group)
+        return Reply(body={"server_group": self._group(group, version)})
+
+    def _own_group(self, call: Call, group_id: str) -> ServerGroup:
+        group = self._core.state.server_groups.get(group_id)
+        if group is None or group.project_id != call.project:
+            raise Refusal(404, f"Instance group {group_id} could not be found.")
+        return group
+
+    @route(app, "GET", "/v2.1/os-server-groups/<group_id>")
+    def group(self, call: Call, group_id: str) -> Reply:
+        group = self._own_group(call, group_id)
+        return Reply(
+            body={"server_group": self._group(group, microversion(call, self._core.newest_compute))}
+        )
+
+    @route(app, "DELETE", "/v2.1/os-server-groups/<group_id>")
+    def delete_group(self, call: Call, group_id: str) -> Reply:
+        self._own_group(call, group_id)
+        self._core.state.server_groups.remove(group_id)
+        return Reply(status=204)
+
+
+_LETTERS = "bcdefghijklmnopqrstuvwxyz"

@@ -1,0 +1,226 @@
+"""Nova v2.1 without servers: versions, flavors, key pairs, limits. Source: its API."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_ssh_public_key,
+)
+from klein import Klein
+
+from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, Core
+from svcd.embedded.cloud.records import KeyPair
+from svcd.embedded.cloud.servers import flavor_body, microversion
+from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
+
+_ENVELOPES = {
+    400: "badRequest",
+    403: "forbidden",
+    404: "itemNotFound",
+    405: "badMethod",
+    406: "computeFault",
+    409: "conflictingRequest",
+    413: "overLimit",
+    429: "overLimit",
+    503: "serviceUnavailable",
+}
+
+
+class _NewKeyPair(msgspec.Struct):
+    name: str
+    public_key: str | None = None
+    type: str = "ssh"
+
+
+class _KeyPairBody(msgspec.Struct):
+    keypair: _NewKeyPair
+
+
+def nova_envelope(core: Core, refusal: Refusal) -> Reply:
+    """{"badRequest": {code, message}} and its brothers; the token middleware's for 401."""
+    if refusal.status == 401:
+        error = {"code": 401, "title": "Unauthorized", "message": refusal.message}
+        uri = f'Keystone uri="{core.public_url}/identity"'
+        return Reply(status=401, body={"error": error}, headers={"WWW-Authenticate": uri})
+    name = _ENVELOPES.get(refusal.status, "computeFault")
+    error = {"code": refusal.status, "message": refusal.message}
+    if refusal.status in (413, 429):
+        error["retryAfter"] = refusal.headers.get("Retry-After", "0")
+    return Reply(status=refusal.status, body={name: error}, headers=dict(refusal.headers))
+
+
+class ComputeBasics(Service):
+    """What needs no server."""
+
+    app = Klein()
+    where = "compute"
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def authorize(self, call: Call, segments: list[str]) -> None:
+        """Version documents are open."""
+        if len(segments) <= 1:
+            return
+        call.token = self._core.living_token(call.header("X-Auth-Token"))
+        if call.token is None:
+            raise Refusal(401, "The request you have made requires authentication.")
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """See nova_envelope."""
+        return nova_envelope(self._core, refusal)
+
+    # ---- versions ----
+
+    def _version(self) -> dict[str, Any]:
+        return {
+            "id": "v2.1",
+            "status": "CURRENT",
+            "version": "{}.{}".format(*self._core.newest_compute),
+            "min_version": "2.1",
+            "updated": "2013-07-23T11:33:21Z",
+            "links": [{"rel": "self", "href": f"{self._core.public_url}/compute/v2.1/"}],
+        }
+
+    @route(app, "GET", "/")
+    def versions(self, call: Call) -> Reply:
+        return Reply(body={"versions": [self._version()]})
+
+    @route(app, "GET", "/v2.1")
+    def version(self, call: Call) -> Reply:
+        return Reply(body={"version": self._version()})
+
+    @route(app, "GET", "/v2.1/extensions")
+    def extensions(self, call: Call) -> Reply:
+        return Reply(body={"extensions": []})
+
+    # ---- flavors ----
+
+    @route(app, "GET", "/v2.1/flavors")
+    @route(app, "GET", "/v2.1/flavors/detail")
+    def flavors(self, call: Call) -> Reply:
+        rows = page(call, list(FLAVORS.values()), lambda flavor: flavor.id)
+        return Reply(body={"flavors": [flavor_body(self._core, flavor) for flavor in rows]})
+
+    @route(app, "GET", "/v2.1/flavors/<flavor_id>")
+    def flavor(self, call: Call, flavor_id: str) -> Reply:
+        found = FLAVORS.get(flavor_id)
+        if found is None:
+            raise Refusal(404, f"Flavor {flavor_id} could not be found.")
+        return Reply(body={"flavor": flavor_body(self._core, found)})
+
+    @route(app, "GET", "/v2.1/flavors/<flavor_id>/os-extra_specs")
+    def extra_specs(self, call: Call, flavor_id: str) -> Reply:
+        return Reply(body={"extra_specs": {}})
+
+    # ---- key pairs ----
+
+    def _keypair(self, pair: KeyPair) -> dict[str, Any]:
+        digest = hashlib.md5(pair.public_key.encode(), usedforsecurity=False).hexdigest()
+        return {
+            "name": pair.name,
+            "public_key": pair.public_key,
+            "fingerprint": ":".join(re.findall("..", digest)),
+            "user_id": pair.user_id,
+            "type": "ssh",
+        }
+
+    @route(app, "GET", "/v2.1/os-keypairs")
+    def keypairs(self, call: Call) -> Reply:
+        me = call.me.user_id
+        mine = [k for k in self._core.state.keypairs.values() if k.user_id == me]
+        demo = self._core.keypair(me, DEMO_KEYPAIR)
+        if demo is not None and demo not in mine:
+            mine.insert(0, demo)
+        return Reply(body={"keypairs": [{"keypair": self._keypair(k)} for k in mine]})
+
+    @route(app, "POST", "/v2.1/os-keypairs")
+    def create_keypair(self, call: Call) -> Reply:
+        new = call.read(_KeyPairBody).keypair
+        me = call.me.user_id
+        if self._core.keypair(me, new.name) is not None:
+            raise Refusal(409, f"Key pair '{new.name}' already exists.")
+        public, private = new.public_key, ""
+        if public is None:
+            key = Ed25519PrivateKey.generate()
+            raw = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+            public = raw.decode("ascii")
+            private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode(
+                "ascii"
+            )
+        else:
+            try:
+                load_ssh_public_key(public.encode("utf-8"))
+            except (ValueError, UnsupportedAlgorithm):
+                raise Refusal(400, "Keypair data is invalid: failed to generate key") from None
+        pair = KeyPair(
+            id=f"{me}/{new.name}",
+            user_id=me,
+            name=new.name,
+            public_key=public.strip(),
+            created_at=self._core.now(),
+        )
+        self._core.state.keypairs.put(pair)
+        body = self._keypair(pair)
+        if private:
+            body["private_key"] = private
+        return Reply(
+            status=201 if microversion(call, self._core.newest_compute) >= (2, 2) else 200,
+            body={"keypair": body},
+        )
+
+    @route(app, "GET", "/v2.1/os-keypairs/<name>")
+    def keypair(self, call: Call, name: str) -> Reply:
+        pair = self._core.keypair(call.me.user_id, name)
+        if pair is None:
+            raise Refusal(404, f"Keypair {name} not found for user {call.me.user_id}")
+        created = text_of(pair.created_at, "bare")
+        more = {"id": 1, "created_at": created, "deleted": False, "updated_at": None}
+        return Reply(body={"keypair": self._keypair(pair) | more})
+
+    @route(app, "DELETE", "/v2.1/os-keypairs/<name>")
+    def delete_keypair(self, call: Call, name: str) -> Reply:
+        id_ = f"{call.me.user_id}/{name}"
+        if self._core.state.keypairs.get(id_) is None:
+            raise Refusal(404, f"Keypair {name} not found for user {call.me.user_id}")
+        self._core.state.keypairs.remove(id_)
+        return Reply(status=204 if microversion(call, self._core.newest_compute) >= (2, 2) else 202)
+
+    # ---- limits ----
+
+    @route(app, "GET", "/v2.1/limits")
+    def limits(self, call: Call) -> Reply:
+        core = self._core
+        rows = [s for s in core.state.servers.values() if s.project_id == call.project]
+        flavors = [FLAVORS[s.flavor_id] for s in rows]
+        absolute = {
+            "maxTotalInstances": core.limit(call.project, "instances"),
+            "maxTotalCores": core.limit(call.project, "cores"),
+            "maxTotalRAMSize": core.limit(call.project, "ram_mib"),
+            "maxServerMeta": 128,
+            "maxTotalKeypairs": 100,
+            "maxServerGroups": 1000,
+            "maxServerGroupMembers": 1000,
+            "totalInstancesUsed": len(rows),
+            "totalCoresUsed": sum(f.vcpus for f in flavors),
+            "totalRAMUsed": sum(f.ram_mib for f in flavors),
+            "totalServerGroupsUsed": sum(
+                1 for g in core.state.server_groups.values() if g.project_id == call.project
+            ),
+        }
+        return Reply(body={"limits": {"rate": [], "absolute": absolute}})
+
+    @route(app, "GET", "/v2.1/os-availability-zone")
+    def zones(self, call: Call) -> Reply:
+        zone = {"zoneName": "nova", "zoneState": {"available": True}, "hosts": None}
+        return Reply(body={"availabilityZoneInfo": [zone]})

@@ -1,0 +1,282 @@
+"""What all embedded services share: time, ids, configuration, accounts, tables, and lists that lag.
+
+It answers no request and starts nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from attrs import evolve, frozen
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Project, Server, Token, User, Volume
+from svcd.embedded.cloud.state import State
+from svcd.settings import Embedded
+
+VANILLA_IMAGE_ID = "00000000-0000-4000-8000-000000000001"
+PLAIN_IMAGE_ID = "00000000-0000-4000-8000-000000000002"
+PRIVATE_NETWORK_ID = "00000000-0000-4000-8000-000000000011"
+PUBLIC_NETWORK_ID = "00000000-0000-4000-8000-000000000012"
+PRIVATE_SUBNET_ID = "00000000-0000-4000-8000-000000000021"
+PUBLIC_SUBNET_ID = "00000000-0000-4000-8000-000000000022"
+FLOATING_NETWORK = "127.2.0.0/16"
+REGION = "RegionOne"
+DEMO_KEYPAIR = "demo"
+
+FLAVORS = {
+    each.id: each
+    for each in (
+        Flavor(id="1", name="m1.tiny", ram_mib=512, vcpus=1, disk_gib=1),
+        Flavor(id="2", name="m1.small", ram_mib=2048, vcpus=1, disk_gib=20),
+        Flavor(id="3", name="m1.medium", ram_mib=4096, vcpus=2, disk_gib=40),
+        Flavor(id="4", name="m1.large", ram_mib=8192, vcpus=4, disk_gib=80),
+    )
+}
+
+
+def fixed_id(kind: str, name: str) -> str:
+    """The id of something built in: the same in every embedded cloud."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"svcd:{kind}:{name}").hex
+
+
+class _Dated(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def created_at(self) -> float: ...
+
+
+D = TypeVar("D", bound=_Dated)
+
+
+@frozen
+class _Gone:
+    """A deleted record that lists still show until `until`."""
+
+    record: Server | Volume
+    until: float
+
+
+class Core:
+    """Shared by the services of one embedded cloud."""
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        config: Embedded,
+        folder: Path | None,
+        public_url: str,
+        new_id: Callable[[], str],
+        rng: random.Random,
+        image_problem: Callable[[], str],
+        hosts: int,
+        open_projects: bool,
+    ) -> None:
+        self.clock = clock
+        self.config = config
+        self.folder = folder
+        self.public_url = public_url.rstrip("/")
+        self.new_id = new_id
+        self.rng = rng
+        self.image_problem = image_problem
+        self.hosts = hosts
+        self.open_projects = open_projects
+        self.newest_compute = (2, 79)  # what the compute service says of itself
+        self.state = State(folder)
+        self.users = _users(config, open_projects)
+        self.users_by_name = {user.name: user for user in self.users.values()}
+        self.projects = _projects(config, self.state)
+        self._gone: list[_Gone] = []
+        self._demo_key: str | None = None
+        self._cursors: dict[str, int] = {}
+
+    def now(self) -> float:
+        """Epoch seconds."""
+        return self.clock.seconds()
+
+    # ---- accounts ----
+
+    def project_named(self, word: str) -> Project | None:
+        """By id, else by name."""
+        found = self.projects.get(word)
+        return found or next((p for p in self.projects.values() if p.name == word), None)
+
+    def open_project(self, name: str) -> Project:
+        """Make the project at its first use; id and name are the same."""
+        project = Project(id=name, name=name)
+        self.projects[name] = project
+        self.state.projects.put(project)
+        return project
+
+    def roles(self, user: User, project_id: str) -> tuple[str, ...]:
+        """Role names the user has there; () for none."""
+        found = user.roles.get(project_id, ())
+        return found or (("member", "reader") if user.open and project_id in self.projects else ())
+
+    def living_token(self, text: str) -> Token | None:
+        """The token when it is known, unexpired and its trust still exists."""
+        token = self.state.tokens.get(text)
+        if token is None or token.expires_at <= self.now():
+            return None
+        if token.trust_id is not None and self.state.trusts.get(token.trust_id) is None:
+            return None
+        return token
+
+    # ---- key pairs ----
+
+    def keypair(self, user_id: str, name: str) -> KeyPair | None:
+        """The user's key pair; `demo` exists for everybody."""
+        found = self.state.keypairs.get(f"{user_id}/{name}")
+        if found is None and name == DEMO_KEYPAIR:
+            return KeyPair(
+                id=f"{user_id}/{name}",
+                user_id=user_id,
+                name=name,
+                public_key=self.demo_public_key(),
+                created_at=0.0,
+            )
+        return found
+
+    def demo_public_key(self) -> str:
+        """OpenSSH line of the `demo` key pair; the private half lies in `keys/demo`."""
+        if self._demo_key is not None:
+            return self._demo_key
+        path = None if self.folder is None else self.folder / "keys" / DEMO_KEYPAIR
+        if path is not None and path.exists() and path.with_suffix(".pub").exists():
+            self._demo_key = path.with_suffix(".pub").read_text(encoding="ascii").strip()
+            return self._demo_key
+        private = Ed25519PrivateKey.generate()
+        public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+        self._demo_key = public.decode("ascii") + " " + DEMO_KEYPAIR
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            path.write_bytes(
+                private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+            )
+            path.with_suffix(".pub").write_text(self._demo_key + "\n", encoding="ascii")
+        return self._demo_key
+
+    # ---- images ----
+
+    def images(self) -> list[Image]:
+        """All images, built-in ones first, changed ones as they are now."""
+        rows = self.state.images
+        built_in = [rows.get(each.id) or each for each in self._built_in_images()]
+        return built_in + [row for row in rows.values() if not row.builtin]
+
+    def image(self, id_: str) -> Image | None:
+        """One image."""
+        found = self.state.images.get(id_)
+        return found or next((i for i in self._built_in_images() if i.id == id_), None)
+
+    def _built_in_images(self) -> tuple[Image, Image]:
+        port = {"_svc_ssh_port": str(self.config.ssh_port)}
+        return (
+            _image(VANILLA_IMAGE_ID, "vanilla-3.5.0", port),
+            _image(PLAIN_IMAGE_ID, "plain", port),
+        )
+
+    def as_now(self, image: Image) -> Image:
+        """The image as it is at this moment: not active while its software is not usable."""
+        problem = self.image_problem() if image.id == VANILLA_IMAGE_ID else ""
+        if not problem:
+            return image
+        properties = {**image.properties, "_svc_problem": problem}
+        return evolve(image, status="queued", properties=properties)
+
+    # ---- addresses ----
+
+    def free_address(self, network: str, taken: Iterable[str]) -> str | None:
+        """An address of `network` not in `taken`, the one longest unused first; None: all taken.
+
+        The first ten are left alone.
+        """
+        net = ipaddress.ip_network(network)
+        size, used = net.num_addresses, set(taken)
+        start = self._cursors.get(network)
+        if start is None:  # once in each process: go on behind the highest in use
+            base = int(net.network_address)
+            start = max((int(ipaddress.ip_address(each)) - base for each in used), default=9)
+        for step in range(1, size):
+            offset = (start + step) % size
+            if 10 <= offset < size - 1 and (address := str(net[offset])) not in used:
+                self._cursors[network] = offset
+                return address
+        return None
+
+    # ---- lists that lag ----
+
+    def gone(self, record: Server | Volume) -> None:
+        """Lists go on showing `record` for `list_lag_s`."""
+        if self.config.list_lag_s > 0:
+            self._gone.append(_Gone(record, self.now() + self.config.list_lag_s))
+
+    def listed(self, records: Iterable[D], kind: type[D]) -> list[D]:
+        """`records` as a list shows them now: new ones late, deleted ones for a while."""
+        lag = self.config.list_lag_s
+        if lag <= 0:
+            return list(records)
+        now = self.now()
+        self._gone = [each for each in self._gone if each.until > now]
+        ghosts = [each.record for each in self._gone if isinstance(each.record, kind)]
+        return [each for each in records if each.created_at + lag <= now] + ghosts
+
+    def limit(self, project_id: str, name: str) -> int:
+        """A quota of the project: `instances`, `cores`, `ram_mib`, `volumes`, …; -1 unlimited."""
+        override = self.state.quotas.get(project_id)
+        if override is not None and name in override.limits:
+            return override.limits[name]
+        return int(getattr(self.config, f"quota_{name}"))
+
+
+def _image(id_: str, name: str, properties: dict[str, str]) -> Image:
+    return Image(
+        id=id_,
+        name=name,
+        owner="service",
+        visibility="public",
+        status="active",
+        min_disk_gib=0,
+        min_ram_mib=0,
+        size=0,
+        properties=properties,
+        tags=(),
+        created_at=1_767_225_600.0,
+        updated_at=1_767_225_600.0,
+        builtin=True,
+    )
+
+
+def _users(config: Embedded, open_projects: bool) -> dict[str, User]:
+    member = ("member", "reader")
+    service = ("admin", "service", "member", "reader")
+    built_in: list[tuple[str, str, dict[str, tuple[str, ...]], bool]] = [
+        ("svcd", "svcd", {"service": service}, False),
+        ("alice", "alice", {"alpha": member}, False),
+        ("bob", "bob", {"beta": member}, False),
+        (config.username, config.password, {config.tenant: member}, open_projects),
+    ]
+    users = {}
+    for name, password, roles, is_open in built_in:
+        id_ = fixed_id("user", name)
+        users[id_] = User(id=id_, name=name, password=password, roles=roles, open=is_open)
+    return users
+
+
+def _projects(config: Embedded, state: State) -> dict[str, Project]:
+    built_in = {p: Project(id=p, name=p) for p in (config.tenant, "service", "alpha", "beta")}
+    return built_in | {project.id: project for project in state.projects.values()}

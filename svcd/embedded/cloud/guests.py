@@ -1,0 +1,112 @@
+"""What the embedded cloud asks of the machines behind its servers.
+
+The cloud keeps the records (state, addresses, volumes) and decides; guests only do. Every method
+may be called again after a crash and must then find or finish what it did before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+
+class GuestError(Exception):
+    """A machine could not do what was asked. args[0]: one line for the server's `fault`."""
+
+
+@frozen(kw_only=True)
+class GuestSpec:
+    """One server as its machine needs to know it.
+
+    server_id: names the machine.
+    name: host name.
+    tenant_id: project of the server.
+    addresses: fixed address first, then floating ones.
+    user_name: who may log in (`_svc_username` of the image, else `svcd`).
+    authorized_keys: public keys in OpenSSH form that may log in.
+    user_data: the script given at creation, decoded; empty when none.
+    image_properties: custom properties of the image at boot.
+    ram_mib, vcpus: of the flavor.
+    """
+
+    server_id: str
+    name: str
+    tenant_id: str
+    addresses: tuple[str, ...]
+    user_name: str
+    authorized_keys: tuple[str, ...]
+    user_data: bytes = field(default=b"", repr=False)
+    image_properties: Mapping[str, str] = field(factory=dict)
+    ram_mib: int
+    vcpus: int
+
+
+class Guests(Protocol):
+    """The machines. All methods raise GuestError, and are bounded in time."""
+
+    async def boot(self, spec: GuestSpec) -> None:
+        """Make the machine reachable. Idempotent: adopts a running or known machine."""
+        ...
+
+    async def halt(self, server_id: str) -> None:
+        """Stop its processes, keep its files."""
+        ...
+
+    async def destroy(self, server_id: str) -> None:
+        """Stop its processes and drop its files. An unknown machine is no fault."""
+        ...
+
+    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
+        """Show the volume to the machine under `device` (for example /dev/vdb)."""
+        ...
+
+    async def detach(self, server_id: str, volume_id: str) -> None:
+        """Take it away, keep its content. An unknown machine or volume is no fault."""
+        ...
+
+    async def destroy_volume(self, volume_id: str) -> None:
+        """Drop a volume's content. An unknown volume is no fault."""
+        ...
+
+    async def address_added(self, server_id: str, address: str) -> None:
+        """A floating address now leads to the machine."""
+        ...
+
+    async def address_removed(self, server_id: str, address: str) -> None: ...
+
+    async def shutdown(self) -> None:
+        """The daemon stops; the machines live on."""
+        ...
+
+
+class NullGuests:
+    """No machines at all: everything succeeds at once (the in-process fake)."""
+
+    async def boot(self, spec: GuestSpec) -> None:
+        """See Guests."""
+
+    async def halt(self, server_id: str) -> None:
+        """See Guests."""
+
+    async def destroy(self, server_id: str) -> None:
+        """See Guests."""
+
+    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
+        """See Guests."""
+
+    async def detach(self, server_id: str, volume_id: str) -> None:
+        """See Guests."""
+
+    async def destroy_volume(self, volume_id: str) -> None:
+        """See Guests."""
+
+    async def address_added(self, server_id: str, address: str) -> None:
+        """See Guests."""
+
+    async def address_removed(self, server_id: str, address: str) -> None:
+        """See Guests."""
+
+    async def shutdown(self) -> None:
+        """See Guests."""

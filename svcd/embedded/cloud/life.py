@@ -1,0 +1,275 @@
+"""What happens to servers, volumes and addresses by themselves, in time and on the machines.
+
+Level-triggered: a record says what is wanted and from when; the task of its id works towards it and
+may be woken at any moment, also after a crash in the middle.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from attrs import evolve
+from twisted.logger import Logger
+
+from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
+from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
+from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup, Server, Volume
+from svcd.tasks import KeyedTasks
+
+log = Logger()
+
+_GUESTS_AT_ONCE = 16
+
+
+class Life:
+    """Owns the tasks; the services write what is wanted and wake them."""
+
+    def __init__(self, core: Core, guests: Guests) -> None:
+        self._core = core
+        self._guests = guests
+        self._adopted: dict[str, frozenset[str]] = {}  # server id -> floating addresses it knows
+        self._servers = KeyedTasks(core.clock, "server", self._server_turn, _GUESTS_AT_ONCE)
+        self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
+
+    def start(self) -> None:
+        """Take up what a former process left: half-done changes, and machines to adopt."""
+        for server in self._core.state.servers.values():
+            self._servers.wake(server.id)
+        for volume in self._core.state.volumes.values():
+            self._volumes.wake(volume.id)
+
+    async def stop(self) -> None:
+        """No change any more; machines live on."""
+        await self._servers.stop()
+        await self._volumes.stop()
+        await self._guests.shutdown()
+
+    # ---- servers ----
+
+    def wake_server(self, server_id: str) -> None:
+        """Its record was changed."""
+        self._servers.wake(server_id)
+
+    def addresses(self, server: Server) -> tuple[list[Port], list[FloatingIp]]:
+        """Ports of the server, and the floating IPs on them."""
+        state = self._core.state
+        ports = state.ports.having(server.id)
+        return ports, [ip for port in ports for ip in state.floating_ips.having(port.id)]
+
+    async def _server_turn(self, server_id: str) -> float | None:
+        server = self._core.state.servers.get(server_id)
+        if server is None:
+            return None
+        wait = server.due_at - self._core.now()
+        if wait > 0:
+            return wait
+        if server.desired == "DELETED":
+            await self._remove(server)
+        elif server.desired == "SHUTOFF" and server.status != "SHUTOFF":
+            await self._guests.halt(server_id)
+            self._settle(server_id, "SHUTOFF")
+        elif server.desired == "ACTIVE" and server.status != "ERROR":
+            await self._boot(server)
+        return None
+
+    async def _boot(self, server: Server) -> None:
+        """Boot, or adopt once in each process; a machine that cannot makes the server an ERROR."""
+        if server.host < 0:
+            self._settle(server.id, "ERROR", "No valid host was found. ")
+            return
+        _, floating = self.addresses(server)
+        wanted = frozenset(ip.address for ip in floating)
+        if server.status == "ACTIVE" and server.id in self._adopted:
+            await self._move_addresses(server.id, wanted)
+            return
+        try:
+            await self._guests.boot(self._spec(server))
+            for volume in self._core.state.volumes.having(server.id):
+                if volume.status == "in-use":
+                    device = volume.device or ""
+                    await self._guests.attach(server.id, volume.id, device, volume.size_gib)
+        except GuestError as error:
+            log.warn("Server {id} could not boot: {error}", id=server.id, error=str(error))
+            self._settle(server.id, "ERROR", str(error))
+            return
+        self._adopted[server.id] = wanted
+        self._settle(server.id, "ACTIVE")
+        _, floating = self.addresses(server)
+        await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
+
+    async def _move_addresses(self, server_id: str, wanted: frozenset[str]) -> None:
+        """Tell the machine which floating addresses came and went."""
+        for address in sorted(self._adopted[server_id] - wanted):
+            await self._guests.address_removed(server_id, address)
+            self._adopted[server_id] -= {address}
+        for address in sorted(wanted - self._adopted[server_id]):
+            await self._guests.address_added(server_id, address)
+            self._adopted[server_id] |= {address}
+
+    def _settle(self, server_id: str, status: str, fault: str = "") -> None:
+        """The status reached, unless something else is wanted by now."""
+        server = self._core.state.servers.get(server_id)
+        if server is None or server.desired == "DELETED":
+            return
+        if (server.status, server.fault) == (status, fault):
+            return
+        now = self._core.now()
+        if status == "SHUTOFF":
+            self._adopted.pop(server_id, None)
+        self._core.state.servers.put(
+            evolve(server, status=status, task_state=None, fault=fault, updated_at=now)
+        )
+
+    async def _remove(self, server: Server) -> None:
+        core, state = self._core, self._core.state
+        await self._guests.destroy(server.id)
+        ports, floating = self.addresses(server)
+        with state.transaction():
+            for ip in floating:
+                state.floating_ips.put(evolve(ip, port_id=None))
+            for port in ports:
+                state.ports.remove(port.id)
+            for volume in state.volumes.having(server.id):
+                state.volumes.put(evolve(volume, status="available", server_id=None, device=None))
+            state.servers.remove(server.id)
+        self._adopted.pop(server.id, None)
+        core.gone(server)
+
+    def _spec(self, server: Server) -> GuestSpec:
+        image = self._core.image(server.image_id)
+        properties = {} if image is None else image.properties
+        flavor = FLAVORS[server.flavor_id]
+        ports, floating = self.addresses(server)
+        try:
+            user_data = base64.b64decode(server.user_data, validate=True)
+        except binascii.Error:
+            user_data = b""
+        return GuestSpec(
+            server_id=server.id,
+            name=server.name,
+            tenant_id=server.project_id,
+            addresses=tuple(p.address for p in ports) + tuple(f.address for f in floating),
+            user_name=properties.get("_svc_username") or "svcd",
+            authorized_keys=(server.public_key,) if server.public_key else (),
+            user_data=user_data,
+            image_properties=dict(properties),
+            ram_mib=flavor.ram_mib,
+            vcpus=flavor.vcpus,
+        )
+
+    # ---- addresses ----
+
+    def new_port(self, server_id: str, project_id: str, groups: tuple[str, ...]) -> Port | None:
+        """A port with a free fixed address; None when the network is full."""
+        core = self._core
+        taken = (p.address for p in core.state.ports.values())
+        address = core.free_address(core.config.network, taken)
+        if address is None:
+            return None
+        a, b, c, d = (int(part) for part in address.split("."))
+        port = Port(
+            id=core.new_id(),
+            project_id=project_id,
+            network_id=PRIVATE_NETWORK_ID,
+            device_id=server_id,
+            address=address,
+            mac=f"fa:16:{a:02x}:{b:02x}:{c:02x}:{d:02x}",
+            security_groups=groups,
+        )
+        core.state.ports.put(port)
+        return port
+
+    def associate(self, ip: FloatingIp, port_id: str | None) -> FloatingIp:
+        """Move a floating IP to a port, or to none; the machines follow."""
+        state = self._core.state
+        before = state.ports.get(ip.port_id or "")
+        ip = evolve(ip, port_id=port_id)
+        state.floating_ips.put(ip)
+        after = state.ports.get(port_id or "")
+        for port in (before, after):
+            if port is not None and port.device_id:
+                self.wake_server(port.device_id)
+        return ip
+
+    def default_group(self, project_id: str) -> SecurityGroup:
+        """The project's security group `default`, made at first use."""
+        core = self._core
+        for group in core.state.security_groups.values():
+            if group.project_id == project_id and group.name == "default":
+                return group
+        group = SecurityGroup(
+            id=core.new_id(),
+            name="default",
+            description="Default security group",
+            project_id=project_id,
+            rules=default_rules(core),
+        )
+        core.state.security_groups.put(group)
+        return group
+
+    # ---- volumes ----
+
+    def wake_volume(self, volume_id: str) -> None:
+        """Its record was changed."""
+        self._volumes.wake(volume_id)
+
+    async def _volume_turn(self, volume_id: str) -> float | None:
+        core, state = self._core, self._core.state
+        volume = state.volumes.get(volume_id)
+        if volume is None:
+            return None
+        wait = volume.due_at - core.now()
+        if wait > 0:
+            return wait
+        server_id, device = volume.server_id or "", volume.device or ""
+        try:
+            if volume.status == "creating":
+                self._volume_is(volume_id, "creating", "available")
+            elif volume.status == "attaching":
+                await self._guests.attach(server_id, volume_id, device, volume.size_gib)
+                self._volume_is(volume_id, "attaching", "in-use")
+            elif volume.status == "detaching":
+                await self._guests.detach(server_id, volume_id)
+                self._volume_is(volume_id, "detaching", "available")
+            elif volume.status == "deleting":
+                await self._guests.destroy_volume(volume_id)
+                state.volumes.remove(volume_id)
+                core.gone(volume)
+        except GuestError as error:
+            log.warn("Volume {id} failed: {error}", id=volume_id, error=str(error))
+            self._volume_is(volume_id, volume.status, "error")
+        return None
+
+    def _volume_is(self, volume_id: str, before: str, status: str) -> None:
+        """The status reached, unless the volume was changed meanwhile."""
+        volume: Volume | None = self._core.state.volumes.get(volume_id)
+        if volume is None or volume.status != before:
+            return
+        free = status in ("available", "error")
+        self._core.state.volumes.put(
+            evolve(
+                volume,
+                status=status,
+                server_id=None if free else volume.server_id,
+                device=None if free else volume.device,
+                updated_at=self._core.now(),
+            )
+        )
+
+
+def default_rules(core: Core) -> tuple[Rule, ...]:
+    """Every new group lets everything out."""
+    return tuple(
+        Rule(
+            id=core.new_id(),
+            direction="egress",
+            ethertype=ethertype,
+            protocol=None,
+            port_min=None,
+            port_max=None,
+            remote_prefix=None,
+            remote_group_id=None,
+        )
+        for ethertype in ("IPv4", "IPv6")
+    )

@@ -1,0 +1,490 @@
+# mypy: allow-untyped-calls
+"""Swift v1: accounts, containers, objects, static and dynamic large objects. Source: its API."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, unquote
+
+import msgspec
+from attrs import evolve
+from klein import Klein
+from twisted.web.http import datetimeToString
+
+from svcd.embedded.cloud.core import Core
+from svcd.embedded.cloud.objects import Bodies, byte_range
+from svcd.embedded.cloud.records import Container, Segment, StoredObject
+from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route, text_of
+
+_MOST_NAMES = 10_000
+_TITLES = {
+    400: ("Bad Request", "The server could not comply with the request."),
+    401: ("Unauthorized", "This server could not verify that you are authorized."),
+    403: ("Forbidden", "Access was denied to this resource."),
+    404: ("Not Found", "The resource could not be found."),
+    405: ("Method Not Allowed", "The method is not allowed for this resource."),
+    409: ("Conflict", "There was a conflict when trying to complete your request."),
+    412: ("Precondition Failed", "A precondition for this request was not met."),
+    416: ("Requested Range Not Satisfiable", "The Range requested is not available."),
+    422: ("Unprocessable Entity", "Unable to process the contained instructions."),
+}
+
+
+class _ManifestEntry(msgspec.Struct):
+    path: str
+    etag: str | None = None
+    size_bytes: int | None = None
+
+
+class ObjectStoreService(Service):
+    """Mounted at /object-store."""
+
+    app = Klein()
+    where = "object-store"
+
+    def __init__(self, core: Core, bodies: Bodies) -> None:
+        self._core = core
+        self._bodies = bodies
+
+    def authorize(self, call: Call, segments: list[str]) -> None:
+        """The account must be the token's project; `/info` is open."""
+        if segments == ["info"] or len(segments) < 2:
+            return
+        call.token = self._core.living_token(call.header("X-Auth-Token"))
+        if call.token is None:
+            raise Refusal(401, "")
+        if segments[1] != f"AUTH_{call.project}":
+            raise Refusal(403, "")
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """HTML."""
+        title, text = _TITLES.get(refusal.status, ("Internal Error", "The server has erred."))
+        page = f"<html><h1>{title}</h1><p>{refusal.message or text}</p></html>"
+        headers = dict(refusal.headers)
+        if refusal.status == 401:
+            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
+        return Reply(
+            status=refusal.status,
+            body=page.encode("utf-8"),
+            headers=headers,
+            content_type="text/html; charset=UTF-8",
+        )
+
+    @route(app, "GET", "/info")
+    def info(self, call: Call) -> Reply:
+        limits = {"max_file_size": 5_368_709_122, "container_listing_limit": _MOST_NAMES}
+        return Reply(
+            body={"swift": limits, "slo": {"max_manifest_segments": 1000, "min_segment_size": 1}}
+        )
+
+    # ---- accounts ----
+
+    def _containers(self, account: str) -> list[Container]:
+        rows = (c for c in self._core.state.containers.values() if c.account == account)
+        return sorted(rows, key=lambda c: c.name.encode("utf-8"))
+
+    def _objects(self, account: str, container: str | None = None) -> list[StoredObject]:
+        table = self._core.state.objects
+        if container is None:
+            rows = [o for o in table.values() if o.account == account]
+        else:
+            rows = table.having(f"{account}/{container}")
+        return sorted(rows, key=lambda o: o.name.encode("utf-8"))
+
+    @route(app, "GET", "/v1/<account>")
+    def account(self, call: Call, account: str) -> Reply:
+        containers, objects = self._containers(account), self._objects(account)
+        headers = {
+            "X-Account-Container-Count": str(len(containers)),
+            "X-Account-Object-Count": str(len(objects)),
+            "X-Account-Bytes-Used": str(sum(o.size for o in objects)),
+            "X-Timestamp": f"{1_767_225_600:.5f}",
+        }
+        rows: list[dict[str, Any]] = []
+        for each in containers:
+            inside = [o for o in objects if o.container == each.name]
+            rows.append(
+                {
+                    "name": each.name,
+                    "count": len(inside),
+                    "bytes": sum(o.size for o in inside),
+                    "last_modified": text_of(each.created_at, "bare"),
+                }
+            )
+        return self._listing(call, rows, headers)
+
+    @route(app, "POST", "/v1/<account>")
+    def change_account(self, call: Call, account: str) -> Reply:
+        return Reply(status=204)
+
+    def _listing(self, call: Call, rows: list[dict[str, Any]], headers: dict[str, str]) -> Reply:
+        """Names by prefix, delimiter, marker, end_marker and limit; JSON or lines of text."""
+        prefix, delimiter = call.one("prefix"), call.one("delimiter")
+        marker, end = call.one("marker").encode(), call.one("end_marker").encode()
+        limit = call.one("limit")
+        most = min(int(limit), _MOST_NAMES) if limit.isdigit() else _MOST_NAMES
+        if limit.isdigit() and int(limit) > _MOST_NAMES:
+            raise Refusal(412, f"Maximum limit is {_MOST_NAMES}")
+        shown: list[dict[str, Any]] = []
+        seen: set[str] = set()
+        for row in rows:
+            name = row["name"]
+            if not name.startswith(prefix):
+                continue
+            cut = name.find(delimiter, len(prefix)) if delimiter else -1
+            label = name if cut < 0 else name[: cut + len(delimiter)]
+            if label in seen or label.encode() <= marker or (end and label.encode() >= end):
+                continue
+            seen.add(label)
+            shown.append(row if cut < 0 else {"subdir": label})
+            if len(shown) == most:
+                break
+        if call.one("format") == "json" or "application/json" in call.header("Accept"):
+            if call.method == "HEAD":
+                return Reply(status=204, headers=headers)
+            return Reply(body=shown, headers=headers)
+        lines = "".join(f"{row.get('name') or row['subdir']}\n" for row in shown)
+        return Reply(
+            status=200 if lines and call.method == "GET" else 204,
+            body=lines.encode("utf-8") if call.method == "GET" else None,
+            headers=headers,
+            content_type="text/plain; charset=utf-8",
+        )
+
+    # ---- containers ----
+
+    def _container(self, account: str, name: str) -> Container:
+        found = self._core.state.containers.get(f"{account}/{name}")
+        if found is None:
+            raise Refusal(404, "")
+        return found
+
+    @route(app, "PUT", "/v1/<account>/<container>")
+    def create_container(self, call: Call, account: str, container: str) -> Reply:
+        state = self._core.state
+        if len(container.encode()) > 256:
+            raise Refusal(400, "Container name length is longer than 256")
+        found = state.containers.get(f"{account}/{container}")
+        metadata = _metadata(call, "x-container-")
+        new = Container(
+            id=f"{account}/{container}",
+            account=account,
+            name=container,
+            created_at=self._core.now() if found is None else found.created_at,
+            metadata=metadata if found is None else found.metadata | metadata,
+        )
+        state.containers.put(new)
+        return Reply(status=201 if found is None else 202)
+
+    @route(app, "POST", "/v1/<account>/<container>")
+    def change_container(self, call: Call, account: str, container: str) -> Reply:
+        found = self._container(account, container)
+        metadata = found.metadata | _metadata(call, "x-container-")
+        metadata = {name: value for name, value in metadata.items() if value}
+        self._core.state.containers.put(evolve(found, metadata=metadata))
+        return Reply(status=204)
+
+    @route(app, "GET", "/v1/<account>/<container>")
+    def container(self, call: Call, account: str, container: str) -> Reply:
+        found = self._container(account, container)
+        objects = self._objects(account, container)
+        headers = {
+            "X-Container-Object-Count": str(len(objects)),
+            "X-Container-Bytes-Used": str(sum(o.size for o in objects)),
+            "X-Timestamp": f"{found.created_at:.5f}",
+            **found.metadata,
+        }
+        rows = []
+        for each in objects:
+            row = {
+                "name": each.name,
+                "bytes": each.size,
+                "hash": each.etag,
+                "content_type": each.content_type,
+                "last_modified": _exact(each.created_at),
+            }
+            if each.segments is not None:
+                row["slo_etag"] = f'"{each.etag}"'
+            rows.append(row)
+        return self._listing(call, rows, headers)
+
+    @route(app, "DELETE", "/v1/<account>/<container>")
+    def delete_container(self, call: Call, account: str, container: str) -> Reply:
+        self._container(account, container)
+        if self._objects(account, container):
+            raise Refusal(409, "")
+        self._core.state.containers.remove(f"{account}/{container}")
+        return Reply(status=204)
+
+    # ---- objects ----
+
+    def _object(self, account: str, container: str, name: str) -> StoredObject:
+        found = self._core.state.objects.get(f"{account}/{container}/{name}")
+        if found is None:
+            raise Refusal(404, "")
+        return found
+
+    def _shape(self, found: StoredObject) -> tuple[list[tuple[str, int]], str]:
+        """(key, size) of the parts in order, and the ETag as the header has it."""
+        if found.segments is not None:
+            parts = []
+            for each in found.segments:
+                part = self._object(found.account, each.container, each.name)
+                inner, _ = self._shape(part)
+                parts += inner
+            return parts, f'"{found.etag}"'
+        if found.manifest is not None:
+            container, _, prefix = found.manifest.partition("/")
+            rows = self._objects(found.account, container)
+            rows = [o for o in rows if o.name.startswith(prefix) and o.manifest is None]
+            digest = hashlib.md5("".join(o.etag for o in rows).encode(), usedforsecurity=False)
+            return [(o.blob, o.size) for o in rows], f'"{digest.hexdigest()}"'
+        return [(found.blob, found.size)], found.etag
+
+    @route(app, "GET", "/v1/<account>/<container>/<path:name>")
+    def get_object(self, call: Call, account: str, container: str, name: str) -> Reply:
+        found = self._object(account, container, name)
+        headers = {
+            "Last-Modified": datetimeToString(found.created_at).decode("ascii"),
+            "X-Timestamp": f"{found.created_at:.5f}",
+            "Accept-Ranges": "bytes",
+            **found.metadata,
+        }
+        if found.manifest is not None:
+            headers["X-Object-Manifest"] = quote(found.manifest)
+        if found.segments is not None:
+            headers["X-Static-Large-Object"] = "True"
+            if call.one("multipart-manifest") == "get":
+                return Reply(body=self._manifest(found), headers=headers)
+        parts, etag = self._shape(found)
+        size = sum(part_size for _, part_size in parts)
+        headers["ETag"] = etag
+        bare = etag.strip('"')
+        unwanted = call.header("If-None-Match").replace('"', "")
+        if unwanted and unwanted in ("*", bare):
+            return Reply(status=304, headers=headers)
+        wanted = call.header("If-Match").replace('"', "")
+        if wanted and wanted not in ("*", bare):
+            raise Refusal(412, "")
+        status, start, end = 200, 0, size
+        if call.header("Range") and (part := byte_range(call.header("Range"), size)):
+            status, (start, end) = 206, part
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+        headers["Content-Length"] = str(end - start)
+        return Reply(
+            status=status,
+            headers=headers,
+            content_type=found.content_type,
+            pieces=self._bodies.pieces(parts, start, end),
+        )
+
+    def _manifest(self, found: StoredObject) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": f"/{each.container}/{each.name}",
+                "hash": each.etag,
+                "bytes": each.size,
+                "content_type": "application/octet-stream",
+                "last_modified": _exact(found.created_at),
+            }
+            for each in found.segments or ()
+        ]
+
+    @route(app, "PUT", "/v1/<account>/<container>/<path:name>")
+    async def put_object(self, call: Call, account: str, container: str, name: str) -> Reply:
+        self._container(account, container)
+        if len(name.encode()) > 1024:
+            raise Refusal(400, "Object name length of 1024 exceeded")
+        before = self._core.state.objects.get(f"{account}/{container}/{name}")
+        if before is not None and call.header("If-None-Match") == "*":
+            raise Refusal(412, "")
+        source = call.header("X-Copy-From")
+        if source:
+            return await self._copy(call, account, _split(source), (container, name))
+        if call.one("multipart-manifest") == "put":
+            return self._put_static(call, account, container, name)
+        blob, size, etag = await self._bodies.write(call.content)
+        declared = call.header("ETag").strip('"').lower()
+        if declared and declared != etag:
+            self._bodies.remove(blob)
+            raise Refusal(422, "")
+        manifest = unquote(call.header("X-Object-Manifest")) or None
+        self._store(
+            account,
+            container,
+            name,
+            blob=blob,
+            size=size,
+            etag=etag,
+            content_type=call.header("Content-Type") or "application/octet-stream",
+            metadata=_metadata(call, "x-object-meta-"),
+            manifest=manifest,
+        )
+        return self._stored(account, container, name, etag)
+
+    def _store(self, account: str, container: str, name: str, **more: Any) -> StoredObject:
+        """Write the record, then drop the content it replaces."""
+        state = self._core.state
+        id_ = f"{account}/{container}/{name}"
+        before = state.objects.get(id_)
+        self._container(account, container)
+        new = StoredObject(
+            id=id_,
+            account=account,
+            container=container,
+            name=name,
+            created_at=self._core.now(),
+            **more,
+        )
+        state.objects.put(new)
+        if before is not None and before.blob != new.blob:
+            self._bodies.remove(before.blob)
+        return new
+
+    def _stored(self, account: str, container: str, name: str, etag: str) -> Reply:
+        found = self._object(account, container, name)
+        modified = datetimeToString(found.created_at).decode("ascii")
+        return Reply(
+            status=201,
+            headers={"ETag": etag, "Last-Modified": modified},
+            content_type="text/html; charset=UTF-8",
+        )
+
+    def _put_static(self, call: Call, account: str, container: str, name: str) -> Reply:
+        entries = call.read(list[_ManifestEntry], "Manifest must be valid JSON")
+        segments, faults = [], []
+        for entry in entries:
+            in_container, in_name = _split(entry.path)
+            part = self._core.state.objects.get(f"{account}/{in_container}/{in_name}")
+            if part is None:
+                faults.append(f"{quote(entry.path)}, 404 Not Found")
+                continue
+            if entry.etag and entry.etag.strip('"') != part.etag:
+                faults.append(f"{quote(entry.path)}, Etag Mismatch")
+            if entry.size_bytes is not None and entry.size_bytes != part.size:
+                faults.append(f"{quote(entry.path)}, Size Mismatch")
+            segments.append(
+                Segment(container=in_container, name=in_name, etag=part.etag, size=part.size)
+            )
+        if faults or not segments:
+            raise Refusal(400, "Errors:\n" + "\n".join(faults or ["the manifest is empty"]))
+        digest = hashlib.md5("".join(s.etag for s in segments).encode(), usedforsecurity=False)
+        self._store(
+            account,
+            container,
+            name,
+            blob="",
+            size=sum(s.size for s in segments),
+            etag=digest.hexdigest(),
+            content_type=call.header("Content-Type") or "application/octet-stream",
+            metadata=_metadata(call, "x-object-meta-"),
+            segments=tuple(segments),
+        )
+        return self._stored(account, container, name, f'"{digest.hexdigest()}"')
+
+    async def _copy(
+        self, call: Call, account: str, source: tuple[str, str], target: tuple[str, str]
+    ) -> Reply:
+        """By content; of a static large object the manifest, when that is asked for."""
+        found = self._object(account, *source)
+        self._container(account, target[0])
+        fresh = _metadata(call, "x-object-meta-")
+        metadata = found.metadata | fresh
+        if found.segments is not None and call.one("multipart-manifest") == "get":
+            more: dict[str, Any] = {"blob": "", "size": found.size, "etag": found.etag}
+            more["segments"] = found.segments
+        else:
+            parts, _ = self._shape(found)
+            size = sum(part_size for _, part_size in parts)
+            content = _Joined(self._bodies.pieces(parts, 0, size))
+            blob, size, etag = await self._bodies.write(content)  # type: ignore[arg-type]
+            more = {"blob": blob, "size": size, "etag": etag}
+        self._store(account, *target, content_type=found.content_type, metadata=metadata, **more)
+        reply = self._stored(account, *target, more["etag"])
+        copied = {"X-Copied-From": quote("/".join(source))}
+        return evolve(reply, headers={**reply.headers, **copied})
+
+    @route(app, "COPY", "/v1/<account>/<container>/<path:name>")
+    async def copy_object(self, call: Call, account: str, container: str, name: str) -> Reply:
+        target = _split(call.header("Destination"))
+        return await self._copy(call, account, (container, name), target)
+
+    @route(app, "POST", "/v1/<account>/<container>/<path:name>")
+    def change_object(self, call: Call, account: str, container: str, name: str) -> Reply:
+        found = self._object(account, container, name)
+        self._core.state.objects.put(
+            evolve(
+                found,
+                metadata=_metadata(call, "x-object-meta-"),
+                content_type=call.header("Content-Type") or found.content_type,
+            )
+        )
+        return Reply(status=202)
+
+    @route(app, "DELETE", "/v1/<account>/<container>/<path:name>")
+    def delete_object(self, call: Call, account: str, container: str, name: str) -> Reply:
+        found = self._object(account, container, name)
+        if call.one("multipart-manifest") == "delete" and found.segments is not None:
+            deleted = missing = 0
+            for each in found.segments:
+                part = self._core.state.objects.get(f"{account}/{each.container}/{each.name}")
+                if part is None:
+                    missing += 1
+                else:
+                    self._remove(part)
+                    deleted += 1
+            self._remove(found)
+            return Reply(
+                body={
+                    "Response Status": "200 OK",
+                    "Response Body": "",
+                    "Number Deleted": deleted + 1,
+                    "Number Not Found": missing,
+                    "Errors": [],
+                }
+            )
+        self._remove(found)
+        return Reply(status=204)
+
+    def _remove(self, found: StoredObject) -> None:
+        self._core.state.objects.remove(found.id)
+        self._bodies.remove(found.blob)
+
+
+class _Joined:
+    """An iterator of pieces as a file that can only be read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def read(self, size: int = -1) -> bytes:
+        """Some bytes, at most about `size`; all for -1."""
+        if size < 0:
+            return b"".join(self._pieces)
+        taken: list[bytes] = []
+        have = 0
+        for piece in self._pieces:
+            taken.append(piece)
+            have += len(piece)
+            if have >= size:
+                break
+        return b"".join(taken)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Container and name of `/container/name`, percent-encoded. Raises Refusal 412."""
+    container, slash, name = unquote(path).lstrip("/").partition("/")
+    if not slash or not container or not name:
+        raise Refusal(412, "X-Copy-From header must be of the form <container name>/<object name>")
+    return container, name
+
+
+def _metadata(call: Call, prefix: str) -> dict[str, str]:
+    return {name: value for name, value in call.headers() if name.startswith(prefix)}
+
+
+def _exact(seconds: float) -> str:
+    """A listing's `last_modified`, to the microsecond."""
+    return text_of(seconds, "bare")[:-6] + f"{int(seconds % 1 * 1_000_000):06d}"

@@ -1,0 +1,255 @@
+"""What the embedded cloud remembers. Records are frozen; JSON of them is what the disk holds.
+
+Times are epoch seconds. `id` is the key of every family.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+
+@frozen(kw_only=True)
+class Project:
+    id: str
+    name: str
+
+
+@frozen(kw_only=True)
+class User:
+    """A built-in user. roles: project id -> role names; open: may scope to any project."""
+
+    id: str
+    name: str
+    password: str = field(repr=False)
+    roles: dict[str, tuple[str, ...]]
+    open: bool = False
+
+
+@frozen(kw_only=True)
+class Token:
+    """id: the token itself. project_id None: unscoped. trust_id: made from that trust."""
+
+    id: str = field(repr=False)
+    user_id: str
+    project_id: str | None
+    roles: tuple[str, ...]
+    methods: tuple[str, ...]
+    issued_at: float
+    expires_at: float
+    audit_id: str
+    trust_id: str | None = None
+    credential_id: str | None = None
+
+
+@frozen(kw_only=True)
+class Trust:
+    id: str
+    trustor_id: str
+    trustee_id: str
+    project_id: str
+    roles: tuple[str, ...]
+    impersonation: bool
+    created_at: float
+    expires_at: float | None = None
+
+
+@frozen(kw_only=True)
+class ApplicationCredential:
+    id: str
+    name: str
+    secret: str = field(repr=False)
+    user_id: str
+    project_id: str
+    roles: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class KeyPair:
+    """id: user id, slash, name."""
+
+    id: str
+    user_id: str
+    name: str
+    public_key: str
+    created_at: float
+
+
+@frozen(kw_only=True)
+class Flavor:
+    id: str
+    name: str
+    ram_mib: int
+    vcpus: int
+    disk_gib: int
+
+
+@frozen(kw_only=True)
+class Image:
+    """builtin: exists without a row, may be changed by anybody."""
+
+    id: str
+    name: str
+    owner: str
+    visibility: str
+    status: str
+    min_disk_gib: int
+    min_ram_mib: int
+    size: int | None
+    properties: dict[str, str]
+    tags: tuple[str, ...]
+    created_at: float
+    updated_at: float
+    builtin: bool = False
+
+
+@frozen(kw_only=True)
+class Server:
+    """A server. status and task_state: Nova's words.
+
+    desired: ACTIVE, SHUTOFF or DELETED, what life works towards.
+    due_at: life does not act before it. host: number of the pretended host, -1 when none fitted.
+    """
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    image_id: str
+    flavor_id: str
+    key_name: str | None
+    public_key: str
+    user_data: str
+    metadata: dict[str, str]
+    security_groups: tuple[str, ...]
+    group_id: str | None
+    host: int
+    status: str
+    task_state: str | None
+    desired: str
+    fault: str
+    created_at: float
+    updated_at: float
+    due_at: float
+
+
+@frozen(kw_only=True)
+class ServerGroup:
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    policy: str
+
+
+@frozen(kw_only=True)
+class Rule:
+    """A security group rule."""
+
+    id: str
+    direction: str
+    ethertype: str
+    protocol: str | None
+    port_min: int | None
+    port_max: int | None
+    remote_prefix: str | None
+    remote_group_id: str | None
+
+
+@frozen(kw_only=True)
+class SecurityGroup:
+    id: str
+    name: str
+    description: str
+    project_id: str
+    rules: tuple[Rule, ...]
+
+
+@frozen(kw_only=True)
+class Port:
+    """device_id: the server; "" when free."""
+
+    id: str
+    project_id: str
+    network_id: str
+    device_id: str
+    address: str
+    mac: str
+    security_groups: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class FloatingIp:
+    id: str
+    project_id: str
+    address: str
+    port_id: str | None
+    description: str
+
+
+@frozen(kw_only=True)
+class Volume:
+    """status: Cinder's word; due_at: when the present change is over (for the -ing words)."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    size_gib: int
+    status: str
+    metadata: dict[str, str]
+    server_id: str | None
+    device: str | None
+    created_at: float
+    updated_at: float
+    due_at: float
+
+
+@frozen(kw_only=True)
+class Quotas:
+    """Overrides of a project's quotas. id: the project; names as in the settings."""
+
+    id: str
+    limits: dict[str, int]
+
+
+@frozen(kw_only=True)
+class Container:
+    """id: account, slash, name. metadata: header name in lower case -> value."""
+
+    id: str
+    account: str
+    name: str
+    created_at: float
+    metadata: dict[str, str]
+
+
+@frozen(kw_only=True)
+class Segment:
+    """One part of a static large object."""
+
+    container: str
+    name: str
+    etag: str
+    size: int
+
+
+@frozen(kw_only=True)
+class StoredObject:
+    """id: account, container and name by slashes; blob: where the content lies ("" when none).
+
+    manifest: container/prefix of a dynamic large object; segments: of a static one (None: it is
+    none).
+    """
+
+    id: str
+    account: str
+    container: str
+    name: str
+    blob: str
+    size: int
+    etag: str
+    content_type: str
+    created_at: float
+    metadata: dict[str, str]
+    manifest: str | None = None
+    segments: tuple[Segment, ...] | None = None

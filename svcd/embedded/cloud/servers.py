@@ -1,0 +1,206 @@
+"""Servers as Nova shows them, what a new one must fulfil, which pretended host it gets. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
+from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.records import Flavor, Server, ServerGroup
+from svcd.embedded.cloud.web import Call, Refusal, text_of
+
+_VM_STATES = {
+    "BUILD": "building",
+    "ACTIVE": "active",
+    "SHUTOFF": "stopped",
+    "ERROR": "error",
+    "DELETED": "deleted",
+}
+
+
+class Net(msgspec.Struct):
+    uuid: str | None = None
+    port: str | None = None
+
+
+class GroupName(msgspec.Struct):
+    name: str
+
+
+class NewServer(msgspec.Struct):
+    name: str
+    flavorRef: str
+    imageRef: str = ""
+    key_name: str | None = None
+    networks: list[Net] | str | None = None
+    user_data: str | None = None
+    metadata: dict[str, str] = {}
+    security_groups: list[GroupName] = []
+    availability_zone: str | None = None
+    min_count: int = 1
+    max_count: int | None = None
+
+
+class ServerBody(msgspec.Struct, rename={"hints": "os:scheduler_hints"}):
+    server: NewServer
+    hints: dict[str, Any] | None = None
+
+
+def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
+    """Of the request, `newest` at most; (2, 1) without a header. Raises Refusal 400 or 406."""
+    text = call.header("X-OpenStack-Nova-API-Version")
+    for part in call.header("OpenStack-API-Version").split(","):
+        service, _, version = part.strip().partition(" ")
+        if service == "compute":
+            text = version.strip()
+    if not text:
+        return (2, 1)
+    if text == "latest":
+        return newest
+    match = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise Refusal(400, f"API Version String {text} is of invalid format. Must be of format M.N")
+    version_ = (int(match[1]), int(match[2]))
+    if not (2, 1) <= version_ <= newest:
+        raise Refusal(406, f"Version {text} is not supported by the API. Minimum is 2.1.")
+    return version_
+
+
+def flavor_body(core: Core, flavor: Flavor) -> dict[str, Any]:
+    """A flavor in detail."""
+    href = f"{core.public_url}/compute/v2.1/flavors/{flavor.id}"
+    return {
+        "id": flavor.id,
+        "name": flavor.name,
+        "ram": flavor.ram_mib,
+        "vcpus": flavor.vcpus,
+        "disk": flavor.disk_gib,
+        "swap": "",
+        "rxtx_factor": 1.0,
+        "os-flavor-access:is_public": True,
+        "OS-FLV-DISABLED:disabled": False,
+        "OS-FLV-EXT-DATA:ephemeral": 0,
+        "links": [{"rel": "self", "href": href}],
+    }
+
+
+def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]) -> dict[str, Any]:
+    """A server in detail."""
+    flavor = FLAVORS[server.flavor_id]
+    href = f"{core.public_url}/compute/v2.1/servers/{server.id}"
+    ports, floating = life.addresses(server)
+    addresses: dict[str, list[dict[str, Any]]] = {}
+    if server.status in ("ACTIVE", "SHUTOFF") and server.desired != "DELETED" and ports:
+        mac = ports[0].mac
+        addresses["private"] = [
+            {
+                "version": 4,
+                "addr": address,
+                "OS-EXT-IPS:type": kind,
+                "OS-EXT-IPS-MAC:mac_addr": mac,
+            }
+            for address, kind in (
+                *((p.address, "fixed") for p in ports),
+                *((f.address, "floating") for f in floating),
+            )
+        ]
+    host = hashlib.sha224(f"{server.project_id}/{server.host}".encode()).hexdigest()
+    flavor_view: dict[str, Any] = {"id": flavor.id, "links": []}
+    if version >= (2, 47):
+        flavor_view = {
+            "original_name": flavor.name,
+            "ram": flavor.ram_mib,
+            "vcpus": flavor.vcpus,
+            "disk": flavor.disk_gib,
+            "ephemeral": 0,
+            "swap": 0,
+            "extra_specs": {},
+        }
+    body: dict[str, Any] = {
+        "id": server.id,
+        "name": server.name,
+        "status": server.status,
+        "tenant_id": server.project_id,
+        "user_id": server.user_id,
+        "metadata": server.metadata,
+        "hostId": host if server.host >= 0 and server.status != "BUILD" else "",
+        "image": {"id": server.image_id, "links": []} if server.image_id else "",
+        "flavor": flavor_view,
+        "created": text_of(server.created_at, "z"),
+        "updated": text_of(server.updated_at, "z"),
+        "addresses": addresses,
+        "accessIPv4": "",
+        "accessIPv6": "",
+        "links": [{"rel": "self", "href": href}],
+        "OS-DCF:diskConfig": "MANUAL",
+        "progress": 0,
+        "OS-EXT-AZ:availability_zone": "nova",
+        "config_drive": "",
+        "key_name": server.key_name,
+        "OS-SRV-USG:launched_at": None,
+        "OS-SRV-USG:terminated_at": None,
+        "OS-EXT-STS:task_state": server.task_state,
+        "OS-EXT-STS:vm_state": _VM_STATES.get(server.status, "active"),
+        "OS-EXT-STS:power_state": {"ACTIVE": 1, "SHUTOFF": 4}.get(server.status, 0),
+        "os-extended-volumes:volumes_attached": [
+            {"id": v.id, "delete_on_termination": False}
+            for v in core.state.volumes.having(server.id)
+        ],
+        "security_groups": [{"name": name} for name in server.security_groups],
+    }
+    if server.status == "ERROR" and server.fault:
+        body["fault"] = {
+            "code": 500,
+            "message": server.fault,
+            "created": text_of(server.updated_at, "z"),
+        }
+    if version >= (2, 26):
+        body["tags"] = []
+    if version >= (2, 71):
+        body["server_groups"] = [] if server.group_id is None else [server.group_id]
+    return body
+
+
+def check_networks(networks: list[Net] | str | None, version: tuple[int, int]) -> None:
+    """Raises Refusal when the networks asked for cannot be had."""
+    if networks is None or (networks in ("auto", "none") and version >= (2, 37)):
+        return
+    if isinstance(networks, str):
+        raise Refusal(400, f"Invalid input for field/attribute networks. Value: {networks}.")
+    for each in networks:
+        if each.uuid != PRIVATE_NETWORK_ID:
+            raise Refusal(400, f"Network {each.uuid or each.port} could not be found.")
+
+
+def check_quota(core: Core, project_id: str, flavor: Flavor, count: int) -> None:
+    """Raises Refusal 403 when `count` more servers do not fit."""
+    servers = core.state.servers.values()
+    mine = Counter(s.flavor_id for s in servers if s.project_id == project_id)
+    cores = sum(FLAVORS[id_].vcpus * n for id_, n in mine.items())
+    ram_mib = sum(FLAVORS[id_].ram_mib * n for id_, n in mine.items())
+    for word, name, used, more in (
+        ("instances", "instances", mine.total(), count),
+        ("cores", "cores", cores, count * flavor.vcpus),
+        ("ram", "ram_mib", ram_mib, count * flavor.ram_mib),
+    ):
+        limit = core.limit(project_id, name)
+        if 0 <= limit < used + more:
+            text = f"Quota exceeded for {word}: Requested {more}, "
+            raise Refusal(403, text + f"but already used {used} of {limit} {word}")
+
+
+def choose_host(core: Core, group: ServerGroup | None, members: Sequence[Server]) -> int:
+    """The host of a new server; -1 when the group's policy leaves none."""
+    if group is None or group.policy not in ("anti-affinity", "affinity"):
+        return core.rng.randrange(core.hosts)
+    taken = {member.host for member in members if member.host >= 0}
+    if group.policy == "affinity" and taken:
+        return min(taken)
+    free = [host for host in range(core.hosts) if host not in taken]
+    return core.rng.choice(free) if free else -1

@@ -1,0 +1,177 @@
+"""The embedded cloud's memory: a table a family, written through to SQLite when there is a folder.
+
+Reads never touch the disk. A change inside `State.transaction` is on disk when the block ends, any
+other at once: what was acknowledged survives a `kill -9`. Without a folder there is no database.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, ValuesView
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from svcd.embedded.cloud.records import (
+    ApplicationCredential,
+    Container,
+    FloatingIp,
+    Image,
+    KeyPair,
+    Port,
+    Project,
+    Quotas,
+    SecurityGroup,
+    Server,
+    ServerGroup,
+    StoredObject,
+    Token,
+    Trust,
+    Volume,
+)
+
+_SCHEMA = """
+create table if not exists record (
+    family text not null, id text not null, body blob not null, unique (family, id)
+)
+"""
+_PUT = (
+    "insert into record (family, id, body) values (?, ?, ?) "
+    "on conflict (family, id) do update set body = excluded.body"
+)
+_REMOVE = "delete from record where family = ? and id = ?"
+_LOAD = "select body from record where family = ? order by rowid"
+
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=_HasId)
+
+
+class Table(Generic[R]):
+    """The records of one family by id, in order of insertion.
+
+    group: a second key, by which `having` finds records without looking at the others.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        kind: type[R],
+        database: sqlite3.Connection | None,
+        group: Callable[[R], str | None] = lambda _: None,
+    ) -> None:
+        self._family = family
+        self._database = database
+        self._group = group
+        self._rows: dict[str, R] = {}
+        self._groups: dict[str, dict[str, R]] = {}
+        if database is not None:
+            decoder = msgspec.json.Decoder(kind)
+            for (body,) in database.execute(_LOAD, (family,)):
+                self._remember(decoder.decode(body))
+
+    def get(self, id_: str) -> R | None:
+        """The record, None when there is none."""
+        return self._rows.get(id_)
+
+    def put(self, record: R) -> None:
+        """Add or replace."""
+        self._forget(record.id)
+        self._remember(record)
+        if self._database is not None:
+            body = msgspec.json.encode(record)
+            self._database.execute(_PUT, (self._family, record.id, body))
+
+    def remove(self, id_: str) -> None:
+        """Drop; an unknown id is no fault."""
+        known = id_ in self._rows
+        self._forget(id_)
+        self._rows.pop(id_, None)
+        if known and self._database is not None:
+            self._database.execute(_REMOVE, (self._family, id_))
+
+    def having(self, group: str) -> list[R]:
+        """The records whose second key is `group`."""
+        return list(self._groups.get(group, {}).values())
+
+    def _remember(self, record: R) -> None:
+        self._rows[record.id] = record
+        group = self._group(record)
+        if group is not None:
+            self._groups.setdefault(group, {})[record.id] = record
+
+    def _forget(self, id_: str) -> None:
+        """Out of its group; a row that is replaced keeps its place in the order."""
+        before = self._rows.get(id_)
+        group = None if before is None else self._group(before)
+        if group is not None:
+            members = self._groups[group]
+            del members[id_]
+            if not members:
+                del self._groups[group]
+
+    def values(self) -> ValuesView[R]:
+        """All records; copy before changing the table in a loop over it."""
+        return self._rows.values()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class State:
+    """All tables. folder: where `cloud.sqlite` lies; None: memory only."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._database: sqlite3.Connection | None = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = database = sqlite3.connect(
+                folder / "cloud.sqlite", isolation_level=None
+            )
+            database.execute("pragma locking_mode = exclusive")
+            database.execute("pragma journal_mode = wal")
+            database.execute("pragma synchronous = normal")
+            database.execute(_SCHEMA)
+        db = self._database
+        self.projects = Table("project", Project, db)
+        self.tokens = Table("token", Token, db)
+        self.trusts = Table("trust", Trust, db)
+        self.credentials = Table("application_credential", ApplicationCredential, db)
+        self.keypairs = Table("keypair", KeyPair, db)
+        self.images = Table("image", Image, db)
+        self.servers = Table("server", Server, db, lambda server: server.group_id)
+        self.server_groups = Table("server_group", ServerGroup, db)
+        self.security_groups = Table("security_group", SecurityGroup, db)
+        self.ports = Table("port", Port, db, lambda port: port.device_id)
+        self.floating_ips = Table("floating_ip", FloatingIp, db, lambda ip: ip.port_id)
+        self.volumes = Table("volume", Volume, db, lambda volume: volume.server_id)
+        self.quotas = Table("quota", Quotas, db)
+        self.containers = Table("container", Container, db)
+        self.objects = Table(
+            "object", StoredObject, db, lambda found: f"{found.account}/{found.container}"
+        )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Changes inside become durable together, also when the block raises."""
+        database = self._database
+        if database is None or database.in_transaction:
+            yield
+            return
+        database.execute("begin")
+        try:
+            yield
+        finally:
+            database.execute("commit")
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None

@@ -1,0 +1,158 @@
+# mypy: allow-untyped-calls
+"""The embedded cloud on the reactor: its listener, its loopback machines, what it tells of itself.
+
+The daemon uses it only through HTTP, with the settings that `client_settings` gives.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from attrs import evolve
+from twisted.internet.interfaces import IListeningPort
+from twisted.web.server import Site
+
+from svcd.embedded.cloud.cloud import EmbeddedCloud
+from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, PLAIN_IMAGE_ID, VANILLA_IMAGE_ID
+from svcd.embedded.faults import Faults
+from svcd.embedded.machines import LoopbackMachines
+from svcd.embedded.oozie import ScriptedEngines
+from svcd.listening import listen, url_of
+from svcd.settings import CloudSettings, Settings
+
+LOGIN = "svcd"
+"""The login name that the built-in images are registered with."""
+
+
+class _QuietSite(Site):
+    """A site without a line for each request: the daemon's own log tells what matters."""
+
+    noisy = False
+    displayTracebacks = False
+
+    def log(self, request: object) -> None:
+        """Nothing."""
+
+
+class EmbeddedHost:
+    """One embedded cloud in a state folder.
+
+    image_problem: "" when the vanilla software tree can be used, else what to do about it.
+    """
+
+    def __init__(
+        self,
+        reactor: Any,
+        settings: Settings,
+        state: Path,
+        image_problem: Callable[[Path], str],
+        *,
+        admin: bool = False,
+    ) -> None:
+        self._reactor = reactor
+        self._settings = settings
+        prefix = image_prefix(settings, state)
+        self.faults = Faults()
+        self._machines = LoopbackMachines(
+            reactor,
+            reactor,
+            state / "cloud",
+            settings.embedded.ssh_port,
+            prefix,
+            os.environ,
+        )
+        self.cloud = EmbeddedCloud(
+            reactor,
+            settings.embedded,
+            self._machines,
+            self.faults,
+            state,
+            "",
+            lambda: str(uuid.uuid4()),
+            random.Random(),
+            lambda: image_problem(prefix),
+            admin=admin,
+        )
+        engines = ScriptedEngines(reactor, self.faults)
+        self.cloud.mount_engine(engines.resource)
+        self._port: IListeningPort | None = None
+        self._origin = ""
+
+    async def start(self) -> None:
+        """Listen, adopt the machines of a former process, end the strays. Raises ListenError."""
+        endpoint = self._settings.cloud.listen
+        site = _QuietSite(self.cloud.resource, parsePOSTFormSubmission=False)
+        self._port = await listen(self._reactor, "cloud.listen", endpoint, site)
+        self._origin = url_of(self._port)
+        self.cloud.set_public_url(self._origin)
+        self.cloud.core.demo_public_key()
+        await self._machines.reconcile([s.id for s in self.cloud.core.state.servers.values()])
+        self.cloud.start()
+
+    async def stop(self) -> None:
+        """Close the listener; machines live on."""
+        if self._port is not None:
+            await cast("Any", self._port.stopListening())
+        await self.cloud.stop()
+
+    def client_settings(self) -> CloudSettings:
+        """What a daemon uses this cloud with."""
+        embedded = self._settings.embedded
+        trusted = self._settings.auth.mode == "keystone"
+        return evolve(
+            self._settings.cloud,
+            auth_url=f"{self._origin}/identity/v3",
+            username="svcd" if trusted else embedded.username,
+            password="svcd" if trusted else embedded.password,
+            project="service" if trusted else embedded.tenant,
+        )
+
+    def endpoints(self) -> Mapping[str, Any]:
+        """What `endpoints.json` says of the embedded cloud."""
+        return endpoints(self._origin, self._settings)
+
+
+def endpoints(origin: str, settings: Settings) -> dict[str, Any]:
+    """The embedded cloud's part of `endpoints.json`."""
+    tenant = settings.embedded.tenant
+    return {
+        "identity": f"{origin}/identity/v3",
+        "compute": f"{origin}/compute/v2.1",
+        "image": f"{origin}/image",
+        "network": f"{origin}/network",
+        "volume": f"{origin}/volume/v3/{tenant}",
+        "object_store": f"{origin}/object-store/v1/AUTH_{tenant}",
+        "tenant": tenant,
+        "username": settings.embedded.username,
+        "password": settings.embedded.password,
+        "images": [
+            {
+                "id": VANILLA_IMAGE_ID,
+                "name": "vanilla-3.5.0",
+                "username": LOGIN,
+                "tags": ["vanilla", "3.5.0"],
+            },
+            {"id": PLAIN_IMAGE_ID, "name": "plain", "username": LOGIN, "tags": []},
+        ],
+        "flavors": [{"id": f.id, "name": f.name} for f in FLAVORS.values()],
+        "keypairs": [DEMO_KEYPAIR],
+    }
+
+
+def image_prefix(settings: Settings, state: Path) -> Path:
+    """The software tree of the loopback machines."""
+    if settings.embedded.image_prefix:
+        return Path(settings.embedded.image_prefix).absolute()
+    return state / "image" / "vanilla-3.5.0"
+
+
+def origin_of(url: str) -> str:
+    """Scheme and host of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,210 @@
+"""The folder of a loopback machine: its layout, environment, keys and first-boot script.
+
+<machine>/home, tmp, etc, bin, dev, run, log stand for the usual places of a server. Nothing here
+starts a process or listens.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import yaml
+from attrs import field, frozen
+from twisted.conch.ssh.keys import BadKeyError, Key
+
+from svcd.embedded.cloud.guests import GuestError, GuestSpec
+from svcd.embedded.processes import ROOT_VARIABLE
+from svcd.keys import new_key_pair
+
+_FOLDERS: Final = ("home/.ssh", "tmp", "etc", "bin", "dev", "run", "log")
+_SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+_SUDO: Final = """\
+#!/bin/sh
+# Everything on this machine belongs to one user: run the command as it is.
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -u|-g|-C|-p|-U|-h) shift 2 ;;
+        --) shift; break ;;
+        -*) shift ;;
+        [A-Za-z_]*=*) export "$1"; shift ;;
+        *) break ;;
+    esac
+done
+[ $# -gt 0 ] || exit 0
+exec "$@"
+"""
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether `name` can name a folder of ours."""
+    return _SAFE_NAME.fullmatch(name) is not None
+
+
+def safe_name(name: str, what: str) -> str:
+    """`name`, when it can name a file. Raises GuestError otherwise."""
+    if not is_safe_name(name):
+        raise GuestError(f"{what} {name!r} cannot name a folder")
+    return name
+
+
+@frozen(kw_only=True)
+class MachineFiles:
+    """One machine's folder. root: absolute; spec: as last booted."""
+
+    root: Path
+    spec: GuestSpec = field(repr=False)
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def hosts(self) -> Path:
+        return self.root / "etc" / "hosts"
+
+    @property
+    def user_data_log(self) -> Path:
+        return self.root / "log" / "user-data.log"
+
+    def prepare(self) -> bool:
+        """Lay out what is missing and write the spec. True when this is the first boot.
+
+        Raises GuestError.
+        """
+        try:
+            first = not self._marker.exists()
+            for name in _FOLDERS:
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+            (self.root / "home" / ".ssh").chmod(0o700)
+            if not self.hosts.exists():
+                own = f"{self.spec.addresses[0]} {self.spec.name}\n" if self.spec.addresses else ""
+                self.hosts.write_text(f"127.0.0.1 localhost\n{own}", encoding="utf-8")
+            _write(self.root / "etc" / "hostname", f"{self.spec.name}\n", 0o644)
+            _write(self.root / "bin" / "sudo", _SUDO, 0o755)
+            _write(self.root / "machine.json", _spec_text(self.spec), 0o600)
+        except OSError as error:
+            raise GuestError(f"machine folder {self.root}: {error.strerror}") from None
+        return first
+
+    def environment(self, environ: Mapping[str, str], image_prefix: Path) -> dict[str, str]:
+        """What commands and the first-boot script see. environ: of the daemon, for PATH alone."""
+        path = environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+        return {
+            "HOME": str(self.home),
+            ROOT_VARIABLE: str(self.root),
+            "SVCD_MACHINE_ADDRESS": self.spec.addresses[0] if self.spec.addresses else "",
+            "SVCD_HOSTS_FILE": str(self.hosts),
+            "SVCD_VANILLA_PREFIX": str(image_prefix),
+            "TMPDIR": str(self.root / "tmp"),
+            "USER": self.spec.user_name,
+            "LOGNAME": self.spec.user_name,
+            "SHELL": "/bin/sh",
+            "PATH": f"{self.root / 'bin'}:{path}",
+            "LANG": "C.UTF-8",
+        }
+
+    def host_key(self) -> Key:
+        """The machine's own ed25519 key, made at the first call. Raises GuestError."""
+        path = self.root / "etc" / "ssh_host_ed25519_key"
+        try:
+            if not path.exists():
+                _write(path, new_key_pair(self.spec.name)[1].reveal(), 0o600)
+            return Key.fromString(path.read_bytes())  # type: ignore[no-any-return]
+        except OSError as error:
+            raise GuestError(f"host key {path}: {error.strerror}") from None
+        except (BadKeyError, ValueError, LookupError):
+            raise GuestError(f"host key {path} cannot be read: remove the file") from None
+
+    def authorized_keys(self) -> Sequence[Key]:
+        """Keys of the spec and of $HOME/.ssh/authorized_keys as it is now, without bad lines."""
+        lines = list(self.spec.authorized_keys)
+        try:
+            added = (self.home / ".ssh" / "authorized_keys").read_text("utf-8", "replace")
+            lines += added.splitlines()
+        except OSError:
+            pass  # no such file
+        found: list[Key] = []
+        for line in lines:
+            try:
+                if line.strip() and not line.startswith("#"):
+                    found.append(Key.fromString(line.strip().encode(), type="public_openssh"))
+            except (BadKeyError, ValueError, LookupError):
+                continue
+        return found
+
+    def first_boot_script(self) -> Path | None:
+        """The script that user data asks for, ready to be executed; None when there is none."""
+        text = _script(self.spec.user_data, self.home)
+        if text is None:
+            return None
+        path = self.root / "run" / "user-data"
+        _write(path, text, 0o700)
+        return path
+
+    def mark_booted(self) -> None:
+        """The first boot is over: its script is not run again."""
+        self._marker.touch()
+
+    @property
+    def _marker(self) -> Path:
+        return self.root / "run" / "user-data.done"
+
+
+def _spec_text(spec: GuestSpec) -> str:
+    raw = attrs.asdict(spec, recurse=False)
+    raw["user_data"] = spec.user_data.decode("latin-1")
+    raw["image_properties"] = dict(spec.image_properties)
+    return json.dumps(raw, indent=1) + "\n"
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    """Write the whole file or nothing."""
+    draft = path.with_name(f".{path.name}.new")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+    draft.chmod(mode)
+    draft.replace(path)
+
+
+def _script(user_data: bytes, home: Path) -> str | None:
+    """User data as a script: itself, or what a cloud-config says in shell."""
+    text = user_data.decode("utf-8", "replace")
+    if text.startswith("#!"):
+        return text
+    if not text.startswith("#cloud-config"):
+        return None
+    try:
+        config = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        return f"#!/bin/sh\necho {shlex.quote(f'user data is no YAML: {error}')}\nexit 1\n"
+    return _cloud_config(config if isinstance(config, dict) else {}, home)
+
+
+def _cloud_config(config: Mapping[str, Any], home: Path) -> str:
+    """ssh_authorized_keys, write_files (path, content, permissions) and runcmd, in that order."""
+    lines = ["#!/bin/sh"]
+    keys_file = shlex.quote(str(home / ".ssh" / "authorized_keys"))
+    for key in config.get("ssh_authorized_keys") or ():
+        lines.append(f"printf '%s\\n' {shlex.quote(str(key))} >> {keys_file}")
+    for each in config.get("write_files") or ():
+        path = shlex.quote(str(each["path"]))
+        lines.append(f'mkdir -p "$(dirname {path})"')
+        lines.append(f"printf %s {shlex.quote(str(each.get('content', '')))} > {path}")
+        if "permissions" in each:
+            lines.append(f"chmod {shlex.quote(str(each['permissions']))} {path}")
+    for command in config.get("runcmd") or ():
+        lines.append(
+            command if isinstance(command, str) else shlex.join(str(word) for word in command)
+        )
+    return "\n".join(lines) + "\n"

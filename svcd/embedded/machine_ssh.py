@@ -1,0 +1,427 @@
+"""The SSH server of a loopback machine: public keys only, commands and shells without a terminal.
+
+Each command is a process in its own session; the machine's environment marks it and all that it
+starts. Closing a channel kills the process group of its command while that still runs; what left
+the group (setsid) lives on. Output waits for the client, and stdin for the process.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+from twisted.conch.avatar import ConchUser
+from twisted.conch.error import ConchError, ValidPublicKey
+from twisted.conch.interfaces import IConchUser
+from twisted.conch.ssh import channel, common, connection, factory, transport, userauth
+from twisted.conch.ssh.keys import Key
+from twisted.cred.credentials import ISSHPrivateKey
+from twisted.cred.error import UnauthorizedLogin
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import (
+    IAddress,
+    IDelayedCall,
+    IPushProducer,
+    IReactorProcess,
+    IReactorTime,
+)
+from twisted.internet.protocol import ProcessProtocol
+from twisted.logger import ILogObserver, LogEvent, Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+_LOGIN_GRACE_S: Final = 30.0
+_ATTEMPTS: Final = 6
+_SESSIONS: Final = 10
+_CONNECTIONS: Final = 200
+_COMMAND_BYTES: Final = 120_000
+_WINDOW_BYTES: Final = 524_288
+_PIECE_BYTES: Final = 32_768
+_STDERR: Final = 1
+_STDIN: Final = 0
+_USER_KEY_ALGORITHMS: Final = (
+    b"ssh-ed25519",
+    b"ecdsa-sha2-nistp256",
+    b"ecdsa-sha2-nistp384",
+    b"ecdsa-sha2-nistp521",
+    b"rsa-sha2-512",
+    b"rsa-sha2-256",
+)
+_SIGNALS: Final = {n.name.removeprefix("SIG").encode(): n for n in signal.Signals}
+_MALFORMED: Final = (LookupError, ValueError, TypeError, AttributeError, struct.error, ConchError)
+
+_ENTER: Final = 'cd "$HOME" && exec /bin/sh -c "$0"'
+_SHELL: Final = 'cd "$HOME" && exec /bin/sh'
+
+
+@implementer(ILogObserver)
+class _Nowhere:
+    """Conch reports each disconnect and each channel."""
+
+    def __call__(self, event: LogEvent) -> None:
+        """Drop it."""
+
+
+_SILENT = Logger(namespace="svcd.machine.conch", observer=_Nowhere())
+
+
+@frozen(kw_only=True)
+class Door:
+    """What a server needs to know of its machine.
+
+    authorized: the keys that may log in now; user: who; environment: of each process.
+    """
+
+    user: str
+    authorized: Callable[[], Sequence[Key]]
+    environment: Mapping[str, str]
+
+
+def session_leader(
+    reactor: IReactorProcess, protocol: ProcessProtocol, door: Door, shell: str, *words: str
+) -> Any:
+    """Start `sh -c shell words…` in a session of its own; its pid names session and group.
+
+    Raises OSError. No working folder is given, so that the reactor can spawn without a fork.
+    """
+    setsid = shutil.which("setsid", path=door.environment["PATH"]) or "/usr/bin/setsid"
+    return reactor.spawnProcess(
+        protocol,
+        setsid,
+        ["setsid", "/bin/sh", "-c", shell, *words],
+        env=dict(door.environment),
+        path=None,
+    )
+
+
+@implementer(IPushProducer)
+class _Command(ProcessProtocol):
+    """One process and its channel. As a producer it is the channel's stdin."""
+
+    transport: Any
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.running = False
+        self.stdin_open = False
+        self.stdin_full = False
+
+    # -- process to channel -------------------------------------------------------------------
+
+    def connectionMade(self) -> None:
+        self.running = self.stdin_open = True
+        self.transport.pipes[_STDIN].registerProducer(self, True)
+
+    def outReceived(self, data: bytes) -> None:
+        self._session.write(data)
+
+    def errReceived(self, data: bytes) -> None:
+        self._session.writeExtended(_STDERR, data)
+
+    def inConnectionLost(self) -> None:
+        self.stdin_open = False
+        self.resumeProducing()
+
+    def processExited(self, reason: Failure) -> None:
+        self.running = False
+
+    def processEnded(self, reason: Failure) -> None:
+        self.running = False
+        self._session.ended(reason.value)
+
+    # -- channel to process -------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Bytes for stdin; a process that closed it does not get them."""
+        if self.stdin_open:
+            self.transport.writeToChild(_STDIN, data)
+
+    def feed_end(self) -> None:
+        """EOF for stdin, behind what waits."""
+        if self.stdin_open:
+            self.transport.pipes[_STDIN].unregisterProducer()
+            self.transport.closeStdin()
+
+    def pauseProducing(self) -> None:
+        self.stdin_full = True
+
+    def resumeProducing(self) -> None:
+        self.stdin_full = False
+        self._session.stdin_ready()
+
+    def stopProducing(self) -> None:
+        """The process does not read any more."""
+
+    def send(self, number: int) -> None:
+        """Signal the process group, while its leader runs."""
+        if not self.running:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            try:
+                os.killpg(self.transport.pid, number)
+            except ProcessLookupError:  # it has not become a leader yet
+                os.kill(self.transport.pid, number)
+
+    def cut(self) -> None:
+        """Kill what is still attached and let go of the pipes."""
+        self.send(signal.SIGKILL)
+        self.transport.loseConnection()
+
+
+class Session(channel.SSHChannel):
+    """A session channel: at most one command or shell."""
+
+    name = b"session"
+    conn: Any
+    _log = _SILENT
+
+    def __init__(
+        self, reactor: IReactorProcess, door: Door, window: int, packet: int, conn: Connection
+    ) -> None:
+        super().__init__(
+            localWindow=_WINDOW_BYTES,
+            localMaxPacket=_PIECE_BYTES,
+            remoteWindow=window,
+            remoteMaxPacket=packet,
+            conn=conn,
+        )
+        self._reactor = reactor
+        self._door = door
+        self._command: _Command | None = None
+        self._gone = False
+
+    @property
+    def holds_window(self) -> bool:
+        """Whether the client must wait: the process does not read as fast as it sends."""
+        return self._command is not None and self._command.stdin_full
+
+    def request_exec(self, data: bytes) -> int:
+        text = common.getNS(data)[0]
+        if len(text) > _COMMAND_BYTES:
+            self.writeExtended(_STDERR, b"svcd: the command is longer than 120,000 bytes\n")
+            return 0
+        return self._start(_ENTER, os.fsdecode(text))
+
+    def request_shell(self, data: bytes) -> int:
+        return self._start(_SHELL)
+
+    def request_signal(self, data: bytes) -> int:
+        number = _SIGNALS.get(common.getNS(data)[0])
+        if number is None or self._command is None:
+            return 0
+        self._command.send(number)
+        return 1
+
+    def request_env(self, data: bytes) -> int:
+        return 0
+
+    def request_pty_req(self, data: bytes) -> int:
+        return 0
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._command is not None:
+            self._command.feed(data)
+
+    def extReceived(self, dataType: int, data: bytes) -> None:
+        """Clients have nothing to say here."""
+
+    def eofReceived(self) -> None:
+        if self._command is not None:
+            self._command.feed_end()
+
+    def stopWriting(self) -> None:
+        """The client's window is used up: read no more of the process."""
+        if self._command is not None:
+            self._command.transport.pauseProducing()
+
+    def startWriting(self) -> None:
+        if self._command is not None:
+            self._command.transport.resumeProducing()
+
+    def stdin_ready(self) -> None:
+        """The process has taken all stdin so far: open the window again."""
+        if not self._gone:
+            self.conn.adjustWindow(self, self.localWindowSize - self.localWindowLeft)
+
+    def ended(self, outcome: BaseException | None) -> None:
+        """The process is gone and its pipes are read: tell how it ended, then close."""
+        if self._gone:
+            return
+        number = getattr(outcome, "signal", None)
+        if number is not None:
+            name = signal.Signals(number).name.removeprefix("SIG").encode()
+            told = common.NS(name) + b"\0" + common.NS(b"") + common.NS(b"")
+            self.conn.sendRequest(self, b"exit-signal", told)
+        else:
+            code = getattr(outcome, "exitCode", 0) or 0
+            self.conn.sendRequest(self, b"exit-status", struct.pack(">L", code))
+        self.loseConnection()
+
+    def closeReceived(self) -> None:
+        self.conn.sendClose(self)
+
+    def closed(self) -> None:
+        self._gone = True
+        if self._command is not None:
+            self._command.cut()
+
+    def _start(self, shell: str, *words: str) -> int:
+        if self._command is not None:
+            return 0
+        command = _Command(self)
+        try:
+            session_leader(self._reactor, command, self._door, shell, *words)
+        except OSError as error:
+            self.writeExtended(_STDERR, f"svcd: cannot start a process: {error}\n".encode())
+            return 0
+        self._command = command
+        return 1
+
+
+class Connection(connection.SSHConnection):
+    """Session channels only; no forwarding."""
+
+    transport: Any
+    _log = _SILENT
+
+    def getChannel(self, channelType: bytes, windowSize: int, maxPacket: int, data: bytes) -> Any:
+        if channelType != b"session":
+            raise ConchError("sessions only", connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
+        if len(self.channels) >= _SESSIONS:
+            raise ConchError("too many sessions", connection.OPEN_RESOURCE_SHORTAGE)
+        server: Server = self.transport.factory
+        return Session(server.reactor, server.door(), windowSize, maxPacket, self)
+
+    def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
+        return 0
+
+    def adjustWindow(self, channel: Session, bytesToAdd: int) -> None:
+        if not channel.holds_window and bytesToAdd > 0:
+            super().adjustWindow(channel, bytesToAdd)
+
+
+class Login(userauth.SSHUserAuthServer):
+    """Public keys, a few attempts, and not for ever."""
+
+    transport: Any
+    attemptsBeforeDisconnect = _ATTEMPTS
+    loginTimeout = int(_LOGIN_GRACE_S)
+    _log = _SILENT
+
+    def serviceStarted(self) -> None:
+        self.clock = self.transport.factory.clock
+        super().serviceStarted()
+
+    def _cbFinishedAuth(self, result: Any) -> None:
+        super()._cbFinishedAuth(result)
+        self.transport.logged_in()
+
+
+class ServerTransport(transport.SSHServerTransport):
+    """One connection. A peer that talks nonsense is dropped without a trace in the log."""
+
+    transport: Any
+    factory: Server
+    _log = _SILENT
+    _grace: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        self.transport.setTcpNoDelay(True)
+        super().connectionMade()
+        self.factory.connections.add(self)
+        self._grace = self.factory.clock.callLater(_LOGIN_GRACE_S, self.abort)
+
+    def logged_in(self) -> None:
+        """The grace time is over."""
+        if self._grace is not None and self._grace.active():
+            self._grace.cancel()
+
+    def abort(self) -> None:
+        """Drop the connection now."""
+        self.transport.abortConnection()
+
+    def dataReceived(self, data: bytes) -> None:
+        try:
+            super().dataReceived(data)
+        except _MALFORMED:
+            self.abort()
+
+    def sendExtInfo(self, extensions: list[tuple[bytes, bytes]]) -> None:
+        """Conch names the algorithms of the host keys; users' keys may be of other kinds."""
+        super().sendExtInfo([(b"server-sig-algs", b",".join(_USER_KEY_ALGORITHMS))])
+
+    def receiveError(self, reasonCode: int, description: bytes) -> None:
+        """The client said goodbye."""
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        self.logged_in()
+        self.factory.connections.discard(self)
+        super().connectionLost(reason)
+
+
+class Server(factory.SSHFactory):
+    """The server of one machine, for any number of addresses.
+
+    door: asked at each login and each command, so that changes count at once.
+    """
+
+    noisy = False
+    protocol = ServerTransport
+    services = {b"ssh-userauth": Login, b"ssh-connection": Connection}  # noqa: RUF012
+    _log = _SILENT
+
+    def __init__(
+        self,
+        reactor: IReactorProcess,
+        clock: IReactorTime,
+        host_key: Key,
+        door: Callable[[], Door],
+    ) -> None:
+        self.reactor = reactor
+        self.clock = clock
+        self.door = door
+        self.connections: set[ServerTransport] = set()
+        self.portal = self
+        self.privateKeys = {b"ssh-ed25519": host_key}
+        self.publicKeys = {b"ssh-ed25519": host_key.public()}
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        return None if len(self.connections) >= _CONNECTIONS else super().buildProtocol(addr)
+
+    def abort_connections(self) -> None:
+        """Drop all; commands in progress are killed."""
+        for each in list(self.connections):
+            each.abort()
+
+    # -- the portal that Conch's user authentication asks ---------------------------------------
+
+    def listCredentialsInterfaces(self) -> Sequence[Any]:
+        """Public keys alone."""
+        return [ISSHPrivateKey]
+
+    def login(self, credentials: Any, mind: object, *interfaces: object) -> Deferred[Any]:
+        """Whether the key may log in as the machine's user, and whether it signed."""
+        door = self.door()
+        try:
+            key = Key.fromString(credentials.blob)
+            if credentials.username != door.user.encode() or key not in door.authorized():
+                return fail(UnauthorizedLogin("not an authorized key of this user"))
+            if not credentials.signature:
+                return fail(ValidPublicKey())
+            if not key.verify(credentials.signature, credentials.sigData):
+                return fail(UnauthorizedLogin("wrong signature"))
+        except _MALFORMED as error:
+            return fail(UnauthorizedLogin(repr(error)))
+        return succeed((IConchUser, ConchUser(), _nothing))
+
+
+def _nothing() -> None:
+    """Nobody needs to be told of a logout."""

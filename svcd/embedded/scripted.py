@@ -1,0 +1,228 @@
+"""Machines that only talk: `ports.Remote` and `ports.Probe` in memory, for the in-process fake.
+
+No socket, no process, no thread: what a command says is data, and time is the given clock.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.embedded.faults import Effect, FaultRule, Faults
+from svcd.model.secret import Secret
+from svcd.ports import CommandResult, Fault, Host, ProbeError, RemoteError
+from svcd.tasks import sleep
+
+FACTS_MARKER: Final = "svcd-facts"
+"""A command that contains it asks a machine for its facts."""
+
+_REMEMBERED: Final = 10_000
+
+
+@frozen(kw_only=True)
+class Said:
+    """What a scripted command answers, `delay_s` after it began. exit_code None: by `signal`."""
+
+    exit_code: int | None = 0
+    stdout: str = ""
+    stderr: str = ""
+    signal: str = ""
+    delay_s: float = 0.0
+
+
+Script = Said | Callable[[Host, str, bytes], Said]
+
+
+@frozen(kw_only=True)
+class Ran:
+    """One command that a machine got. at: clock seconds."""
+
+    address: str
+    user: str
+    command: str
+    stdin: bytes = field(repr=False)
+    at: float
+
+
+class ScriptedRemote:
+    """Every machine answers every command with success, unless told otherwise.
+
+    faults: rules with where="ssh" match on "<address> <command>"; Effect.ANSWER makes the command
+    fail with `status` as exit code (1 if above 255) and `body` on stderr. latency_s: of each run.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, faults: Faults | None = None, latency_s: float = 0.0
+    ) -> None:
+        self.latency_s = latency_s
+        self.only_key: Secret | None = None  # set: any other private key is refused
+        self._clock = clock
+        self._faults = faults or Faults()
+        self._scripts: list[tuple[re.Pattern[str], Script]] = []
+        self._down: set[str] = set()
+        self._rebuilt: dict[str, int] = {}
+        self._ran: deque[Ran] = deque(maxlen=_REMEMBERED)
+        self._closed = False
+
+    @property
+    def ran(self) -> Sequence[Ran]:
+        """The newest 10,000 commands, oldest first."""
+        return tuple(self._ran)
+
+    def script(self, pattern: str, script: Script) -> None:
+        """Answer commands in which the regular expression is found. The newest rule wins."""
+        self._scripts.insert(0, (re.compile(pattern, re.DOTALL), script))
+
+    def take_down(self, address: str) -> None:
+        """The machine cannot be reached any more."""
+        self._down.add(address)
+
+    def bring_up(self, address: str) -> None:
+        """It can again."""
+        self._down.discard(address)
+
+    def rebuild(self, address: str) -> None:
+        """Another machine, with another host key, answers at the address from now on."""
+        self._rebuilt[address] = self._rebuilt.get(address, 0) + 1
+
+    def host_key(self, address: str) -> str:
+        """The machine's key line; well-formed, but nobody holds the private half."""
+        seed = f"{address} {self._rebuilt.get(address, 0)}".encode()
+        kind = b"ssh-ed25519"
+        blob = b"".join(
+            len(part).to_bytes(4, "big") + part for part in (kind, hashlib.sha256(seed).digest())
+        )
+        return f"ssh-ed25519 {base64.b64encode(blob).decode('ascii')}"
+
+    async def run(
+        self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        """See Remote."""
+        where = f"ssh {host.user}@{host.address}:{host.port}"
+        if self._closed:
+            raise RemoteError(Fault.UNREACHABLE, f"{where}: the client is closed")
+        rule = self._faults.match("ssh", "", f"{host.address} {command}")
+        wait_s = self.latency_s + (rule.delay_s if rule is not None else 0.0)
+        if wait_s > 0:
+            await sleep(self._clock, min(wait_s, timeout_s))
+        if host.address in self._down:
+            raise RemoteError(Fault.UNREACHABLE, f"{where}: no route to host (scripted)")
+        if self.only_key is not None and host.private_key != self.only_key:
+            raise RemoteError(Fault.UNAUTHORIZED, f"{where}: the server refused the key")
+        key = self.host_key(host.address)
+        if host.host_key is not None and host.host_key.split()[:2] != key.split():
+            raise RemoteError(Fault.HOST_KEY, f"{where}: the host key has changed")
+        done = rule is None or rule.effect in _DONE
+        said = self._say(host, command, stdin) if done else Said()
+        if rule is not None:
+            said = await self._suffer(rule, said, where, timeout_s)
+        if wait_s + said.delay_s > timeout_s:
+            await sleep(self._clock, max(0.0, timeout_s - wait_s))
+            raise RemoteError(Fault.TIMEOUT, f"{where}: no end within {timeout_s:g} s (scripted)")
+        if said.delay_s > 0:
+            await sleep(self._clock, said.delay_s)
+        return CommandResult(
+            exit_code=said.exit_code,
+            signal=said.signal,
+            stdout=said.stdout,
+            stderr=said.stderr,
+            host_key=key,
+        )
+
+    def forget(self, address: str) -> None:
+        """See Remote: there is nothing to drop."""
+
+    async def close(self) -> None:
+        """See Remote."""
+        self._closed = True
+
+    def _say(self, host: Host, command: str, stdin: bytes) -> Said:
+        self._ran.append(
+            Ran(
+                address=host.address,
+                user=host.user,
+                command=command,
+                stdin=stdin,
+                at=self._clock.seconds(),
+            )
+        )
+        for pattern, script in self._scripts:
+            if pattern.search(command):
+                return script if isinstance(script, Said) else script(host, command, stdin)
+        if FACTS_MARKER in command:
+            return Said(
+                stdout=f"home=/home/{host.user}\nroot=\nprefix=/opt/svcd/vanilla\n"
+                "cores=4\nmemory_mib=8192\n"
+            )
+        return Said()
+
+    async def _suffer(self, rule: FaultRule, said: Said, where: str, timeout_s: float) -> Said:
+        match rule.effect:
+            case Effect.ANSWER:
+                code = rule.status if rule.status < 256 else 1
+                return Said(exit_code=code, stderr=rule.body)
+            case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
+                await sleep(self._clock, max(0.0, timeout_s - rule.delay_s - self.latency_s))
+                raise RemoteError(Fault.TIMEOUT, f"{where}: no end within {timeout_s:g} s (fault)")
+            case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
+                raise RemoteError(Fault.UNREACHABLE, f"{where}: connection lost (fault)")
+            case Effect.GARBAGE:
+                raise RemoteError(Fault.SERVER_ERROR, f"{where}: a packet makes no sense (fault)")
+            case Effect.DELAY:
+                return said
+
+
+_DONE: Final = frozenset({Effect.TIMEOUT_AFTER, Effect.RESET_AFTER, Effect.GARBAGE, Effect.DELAY})
+
+
+class ScriptedProbe:
+    """`ports.Probe` that answers 200 with `{}`, unless a rule says otherwise.
+
+    faults: rules with where="probe" match on the URL.
+    """
+
+    def __init__(self, clock: IReactorTime, faults: Faults | None = None) -> None:
+        self._clock = clock
+        self._faults = faults or Faults()
+        self._answers: list[tuple[re.Pattern[str], int, bytes]] = []
+        self._asked: deque[str] = deque(maxlen=_REMEMBERED)
+
+    @property
+    def asked(self) -> Sequence[str]:
+        """The newest 10,000 URLs, oldest first."""
+        return tuple(self._asked)
+
+    def answer(self, pattern: str, status: int, body: bytes) -> None:
+        """Answer URLs in which the regular expression is found. The newest rule wins."""
+        self._answers.insert(0, (re.compile(pattern), status, body))
+
+    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+        """See Probe."""
+        self._asked.append(url)
+        rule = self._faults.match("probe", "GET", url)
+        if rule is not None:
+            if rule.delay_s > 0:
+                await sleep(self._clock, min(rule.delay_s, timeout_s))
+            match rule.effect:
+                case Effect.ANSWER:
+                    return rule.status, rule.body.encode()
+                case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
+                    await sleep(self._clock, max(0.0, timeout_s - rule.delay_s))
+                    raise ProbeError(Fault.TIMEOUT, f"{url}: no answer in {timeout_s:g} s (fault)")
+                case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
+                    raise ProbeError(Fault.UNREACHABLE, f"{url}: connection refused (fault)")
+                case Effect.GARBAGE:
+                    raise ProbeError(Fault.SERVER_ERROR, f"{url}: not HTTP (fault)")
+                case Effect.DELAY:
+                    pass
+        for pattern, status, body in self._answers:
+            if pattern.search(url):
+                return status, body
+        return 200, b"{}"

@@ -1,0 +1,110 @@
+"""Counters of one daemon, in a registry of its own so that several daemons fit in one process.
+
+Requests are counted in plain dicts and turned into metric families when they are asked for: the
+library's own counters cost a microsecond each, on every request.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_LABELS = ["route", "method"]
+
+
+class _Requests(Collector):
+    """Counts and durations by route."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[str, str, int], int] = {}
+        self.slots: dict[tuple[str, str], list[int]] = {}
+        self.sums: dict[tuple[str, str], float] = {}
+        self.in_flight = 0
+
+    def collect(self) -> Iterator[Metric]:
+        total = CounterMetricFamily(
+            "svcd_requests", "Answered requests.", labels=[*_LABELS, "status"]
+        )
+        for (route, method, status), count in sorted(self.counts.items()):
+            total.add_metric([route, method, str(status)], count)
+        yield total
+        seconds = HistogramMetricFamily(
+            "svcd_request_duration_seconds", "Time from the request to its answer.", labels=_LABELS
+        )
+        for key, slots in sorted(self.slots.items()):
+            running, buckets = 0, []
+            for bound, count in zip([*map(str, _BUCKETS_S), "+Inf"], slots, strict=True):
+                running += count
+                buckets.append((bound, running))
+            seconds.add_metric(list(key), buckets, self.sums[key])
+        yield seconds
+        yield GaugeMetricFamily(
+            "svcd_requests_in_flight", "Requests that are being worked on.", self.in_flight
+        )
+
+
+class Metrics:
+    """All metrics of a daemon. `registry` takes those of other rooms."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = _Requests()
+        self.registry.register(self._requests)
+        self._uploaded = Counter(
+            "svcd_uploaded_bytes", "Bytes of internal job binaries.", registry=self.registry
+        )
+        self._connections = Gauge(
+            "svcd_connections", "Open connections of the API.", registry=self.registry
+        )
+        self._refused = Counter(
+            "svcd_refused_connections",
+            "Connections or requests refused below the level of routes.",
+            ["reason"],
+            registry=self.registry,
+        )
+
+    def request_started(self) -> None:
+        """A request has reached the door."""
+        self._requests.in_flight += 1
+
+    def request_finished(self, route: str, method: str, status: int, seconds: float) -> None:
+        """It was answered. route: the pattern, never the path."""
+        requests = self._requests
+        requests.in_flight -= 1
+        key = (route, method, status)
+        requests.counts[key] = requests.counts.get(key, 0) + 1
+        place = (route, method)
+        slots = requests.slots.get(place)
+        if slots is None:
+            slots = requests.slots[place] = [0] * (len(_BUCKETS_S) + 1)
+            requests.sums[place] = 0.0
+        slots[bisect_left(_BUCKETS_S, seconds)] += 1
+        requests.sums[place] += seconds
+
+    def uploaded(self, size: int) -> None:
+        """An internal binary of `size` bytes was stored."""
+        self._uploaded.inc(size)
+
+    def connections(self, count: int) -> None:
+        """So many connections are open now."""
+        self._connections.set(count)
+
+    def refused(self, reason: str) -> None:
+        """A request could not be read: `bad_request`, `too_slow`, `too_many`."""
+        self._refused.labels(reason).inc()
+
+    def exposition(self) -> bytes:
+        """Everything in the text format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,1 @@
+"""Frozen records of everything svcd knows, and their shapes on the wire. Pure: no I/O."""

@@ -1,0 +1,129 @@
+"""What svcd reads from a cloud, reduced to the fields it uses. Source: the OpenStack APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from svcd.model.ids import TenantId
+from svcd.model.secret import Secret
+
+
+@frozen(kw_only=True)
+class Caller:
+    """Who makes a request, as the identity service vouches for it.
+
+    token: None with `auth.mode=none`. expires_at: epoch seconds, None when unknown.
+    """
+
+    tenant_id: TenantId
+    user_id: str
+    user_name: str = ""
+    roles: tuple[str, ...] = ()
+    token: Secret | None = None
+    expires_at: float | None = None
+    is_trust: bool = False
+
+
+@frozen(kw_only=True)
+class Image:
+    """A platform image. properties: its free text properties (`_svc_*` and others)."""
+
+    id: str
+    name: str
+    status: str
+    min_disk_gib: int = 0
+    min_ram_mib: int = 0
+    size_bytes: int | None = None
+    properties: Mapping[str, str] = field(factory=dict)
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+@frozen(kw_only=True)
+class Flavor:
+    id: str
+    name: str
+    ram_mib: int
+    vcpus: int
+    disk_gib: int = 0
+
+
+@frozen(kw_only=True)
+class KeyPair:
+    name: str
+    public_key: str
+
+
+@frozen(kw_only=True)
+class Network:
+    id: str
+    name: str
+    external: bool = False
+
+
+@frozen(kw_only=True)
+class Server:
+    """A server as listed. status: Nova's word; fault: its text when status is ERROR.
+
+    addresses: (address, kind) with kind `fixed` or `floating`, IPv4 first.
+    """
+
+    id: str
+    name: str
+    status: str
+    task_state: str | None = None
+    addresses: tuple[tuple[str, str], ...] = ()
+    fault: str = ""
+    metadata: Mapping[str, str] = field(factory=dict)
+    host_id: str = ""
+
+
+@frozen(kw_only=True)
+class NewServer:
+    """What a server is created with. user_data: the raw text (the client encodes it)."""
+
+    name: str
+    image_id: str
+    flavor_id: str
+    keypair: str | None = None
+    network_id: str | None = None
+    security_groups: tuple[str, ...] = ()
+    server_group_id: str | None = None
+    user_data: str = ""
+    metadata: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class VolumeState:
+    """A volume as the cloud shows it. attached_to: server id; device: the name in the server."""
+
+    id: str
+    name: str
+    status: str
+    size_gib: int
+    attached_to: str | None = None
+    device: str | None = None
+    metadata: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class FloatingIp:
+    id: str
+    address: str
+    pool_id: str
+    port_id: str | None = None
+    description: str = ""
+
+
+@frozen(kw_only=True)
+class Quota:
+    """What is left, each None when unlimited or unknown."""
+
+    instances: int | None = None
+    cores: int | None = None
+    ram_mib: int | None = None
+    volumes: int | None = None
+    volume_gib: int | None = None
+    floating_ips: int | None = None

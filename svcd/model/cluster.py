@@ -1,0 +1,196 @@
+"""A cluster: what was asked for (desired), and what provisioning has made of it (recorded).
+
+The whole cluster, instances included, is one record and one row: every write is a compare-and-set
+on `version`. `generation` counts accepted requests; `settled_generation` is the newest one that is
+done, failed or succeeded. Deletion is a desired state, not a call.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from svcd.model.ids import (
+    ClusterId,
+    ClusterTemplateId,
+    InstanceId,
+    NodeGroupTemplateId,
+    TenantId,
+    Timestamp,
+)
+from svcd.model.template import (
+    DEFAULT_VOLUME_MOUNT_PREFIX,
+    DEFAULT_VOLUMES_PER_NODE,
+    DEFAULT_VOLUMES_SIZE_GIB,
+    Configs,
+)
+
+
+class ClusterStatus(enum.StrEnum):
+    """The wire's words (behaviour 19)."""
+
+    WAITING = "Waiting"
+    VALIDATING = "Validating"
+    SPAWNING = "Spawning"
+    PREPARING = "Preparing"
+    CONFIGURING = "Configuring"
+    STARTING = "Starting"
+    DECOMMISSIONING = "Decommissioning"
+    ACTIVE = "Active"
+    DELETING = "Deleting"
+    ERROR = "Error"
+
+
+class Desired(enum.StrEnum):
+    """What the last accepted request wants of the cluster as a whole."""
+
+    ACTIVE = "active"
+    DELETED = "deleted"
+
+
+@frozen(kw_only=True)
+class Volume:
+    """A volume of an instance. `device` as the cloud named it, `mount_point` once mounted."""
+
+    volume_id: str
+    device: str | None = None
+    mount_point: str | None = None
+
+
+@frozen(kw_only=True)
+class MachineFacts:
+    """What a machine said of itself when it was first reached.
+
+    home: home folder of the login user. root: prefix of "/" on machines that are folders, else "".
+    prefix: where the distribution's software lies. cores, memory_mib: of the machine.
+    """
+
+    home: str
+    root: str = ""
+    prefix: str = ""
+    cores: int = 1
+    memory_mib: int = 1024
+
+
+@frozen(kw_only=True)
+class Instance:
+    """One machine of a cluster. Ids and names are assigned when the request is accepted.
+
+    index: number within the group, from 1 (the NNN of the name).
+    requested_at: written before the create call, so that a lagging list is not taken for a loss.
+    host_key: the pinned public SSH host key, one OpenSSH line.
+    step: the last provisioning step that is done on this machine (see provisioning.lifecycle).
+    leaving: chosen for removal by a scale-down or delete.
+    """
+
+    instance_id: InstanceId
+    instance_name: str
+    index: int
+    server_id: str | None = None
+    status: str | None = None
+    internal_ip: str | None = None
+    management_ip: str | None = None
+    floating_ip_id: str | None = None
+    volumes: tuple[Volume, ...] = ()
+    host_key: str | None = None
+    facts: MachineFacts | None = None
+    step: str = ""
+    leaving: bool = False
+    requested_at: Timestamp | None = None
+    attempts: int = 0
+    retry_at: Timestamp | None = None
+    created_at: Timestamp
+    updated_at: Timestamp | None = None
+
+
+@frozen(kw_only=True)
+class NodeGroup:
+    """One group of a running cluster: desired size and the instances there are.
+
+    count: desired size. flavor_ram_mib: memory of the flavor, known since the request was checked.
+    """
+
+    name: str
+    count: int
+    node_group_template_id: NodeGroupTemplateId | None = None
+    flavor_id: str
+    flavor_ram_mib: int = 1024
+    flavor_vcpus: int = 1
+    node_processes: tuple[str, ...]
+    node_configs: Configs = field(factory=dict)
+    volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
+    volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
+    volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
+    floating_ip_pool: str | None = None
+    instances: tuple[Instance, ...] = ()
+    created_at: Timestamp
+    updated_at: Timestamp | None = None
+
+
+@frozen(kw_only=True)
+class Cluster:
+    """A cluster row.
+
+    info: target -> name -> text (web UI links), filled by the distribution once known.
+    username, ssh_port: login of the image, read when the request was checked.
+    management_public_key: OpenSSH line; management_private_key: sealed text, never on the wire.
+    trust_id: what later calls to the cloud are made with; None where tokens are not needed.
+    status_since: when `status` was last changed (every status has a deadline).
+    """
+
+    id: ClusterId
+    tenant_id: TenantId
+    name: str
+    description: str | None = None
+    plugin_name: str
+    engine_version: str
+    cluster_template_id: ClusterTemplateId | None = None
+    default_image_id: str
+    username: str = ""
+    ssh_port: int = 22
+    user_keypair_id: str | None = None
+    cluster_configs: Configs = field(factory=dict)
+    anti_affinity: tuple[str, ...] = ()
+    neutron_management_network: str | None = None
+    node_groups: tuple[NodeGroup, ...] = ()
+    is_transient: bool = False
+    status: ClusterStatus = ClusterStatus.WAITING
+    status_description: str = ""
+    status_since: Timestamp
+    info: Mapping[str, Mapping[str, str]] = field(factory=dict)
+    desired: Desired = Desired.ACTIVE
+    force_delete: bool = False
+    generation: int = 1
+    settled_generation: int = 0
+    version: int = 1
+    management_public_key: str = ""
+    management_private_key: str = ""
+    trust_id: str | None = None
+    trustor_id: str | None = None
+    server_group_id: str | None = None
+    security_group_id: str | None = None
+    created_at: Timestamp
+    updated_at: Timestamp | None = None
+
+    def instances(self) -> tuple[Instance, ...]:
+        """All instances, group by group."""
+        return tuple(i for g in self.node_groups for i in g.instances)
+
+
+@frozen(kw_only=True)
+class ClusterEvent:
+    """One line of a cluster's story (additive sub-resource `events`).
+
+    step: provisioning step; machine: instance name or ""; outcome: `started`, `done`, `retry`,
+    `failed`; code: failure code of the closed list or ""; text: what happened, what to do.
+    """
+
+    at: Timestamp
+    generation: int
+    step: str
+    machine: str = ""
+    outcome: str
+    code: str = ""
+    text: str = ""

@@ -1,0 +1,214 @@
+"""Turns a configuration file into a cluster template request. Pure.
+
+Two formats are understood, both as JSON or YAML:
+
+- an Ambari blueprint (`host_groups`, `configurations`, `Blueprints`). Components become processes
+  (`SECONDARY_NAMENODE` -> `secondarynamenode`, `OOZIE_SERVER` -> `oozie`), clients are left out,
+  the least number of a `cardinality` becomes the count, and the five `*-site` sections become
+  options. A blueprint names no flavor: it comes from the key `flavor_id` of a host group or of the
+  whole (an extension), else from the query parameter of that name. Values that point at host groups
+  (`%HOSTGROUP::x%`) are left out, for the service sets addresses itself.
+- our own bundle: the body of POST cluster-templates; `name`, `plugin_name` and `engine_version` may
+  be left out.
+
+The description is always the conversion note. Source: interface, "Plugins"; behaviour, Part I 15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from svcd.errors import InvalidReference, MalformedBody, ValidationError
+from svcd.model.requests import Limits, NewClusterTemplate
+from svcd.model.shapes import Shape
+from svcd.model.template import ConfigValue
+
+NOTE = "Converted from a configuration file"
+
+_SITES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "oozie-site")
+_MAX_YAML_BYTES = 32_768  # pure Python: about 5 us a byte in the reactor
+_LIMITS = Limits()
+_shape = Shape(NewClusterTemplate)
+
+
+def convert(
+    content: bytes,
+    *,
+    plugin_name: str,
+    engine_version: str,
+    processes: Mapping[str, str],
+    configs: Mapping[tuple[str, str], str],
+    template_name: str = "",
+    flavor_id: str = "",
+    limits: Limits = _LIMITS,
+) -> NewClusterTemplate:
+    """The request that makes the cluster template.
+
+    processes: process -> service. configs: (target, option) -> its type, of the plugin's version.
+    Raises MalformedBody (neither JSON nor YAML), ValidationError or InvalidReference, all faults
+    at once.
+    """
+    tree = _parse(content)
+    if "host_groups" in tree:
+        made = _from_blueprint(tree, processes, configs, flavor_id)
+    elif "node_groups" in tree:
+        made = dict(tree)
+    else:
+        raise ValidationError(
+            "$: neither host_groups (an Ambari blueprint) nor node_groups (a bundle of ours)"
+        )
+    for key, value in (("plugin_name", plugin_name), ("engine_version", engine_version)):
+        if made.setdefault(key, value) != value:
+            raise InvalidReference(f"$.{key}: the path says {value!r}, the file another")
+    if template_name:
+        made["name"] = template_name
+    made["description"] = NOTE
+    faults = _shape.faults(made, limits)
+    if faults:
+        raise ValidationError.of(faults)
+    return msgspec.convert(made, NewClusterTemplate)
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe, and without aliases, which can blow a small file up."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed")
+        return super().compose_node(parent, index)
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        tree = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        if len(content) > _MAX_YAML_BYTES:
+            raise MalformedBody(
+                f"the file is not JSON, and larger than {_MAX_YAML_BYTES} bytes for YAML"
+            ) from None
+        try:
+            loaded = yaml.load(content.decode("utf-8"), _Loader)  # a SafeLoader
+            tree = msgspec.json.decode(msgspec.json.encode(loaded))  # keys become texts
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise MalformedBody(f"the file is neither JSON nor YAML: {reason}") from None
+    if not isinstance(tree, dict):
+        raise ValidationError("$: expected an object with host_groups or node_groups")
+    return tree
+
+
+def _from_blueprint(
+    tree: Mapping[str, Any],
+    processes: Mapping[str, str],
+    configs: Mapping[tuple[str, str], str],
+    flavor_id: str,
+) -> dict[str, Any]:
+    faults: list[str] = []
+    head = tree.get("Blueprints")
+    groups = []
+    for index, group in enumerate(_list(tree, "host_groups", "$", faults)):
+        path = f"$.host_groups[{index}]"
+        names = _processes(group, path, processes, faults)
+        if not names:
+            continue
+        flavor = group.get("flavor_id") or tree.get("flavor_id") or flavor_id
+        if not flavor:
+            faults.append(
+                f"{path}.flavor_id: missing; a blueprint names no flavor, give the query "
+                "parameter flavor_id"
+            )
+        groups.append(
+            {
+                "name": str(group.get("name", "")).replace("_", "-"),
+                "count": _least(group.get("cardinality", "1"), path, faults),
+                "flavor_id": str(flavor),
+                "node_processes": names,
+                "node_configs": _options(group, path, configs, faults),
+            }
+        )
+    options = _options(tree, "$", configs, faults)
+    if faults:
+        raise InvalidReference("\n".join(faults))
+    made: dict[str, Any] = {"node_groups": groups, "cluster_configs": options}
+    if isinstance(head, dict) and isinstance(head.get("blueprint_name"), str):
+        made["name"] = head["blueprint_name"].replace("_", "-")
+    return made
+
+
+def _list(
+    tree: Mapping[str, Any], key: str, path: str, faults: list[str]
+) -> list[Mapping[str, Any]]:
+    value = tree.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        faults.append(f"{path}.{key}: expected an array of objects")
+        return []
+    return value
+
+
+def _processes(
+    group: Mapping[str, Any], path: str, processes: Mapping[str, str], faults: list[str]
+) -> list[str]:
+    found: list[str] = []
+    for component in _list(group, "components", path, faults):
+        name = str(component.get("name", ""))
+        if name.endswith("_CLIENT"):
+            continue
+        plain = name.lower().replace("_", "")
+        process = plain if plain in processes else plain.removesuffix("server")
+        if process not in processes:
+            faults.append(f"{path}.components: the plugin has no process for {name[:60]!r}")
+        elif process not in found:
+            found.append(process)
+    return found
+
+
+def _least(cardinality: Any, path: str, faults: list[str]) -> int:
+    match = re.match(r"\s*(\d{1,6})\s*(\+|-\s*\d+)?\s*\Z", str(cardinality))
+    if match is None:
+        faults.append(f"{path}.cardinality: expected a number, N+ or N-M")
+        return 1
+    return max(1, int(match.group(1)))
+
+
+def _options(
+    tree: Mapping[str, Any],
+    path: str,
+    configs: Mapping[tuple[str, str], str],
+    faults: list[str],
+) -> dict[str, dict[str, ConfigValue]]:
+    targets: dict[str, str] = {}
+    for target, name in configs:
+        targets.setdefault(name, target)
+    made: dict[str, dict[str, ConfigValue]] = {}
+    for section in _list(tree, "configurations", path, faults):
+        for site, content in section.items():
+            if site not in _SITES or not isinstance(content, dict):
+                continue
+            properties = content.get("properties", content)
+            if not isinstance(properties, dict):
+                faults.append(f"{path}.configurations: {site} holds no properties")
+                continue
+            for name, value in properties.items():
+                if "%HOSTGROUP" in str(value):
+                    continue
+                place = targets.get(name)
+                if place is None:
+                    faults.append(f"{path}.configurations: {site} option {name[:100]!r} is unknown")
+                else:
+                    made.setdefault(place, {})[name] = _typed(value, configs[place, name])
+    return made
+
+
+def _typed(value: Any, kind: str) -> ConfigValue:
+    """A blueprint's text as the type of the option; what does not fit is left for the rules."""
+    text = str(value).strip()
+    if kind == "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind == "int" and re.fullmatch(r"-?\d{1,18}", text):
+        return int(text)
+    return value if isinstance(value, (str, bool, int)) else text

@@ -1,0 +1,40 @@
+"""The identifier types, the tenant's part of every key, and the formats of time."""
+
+from __future__ import annotations
+
+import datetime
+from typing import NewType
+
+TenantId = NewType("TenantId", str)
+ClusterId = NewType("ClusterId", str)
+InstanceId = NewType("InstanceId", str)
+NodeGroupTemplateId = NewType("NodeGroupTemplateId", str)
+ClusterTemplateId = NewType("ClusterTemplateId", str)
+DataSourceId = NewType("DataSourceId", str)
+JobBinaryInternalId = NewType("JobBinaryInternalId", str)
+JobBinaryId = NewType("JobBinaryId", str)
+JobId = NewType("JobId", str)
+ExecutionId = NewType("ExecutionId", str)
+
+Timestamp = NewType("Timestamp", str)
+"""UTC as `YYYY-MM-DD HH:MM:SS.ffffff`: the text of `created_at`, and it sorts by time."""
+
+
+def timestamp(seconds: float) -> Timestamp:
+    """`seconds` since the epoch as the text that records and the v1.1 resources carry."""
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(tzinfo=None)
+    return Timestamp(moment.isoformat(" ", "microseconds"))
+
+
+def seconds_of(stamp: Timestamp) -> float:
+    """The inverse of `timestamp`: seconds since the epoch."""
+    moment = datetime.datetime.fromisoformat(stamp).replace(tzinfo=datetime.UTC)
+    return moment.timestamp()
+
+
+def iso_seconds(stamp: Timestamp) -> str:
+    """`YYYY-MM-DDTHH:MM:SS`: `start_time`, `end_time`, node group `created` and `updated`.
+
+    Source: interface, "Timestamp formats in v1.1 resources".
+    """
+    return stamp[:10] + "T" + stamp[11:19]

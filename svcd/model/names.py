@@ -1,0 +1,50 @@
+"""The formats of names: one pattern each, used by the request shapes and by the upload's path.
+
+Patterns are ASCII only and anchored; control characters (a trailing newline passes Python's `$`)
+are refused for every text of a body by `svcd.model.shapes`.
+
+Source: behaviour, Part I 7 and Part II 1.3.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_NAME = 50
+
+HOST_NAME = r"^[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*$"
+"""Clusters, node groups, both templates: dot-separated labels that are usable as host names."""
+
+DATA_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""Data sources, binaries and jobs: may start with a digit and hold `_`."""
+
+TAG = r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*$"
+"""Image tags; a label may start with a digit (`3.5.0`)."""
+
+MAX_TAG = 240
+"""A tag is part of an image property's name (`_svc_tag_<tag>`), which may have 255 characters."""
+
+USERNAME = r"^[A-Za-z_][A-Za-z0-9._-]*$"
+"""Login name of an image's operating system."""
+
+MOUNT_PREFIX = r"^(/[A-Za-z0-9_-]+)+$"
+"""`volume_mount_prefix`: an absolute path of plain segments, to which a number is appended."""
+
+_DATA_NAME = re.compile(DATA_NAME)
+
+DESCRIPTIONS = {
+    HOST_NAME: (
+        "letters, digits and '-' in labels separated by '.', each label starting with a letter "
+        "and ending with a letter or digit"
+    ),
+    DATA_NAME: "letters, digits, '.', '_' and '-', starting with a letter or digit",
+    TAG: "letters, digits, '-' and '_' in labels separated by '.'",
+    USERNAME: "a login name: letters, digits, '.', '_' and '-', starting with a letter or '_'",
+    MOUNT_PREFIX: "an absolute path like /volumes/disk of letters, digits, '-' and '_'",
+}
+"""What a fault says in place of the pattern."""
+
+
+def is_data_name(text: str) -> bool:
+    """Whether `text` may name a data source, binary or job."""
+    return len(text) <= MAX_NAME and bool(_DATA_NAME.match(text)) and not text.endswith("\n")

@@ -1,0 +1,282 @@
+"""The shapes of request bodies, named as in the interface. `svcd.model.shapes` decodes into them.
+
+A field that was not sent is None (or its default); null is taken as not sent where None is allowed.
+Only what the body alone can tell is checked here; references are checked by the commands.
+
+Source: interface, "Endpoints"; behaviour, Part I 7, 8, 17, 20, 23 and Part II 1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from attrs import field, frozen
+from msgspec import Meta
+
+from svcd.model import names
+from svcd.model.job import Credentials, JobConfigs, JobType
+from svcd.model.template import (
+    DEFAULT_VOLUME_MOUNT_PREFIX,
+    DEFAULT_VOLUMES_PER_NODE,
+    DEFAULT_VOLUMES_SIZE_GIB,
+    Configs,
+)
+
+HostName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.HOST_NAME)
+]
+DataName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.DATA_NAME)
+]
+Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=names.MAX_TAG, pattern=names.TAG)]
+Username: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64, pattern=names.USERNAME)]
+MountPrefix: TypeAlias = Annotated[
+    str, Meta(min_length=2, max_length=200, pattern=names.MOUNT_PREFIX)
+]
+Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+"""An id or name of something else: opaque."""
+Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+VolumesPerNode: TypeAlias = Annotated[int, Meta(ge=0, le=25)]
+VolumeSize: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+Processes: TypeAlias = Annotated[tuple[Reference, ...], Meta(min_length=1, max_length=100)]
+AntiAffinity: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=100)]
+Binaries: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=1000)]
+
+
+@frozen(kw_only=True)
+class Limits:
+    """Bounds that the operator sets. groups, nodes: of one cluster or template."""
+
+    groups: int = 100
+    nodes: int = 1000
+
+
+Tree: TypeAlias = Mapping[str, Any]
+"""A JSON object as decoded without types: checks look at it leniently, for it may be wrong."""
+
+
+@frozen(kw_only=True)
+class NewNodeGroupTemplate:
+    """POST node-group-templates."""
+
+    name: HostName
+    description: str | None = None
+    plugin_name: Reference
+    engine_version: Reference
+    node_processes: Processes
+    flavor_id: Reference
+    node_configs: Configs = field(factory=dict)
+    volumes_per_node: VolumesPerNode = DEFAULT_VOLUMES_PER_NODE
+    volumes_size: VolumeSize = DEFAULT_VOLUMES_SIZE_GIB
+    volume_mount_prefix: MountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
+    floating_ip_pool: Reference | None = None
+
+
+@frozen(kw_only=True)
+class NewNodeGroup:
+    """A node group in a cluster, a cluster template or a scale request.
+
+    Either from a template, whose values the other given fields override, or inline.
+    """
+
+    name: HostName
+    count: Count
+    node_group_template_id: Reference | None = None
+    flavor_id: Reference | None = None
+    node_processes: Processes | None = None
+    node_configs: Configs | None = None
+    volumes_per_node: VolumesPerNode | None = None
+    volumes_size: VolumeSize | None = None
+    volume_mount_prefix: MountPrefix | None = None
+    floating_ip_pool: Reference | None = None
+
+    @staticmethod
+    def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
+        """A template or inline flavor and processes: one of the two must be there."""
+        if tree.get("node_group_template_id") is not None:
+            return
+        missing = [n for n in ("flavor_id", "node_processes") if tree.get(n) is None]
+        if missing:
+            yield (
+                f"{path}: missing {' and '.join(missing)}; give node_group_template_id, "
+                "or flavor_id and node_processes"
+            )
+
+
+AddGroup: TypeAlias = NewNodeGroup
+NodeGroups: TypeAlias = Annotated[tuple[NewNodeGroup, ...], Meta(min_length=1)]
+
+
+def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
+    if not isinstance(groups, list):
+        return
+    if len(groups) > limits.groups:
+        yield f"{path}: expected at most {limits.groups} groups, got {len(groups)}"
+    counts = [g.get("count") for g in groups if isinstance(g, dict)]
+    total = sum(c for c in counts if isinstance(c, int) and not isinstance(c, bool) and c > 0)
+    if total > limits.nodes:
+        yield f"{path}: expected at most {limits.nodes} instances in total, got {total}"
+
+
+@frozen(kw_only=True)
+class NewClusterTemplate:
+    """POST cluster-templates. default_image_id: additive; a cluster may leave its own out then."""
+
+    name: HostName
+    description: str | None = None
+    plugin_name: Reference
+    engine_version: Reference
+    node_groups: NodeGroups
+    cluster_configs: Configs = field(factory=dict)
+    anti_affinity: AntiAffinity = ()
+    neutron_management_network: Reference | None = None
+    default_image_id: Reference | None = None
+
+    @staticmethod
+    def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
+        """Bounds of the whole."""
+        yield from _total_faults(tree.get("node_groups"), f"{path}.node_groups", limits)
+
+
+@frozen(kw_only=True)
+class NewCluster:
+    """POST clusters, and `cluster` of execute.
+
+    What is None is taken from the cluster template; node groups given here replace the template's,
+    cluster_configs are merged name by name.
+    """
+
+    name: HostName
+    description: str | None = None
+    plugin_name: Reference
+    engine_version: Reference
+    cluster_template_id: Reference | None = None
+    default_image_id: Reference | None = None
+    user_keypair_id: Reference | None = None
+    node_groups: NodeGroups | None = None
+    cluster_configs: Configs = field(factory=dict)
+    anti_affinity: AntiAffinity | None = None
+    neutron_management_network: Reference | None = None
+    is_transient: bool = False
+
+    @staticmethod
+    def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
+        """Without a template, groups and image must be there; bounds of the whole."""
+        if tree.get("cluster_template_id") is None:
+            if tree.get("node_groups") is None:
+                yield f"{path}: missing node_groups; give cluster_template_id or node_groups"
+            if tree.get("default_image_id") is None:
+                yield f"{path}.default_image_id: missing, expected string"
+        yield from _total_faults(tree.get("node_groups"), f"{path}.node_groups", limits)
+
+
+@frozen(kw_only=True)
+class ResizeGroup:
+    """One existing group and its new count; 0 removes it."""
+
+    name: Reference
+    count: ResizeCount
+
+
+@frozen(kw_only=True)
+class ScaleRequest:
+    """PUT clusters/ID. Both lists empty: try again what failed (behaviour 20)."""
+
+    resize_node_groups: tuple[ResizeGroup, ...] = ()
+    add_node_groups: tuple[AddGroup, ...] = ()
+
+    @staticmethod
+    def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
+        """Bounds of each list; those of the cluster as a whole are the command's."""
+        for name in ("resize_node_groups", "add_node_groups"):
+            yield from _total_faults(tree.get(name), f"{path}.{name}", limits)
+
+
+@frozen(kw_only=True)
+class GivenCredentials:
+    """`credentials` and `extra`. Whether both parts are needed is the command's to say."""
+
+    secret: ClassVar[bool] = True
+
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    def whole(self) -> Credentials | None:
+        """The record when both parts are there and not empty, else None."""
+        if not self.user or not self.password:
+            return None
+        return Credentials(user=self.user, password=self.password)
+
+    def given(self) -> bool:
+        """Whether any part was sent."""
+        return bool(self.user or self.password)
+
+
+@frozen(kw_only=True)
+class NewDataSource:
+    """POST data-sources. url: the location itself is not validated (interface)."""
+
+    name: DataName
+    description: str | None = None
+    type: Literal["objstore", "hdfs"]
+    url: Url
+    credentials: GivenCredentials = field(factory=GivenCredentials)
+
+
+@frozen(kw_only=True)
+class NewJobBinary:
+    """POST job-binaries."""
+
+    name: DataName
+    description: str | None = None
+    url: Url
+    extra: GivenCredentials = field(factory=GivenCredentials)
+
+
+@frozen(kw_only=True)
+class NewJob:
+    """POST jobs. mains, libs: ids of job binaries."""
+
+    name: DataName
+    description: str | None = None
+    type: JobType
+    mains: Binaries = ()
+    libs: Binaries = ()
+
+
+@frozen(kw_only=True)
+class ExecuteRequest:
+    """POST jobs/ID/execute. cluster: a cluster body for a new transient cluster (additive)."""
+
+    cluster_id: Reference | None = None
+    cluster: NewCluster | None = None
+    input_id: Reference | None = None
+    output_id: Reference | None = None
+    job_configs: JobConfigs = field(factory=JobConfigs)
+
+    @staticmethod
+    def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
+        """Exactly one of the two ways to name a cluster."""
+        given = [n for n in ("cluster_id", "cluster") if tree.get(n) is not None]
+        if not given:
+            yield f"{path}.cluster_id: missing, expected string (or cluster, a cluster body)"
+        elif len(given) == 2:
+            yield f"{path}: give cluster_id or cluster, not both"
+
+
+@frozen(kw_only=True)
+class RegisterImage:
+    """POST images/ID."""
+
+    username: Username
+    description: str | None = None
+
+
+@frozen(kw_only=True)
+class Tags:
+    """POST images/ID/tag and untag."""
+
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=100)]

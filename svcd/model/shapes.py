@@ -1,0 +1,315 @@
+"""Decodes a request body into its shape, or tells everything that is wrong with it at once.
+
+Note: two passes. The fast pass lets msgspec decode straight into the attrs class and walks the
+untyped tree once for what msgspec does not do for attrs classes: unknown keys, cross-field checks,
+control characters. Only when that finds anything the slow pass walks the tree with the same classes
+and collects every fault with its JSON path. Both read the same annotations, so they cannot drift:
+a body that only the fast pass refuses is reported with msgspec's own text.
+
+Duplicate keys: the last one wins, as in every JSON library.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+import msgspec
+
+from svcd.errors import MalformedBody, ValidationError
+from svcd.model import names
+from svcd.model.requests import Limits
+
+T = TypeVar("T")
+
+MAX_FAULTS = 100
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_untyped: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+_Check = Callable[[Any, str], Iterator[str]]
+
+
+class Shape(Generic[T]):
+    """The shape `cls` of a body, compiled once."""
+
+    def __init__(self, cls: type[T]) -> None:
+        self.cls = cls
+        self._decoder = msgspec.json.Decoder(cls)
+        self._strict = _compile_strict(cls)
+        self._slow = _Slow()
+
+    def decode(self, body: bytes, limits: Limits) -> T:
+        """The request. Raises MalformedBody, or ValidationError with all faults, one a line."""
+        problem = ""
+        try:
+            value = self._decoder.decode(body)
+            tree = _untyped.decode(body)
+            if self._strict(tree, limits) and not _may_hold_controls(body):
+                return value
+        except msgspec.ValidationError as error:
+            problem = str(error)
+            tree = _tree_of(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _malformed(body, error) from None
+        faults = self.faults(tree, limits)
+        if faults:
+            raise ValidationError.of(faults)
+        if problem:
+            raise ValidationError(problem)
+        return value
+
+    def faults(self, tree: Any, limits: Limits) -> list[str]:
+        """Everything that is wrong with the decoded JSON `tree`, each with its JSON path."""
+        found: list[str] = []
+        for fault in self._slow.of(tree, self.cls, "$", limits):
+            found.append(fault)
+            if len(found) == MAX_FAULTS:
+                return [*found, "and more"]
+        return found
+
+
+def _tree_of(body: bytes) -> Any:
+    try:
+        return _untyped.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _malformed(body, error) from None
+
+
+def _malformed(body: bytes, error: Exception) -> MalformedBody:
+    if not body.strip():
+        return MalformedBody("the body is empty: send a JSON object")
+    if isinstance(error, UnicodeDecodeError):
+        return MalformedBody("the body is not UTF-8 JSON: it holds bytes that are no UTF-8 text")
+    if isinstance(error, RecursionError):
+        return MalformedBody("the body is not usable JSON: it is nested too deeply")
+    return MalformedBody(f"the body is not UTF-8 JSON: {str(error)[:200]}")
+
+
+def _may_hold_controls(body: bytes) -> bool:
+    """False when no text of `body` can hold a control character: they only come escaped."""
+    return b"\\" in body or b"\x7f" in body or b"\xc2" in body
+
+
+# ---- fast pass: keys and cross checks -----------------------------------------------------------
+
+_Strict = Callable[[Any, Limits], bool]
+
+
+def _compile_strict(cls: type) -> _Strict:
+    """A check of a tree that msgspec has accepted: known keys only, and no cross fault."""
+    hints = typing.get_type_hints(cls)
+    known = frozenset(hints) & frozenset(a.name for a in attrs.fields(cls))
+    single: list[tuple[str, _Strict]] = []
+    many: list[tuple[str, _Strict]] = []
+    for name in known:
+        inner, is_list = _inner_class(hints[name])
+        if inner is not None:
+            (many if is_list else single).append((name, _compile_strict(inner)))
+    cross = getattr(cls, "cross_faults", None)
+
+    def check(tree: Any, limits: Limits) -> bool:
+        if not tree.keys() <= known:
+            return False
+        for name, inner in single:
+            value = tree.get(name)
+            if value is not None and not inner(value, limits):
+                return False
+        for name, inner in many:
+            for value in tree.get(name) or ():
+                if not inner(value, limits):
+                    return False
+        return cross is None or next(cross(tree, "$", limits), None) is None
+
+    return check
+
+
+def _inner_class(hint: Any) -> tuple[type | None, bool]:
+    """The attrs class in `C`, `C | None`, `tuple[C, ...]`, and whether it is a list of them."""
+    for part in _alternatives(hint):
+        part = _bare(part)
+        if attrs.has(part):
+            return part, False
+        if typing.get_origin(part) is tuple:
+            item = _bare(typing.get_args(part)[0])
+            if attrs.has(item):
+                return item, True
+    return None, False
+
+
+def _bare(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    bare = _bare(hint)
+    if typing.get_origin(bare) in (typing.Union, types.UnionType):
+        return typing.get_args(bare)
+    return (hint,)
+
+
+# ---- slow pass: every fault ---------------------------------------------------------------------
+
+
+class _Slow:
+    """Walks an untyped tree by the annotations of the classes."""
+
+    def __init__(self) -> None:
+        self._hints: dict[type, Mapping[str, Any]] = {}
+
+    def of(
+        self, value: Any, hint: Any, path: str, limits: Limits, secret: bool = False
+    ) -> Iterator[str]:
+        """Faults of `value` where `hint` is expected."""
+        if isinstance(value, str):
+            control = _CONTROL.search(value)
+            if control:
+                yield f"{path}: control character U+{ord(control.group()):04X} is not allowed"
+                return
+        choices = [c for c in _alternatives(hint) if _same_kind(value, c)]
+        if not choices:
+            yield f"{path}: expected {_expected(hint)}, got {_got(value, secret)}"
+            return
+        choice = choices[0]
+        bare = _bare(choice)
+        if attrs.has(bare):
+            yield from self._object(value, bare, path, limits)
+            return
+        broken = _constraint(value, choice)
+        if broken:
+            yield f"{path}: expected {broken}, got {_got(value, secret)}"
+        origin = typing.get_origin(bare)
+        if origin is tuple:
+            item = typing.get_args(bare)[0]
+            for index, each in enumerate(value):
+                yield from self.of(each, item, f"{path}[{index}]", limits, secret)
+        elif isinstance(value, dict):
+            item = typing.get_args(bare)[1]
+            for key, each in value.items():
+                if _CONTROL.search(key):
+                    yield f"{path}: a key holds a control character"
+                else:
+                    yield from self.of(each, item, path + _step(key), limits, secret=True)
+
+    def _object(self, value: Any, cls: type, path: str, limits: Limits) -> Iterator[str]:
+        hints = self._hints.get(cls)
+        if hints is None:
+            hints = self._hints[cls] = typing.get_type_hints(cls, include_extras=True)
+        known = {a.name: a for a in attrs.fields(cls)}
+        secret = bool(getattr(cls, "secret", False))
+        for key in value:
+            if key not in known:
+                yield f"{path}{_step(key)}: unknown field{_advice(key, list(known))}"
+        for name, attribute in known.items():
+            if name in value:
+                yield from self.of(value[name], hints[name], f"{path}.{name}", limits, secret)
+            elif attribute.default is attrs.NOTHING:
+                yield f"{path}.{name}: missing, expected {_expected(hints[name])}"
+        cross = getattr(cls, "cross_faults", None)
+        if cross is not None:
+            yield from cross(value, path, limits)
+
+
+def _step(key: str) -> str:
+    if _PLAIN_KEY.match(key):
+        return "." + key
+    shown = _CONTROL.sub("?", key[:60]).replace('"', "'")
+    return f'["{shown}"]'
+
+
+def _advice(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key[:60], known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
+
+
+def _same_kind(value: Any, hint: Any) -> bool:
+    """Whether the JSON type of `value` is the one that `hint` wants."""
+    bare = _bare(hint)
+    origin = typing.get_origin(bare)
+    if bare is type(None):
+        return value is None
+    if bare is bool:
+        return isinstance(value, bool)
+    if bare is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if bare is str or origin is typing.Literal:
+        return isinstance(value, str)
+    if isinstance(bare, type) and issubclass(bare, enum.Enum):
+        return isinstance(value, str)
+    if origin is tuple:
+        return isinstance(value, list)
+    return isinstance(value, dict)
+
+
+def _constraint(value: Any, hint: Any) -> str:
+    """What `value`, of the right JSON type, should have been; "" when it is that."""
+    bare = _bare(hint)
+    allowed = _allowed(bare)
+    if allowed and value not in allowed:
+        return "one of " + ", ".join(allowed)
+    for meta in getattr(hint, "__metadata__", ()):
+        if meta.ge is not None and value < meta.ge:
+            return f"int >= {meta.ge}"
+        if meta.le is not None and value > meta.le:
+            return f"int <= {meta.le}"
+        unit = "characters" if isinstance(value, str) else "items"
+        if meta.min_length is not None and len(value) < meta.min_length:
+            return f"at least {meta.min_length} {unit[:-1] if meta.min_length == 1 else unit}"
+        if meta.max_length is not None and len(value) > meta.max_length:
+            return f"at most {meta.max_length} {unit}"
+        if meta.pattern is not None and not re.search(meta.pattern, value):
+            return names.DESCRIPTIONS.get(meta.pattern, f"text matching {meta.pattern}")
+    return ""
+
+
+def _allowed(bare: Any) -> tuple[str, ...]:
+    if typing.get_origin(bare) is typing.Literal:
+        return typing.get_args(bare)
+    if isinstance(bare, type) and issubclass(bare, enum.Enum):
+        return tuple(str(member.value) for member in bare)
+    return ()
+
+
+def _expected(hint: Any) -> str:
+    words: list[str] = []
+    for choice in _alternatives(hint):
+        bare = _bare(choice)
+        if bare is type(None):
+            continue
+        origin = typing.get_origin(bare)
+        allowed = _allowed(bare)
+        if allowed:
+            words.append("one of " + ", ".join(allowed))
+        elif bare is bool:
+            words.append("bool")
+        elif bare is int:
+            low = [m.ge for m in getattr(choice, "__metadata__", ()) if m.ge is not None]
+            words.append(f"int >= {low[0]}" if low else "int")
+        elif bare is str:
+            words.append("string")
+        else:
+            words.append("array" if origin is tuple else "object")
+    return " or ".join(words)
+
+
+def _got(value: Any, secret: bool) -> str:
+    """A short word for `value`: of a text only the start, of anything secret only its type."""
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return f"an array of {len(value)}"
+    if isinstance(value, dict):
+        return "an object"
+    if secret:
+        return "a string" if isinstance(value, str) else type(value).__name__
+    if isinstance(value, str):
+        text = msgspec.json.encode(value[:60]).decode("utf-8")
+        return f"{text}… ({len(value)} characters)" if len(value) > 60 else text
+    return msgspec.json.encode(value).decode("utf-8")[:60]

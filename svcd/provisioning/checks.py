@@ -1,0 +1,306 @@
+"""The single checks of requests: each adds the faults it finds to a list. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from attrs import fields
+
+from svcd.errors import InvalidData, InvalidReference, QuotaExceeded, SvcdError, ValidationError
+from svcd.model.cloud import Quota
+from svcd.model.requests import NewCluster
+from svcd.model.template import ClusterTemplate, Configs, ConfigValue, TemplateNodeGroup
+from svcd.model.wire import IMAGE_TAG, IMAGE_USERNAME
+from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution
+from svcd.provisioning.facts import PROBLEM, Bounds, Facts
+
+MOST_HOST_NAME: Final = 64
+GENERAL: Final = "general"
+
+
+def instance_name(cluster_name: str, group_name: str, index: int) -> str:
+    """`<cluster>-<group>-NNN` in lower case."""
+    return f"{cluster_name}-{group_name}-{index:03d}".lower()
+
+
+def plugin(name: str, version: str, facts: Facts, errors: list[SvcdError]) -> IDistribution | None:
+    distribution = facts.distribution
+    if distribution is None:
+        offered = ", ".join(facts.plugins) or "none"
+        errors.append(
+            InvalidReference(f"$.plugin_name: plugin {name!r} not found; there are {offered}")
+        )
+        return None
+    if version not in distribution.versions:
+        errors.append(
+            InvalidReference(
+                f"$.engine_version: plugin {name!r} has no version {version!r}; "
+                f"it has {', '.join(distribution.versions)}"
+            )
+        )
+        return None
+    return distribution
+
+
+def same_plugin(
+    path: str, template: ClusterTemplate, new: NewCluster, errors: list[SvcdError]
+) -> None:
+    if (template.plugin_name, template.engine_version) != (new.plugin_name, new.engine_version):
+        errors.append(
+            InvalidReference(
+                f"{path}: cluster template {template.name!r} is of plugin {template.plugin_name} "
+                f"{template.engine_version}, not {new.plugin_name} {new.engine_version}"
+            )
+        )
+
+
+def group_fits(
+    path: str,
+    group: TemplateNodeGroup,
+    distribution: IDistribution | None,
+    version: str,
+    facts: Facts,
+    errors: list[SvcdError],
+) -> None:
+    """Processes, configs, flavor and pool of one group."""
+    repeated = _repeated(group.node_processes)
+    if repeated:
+        errors.append(InvalidData(f"{path}.node_processes: repeated {', '.join(repeated)}"))
+    if distribution is not None:
+        known = _processes(distribution, version)
+        unknown = [p for p in dict.fromkeys(group.node_processes) if p not in known]
+        if unknown:
+            errors.append(
+                InvalidReference(
+                    f"{path}.node_processes: unknown process {', '.join(unknown)}; "
+                    f"there are {', '.join(known)}"
+                )
+            )
+        _configs(f"{path}.node_configs", group.node_configs, distribution, version, errors)
+    flavor = facts.flavors.get(group.flavor_id)
+    if flavor is None:
+        errors.append(
+            InvalidReference(f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud")
+        )
+    elif facts.image is not None and flavor.ram_mib < facts.image.min_ram_mib:
+        errors.append(
+            InvalidReference(
+                f"{path}.flavor_id: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, "
+                f"image {facts.image.name!r} needs {facts.image.min_ram_mib}"
+            )
+        )
+    pool = group.floating_ip_pool
+    if pool is not None and not any(n.external and pool in (n.id, n.name) for n in facts.networks):
+        names = ", ".join(f"{n.name} ({n.id})" for n in facts.networks if n.external) or "none"
+        errors.append(
+            InvalidReference(
+                f"{path}.floating_ip_pool: no external network {pool!r}; there are {names}"
+            )
+        )
+
+
+def whole_fits(
+    configs: Configs,
+    anti_affinity: Sequence[str],
+    network: str | None,
+    distribution: IDistribution | None,
+    version: str,
+    facts: Facts,
+    errors: list[SvcdError],
+) -> None:
+    """What belongs to the cluster as a whole."""
+    repeated = _repeated(anti_affinity)
+    if repeated:
+        errors.append(InvalidData(f"$.anti_affinity: repeated {', '.join(repeated)}"))
+    if distribution is not None:
+        known = _processes(distribution, version)
+        unknown = [p for p in dict.fromkeys(anti_affinity) if p not in known]
+        if unknown:
+            errors.append(
+                InvalidReference(
+                    f"$.anti_affinity: unknown process {', '.join(unknown)}; "
+                    f"there are {', '.join(known)}"
+                )
+            )
+        _configs("$.cluster_configs", configs, distribution, version, errors)
+    if network is not None and not any(network == n.id for n in facts.networks):
+        names = ", ".join(f"{n.id} ({n.name})" for n in facts.networks) or "none"
+        errors.append(
+            InvalidReference(
+                f"$.neutron_management_network: no network {network!r}; there are {names}"
+            )
+        )
+
+
+def _processes(distribution: IDistribution, version: str) -> tuple[str, ...]:
+    return tuple(p for names in distribution.node_processes(version).values() for p in names)
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [n for n, count in Counter(names).items() if count > 1]
+
+
+def names_differ(path: str, names: Sequence[str], errors: list[SvcdError]) -> None:
+    """Instance names are in lower case, so group names that differ in case alone clash too."""
+    for name in _repeated(n.lower() for n in names):
+        errors.append(InvalidData(f"{path}: node group name {name!r} is given twice"))
+
+
+def host_name_fits(
+    path: str, cluster_name: str, group_name: str, count: int, errors: list[SvcdError]
+) -> None:
+    longest = instance_name(cluster_name, group_name, max(1, count))
+    if len(longest) > MOST_HOST_NAME:
+        errors.append(
+            ValidationError(
+                f"{path}.name: host name {longest!r} would have {len(longest)} characters, "
+                f"at most {MOST_HOST_NAME} are possible; shorten the cluster's or group's name"
+            )
+        )
+
+
+def within_bounds(
+    path: str, groups: Sequence[TemplateNodeGroup], bounds: Bounds, errors: list[SvcdError]
+) -> None:
+    total = sum(g.count for g in groups)
+    if total > bounds.nodes:
+        errors.append(
+            ValidationError(f"{path}: at most {bounds.nodes} instances in total, got {total}")
+        )
+    if len(groups) > bounds.groups:
+        errors.append(
+            ValidationError(f"{path}: at most {bounds.groups} node groups, got {len(groups)}")
+        )
+
+
+def _configs(
+    path: str,
+    configs: Configs,
+    distribution: IDistribution,
+    version: str,
+    errors: list[SvcdError],
+) -> None:
+    """Targets, names and types of options."""
+    if not configs:
+        return
+    known: dict[str, dict[str, ConfigEntry]] = {s: {} for s in distribution.node_processes(version)}
+    for entry in distribution.configs(version):
+        known.setdefault(entry.applicable_target, {})[entry.name] = entry
+    known.setdefault(GENERAL, {})
+    for target, values in configs.items():
+        if target not in known:
+            errors.append(
+                InvalidReference(f"{path}: unknown target {target!r}; there are {', '.join(known)}")
+            )
+            continue
+        for name, value in values.items():
+            option = known[target].get(name)
+            if option is None:
+                errors.append(
+                    InvalidReference(f"{path}.{target}: plugin has no option {name!r} there")
+                )
+            elif not _fits(value, option.config_type):
+                errors.append(
+                    ValidationError(
+                        f"{path}.{target}.{name}: expected {option.config_type}, got {value!r}"
+                    )
+                )
+
+
+def _fits(value: ConfigValue, kind: str) -> bool:
+    """Numbers and truth values may also be given as text, as older clients do."""
+    match kind:
+        case "int":
+            if isinstance(value, bool):
+                return False
+            return isinstance(value, int) or value.strip().lstrip("-").isdecimal()
+        case "bool":
+            return isinstance(value, bool) or str(value).lower() in {"true", "false"}
+        case _:
+            return True
+
+
+def image_fits(
+    image_id: str,
+    distribution: IDistribution | None,
+    version: str,
+    facts: Facts,
+    errors: list[SvcdError],
+) -> None:
+    """It exists, is active, registered, and has the tags that the distribution wants."""
+    image_usable(image_id, facts, errors)
+    image = facts.image
+    if image is None:
+        return
+    if not image.properties.get(IMAGE_USERNAME):
+        errors.append(
+            InvalidReference(
+                f"$.default_image_id: image {image.name!r} ({image.id}) is not registered; "
+                "register it with its login username first"
+            )
+        )
+    if distribution is not None:
+        wanted = distribution.required_image_tags(version)
+        lacking = [t for t in wanted if image.properties.get(IMAGE_TAG + t) != "True"]
+        if lacking:
+            errors.append(
+                InvalidReference(
+                    f"$.default_image_id: image {image.name!r} ({image.id}) lacks the tags "
+                    f"{', '.join(lacking)}"
+                )
+            )
+
+
+def image_usable(image_id: str, facts: Facts, errors: list[SvcdError]) -> None:
+    image = facts.image
+    if image is None:
+        errors.append(InvalidReference(f"$.default_image_id: image {image_id!r} not found"))
+    elif image.status.lower() != "active":
+        problem = image.properties.get(PROBLEM, "")
+        errors.append(
+            InvalidReference(
+                f"$.default_image_id: image {image.name!r} ({image.id}) is {image.status}, "
+                f"not active{': ' + problem if problem else ''}"
+            )
+        )
+
+
+def ssh_port(text: str) -> int:
+    return int(text) if text.isdecimal() and 0 < int(text) < 65536 else 22
+
+
+def within_quota(
+    groups: Sequence[TemplateNodeGroup], facts: Facts, errors: list[SvcdError]
+) -> None:
+    need = needed(groups, facts)
+    pairs = (
+        ("instances", need["instances"], facts.quota.instances),
+        ("cores", need["cores"], facts.quota.cores),
+        ("MiB of memory", need["ram_mib"], facts.quota.ram_mib),
+        ("volumes", need["volumes"], facts.quota.volumes),
+        ("GiB of volumes", need["volume_gib"], facts.quota.volume_gib),
+        ("floating IPs", need["floating_ips"], facts.quota.floating_ips),
+    )
+    over = [
+        f"{what}: needed {amount}, left {left}"
+        for what, amount, left in pairs
+        if left is not None and amount > max(0, left)
+    ]
+    if over:
+        errors.append(QuotaExceeded("the quota of the project is too small: " + "; ".join(over)))
+
+
+def needed(groups: Sequence[TemplateNodeGroup], facts: Facts) -> Mapping[str, int]:
+    """What the groups take of each kind in `Quota`; an unknown flavor counts as nothing."""
+    total = dict.fromkeys((a.name for a in fields(Quota)), 0)
+    for group in groups:
+        flavor = facts.flavors.get(group.flavor_id)
+        total["instances"] += group.count
+        total["cores"] += group.count * (flavor.vcpus if flavor is not None else 0)
+        total["ram_mib"] += group.count * (flavor.ram_mib if flavor is not None else 0)
+        total["volumes"] += group.count * group.volumes_per_node
+        total["volume_gib"] += group.count * group.volumes_per_node * group.volumes_size
+        total["floating_ips"] += group.count if group.floating_ip_pool is not None else 0
+    return total

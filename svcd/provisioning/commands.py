@@ -1,0 +1,404 @@
+"""What callers can ask of clusters and templates: gather facts, check them, one write, one wake.
+
+Nothing here waits for the cloud beyond reading facts (bounded) and making a trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import NotFound, PlatformTimeout, ServiceUnavailable, SvcdError
+from svcd.keys import new_key_pair
+from svcd.model.cloud import Caller, Image, KeyPair, Network, Quota
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ClusterId, ClusterTemplateId, NodeGroupTemplateId, TenantId
+from svcd.model.requests import (
+    NewCluster,
+    NewClusterTemplate,
+    NewNodeGroup,
+    NewNodeGroupTemplate,
+    ScaleRequest,
+)
+from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.ports import Access, Cloud, CloudError, CloudSession, Fault, Sealer, Store, Tx
+from svcd.provisioning import lifecycle, rules
+from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.facts import Bounds, Facts
+from svcd.provisioning.failures import Code
+from svcd.provisioning.rules import Made
+from svcd.settings import Provisioning
+from svcd.tasks import DeadlineExceeded, gather, with_deadline
+
+log = Logger()
+
+T = TypeVar("T")
+
+_FACTS_S: Final = 25.0
+"""Facts are read within this time, or the request fails."""
+
+_MOST_CONFLICTS: Final = 20
+
+
+class Distributions(Protocol):
+    """The registry, as far as it is needed here."""
+
+    def all(self) -> Sequence[IDistribution]: ...
+    def get(self, name: str) -> IDistribution:
+        """Raises NotFound."""
+        ...
+
+
+class Wakes(Protocol):
+    """The controller, as far as it is needed here."""
+
+    def wake(self, cluster_id: ClusterId) -> None: ...
+
+
+class _Reader:
+    """Reads facts from cloud and store, concurrently."""
+
+    def __init__(
+        self, store: Store, cloud: Cloud, distributions: Distributions, clock: IReactorTime
+    ) -> None:
+        self._store = store
+        self._cloud = cloud
+        self._distributions = distributions
+        self._clock = clock
+
+    def session(self, caller: Caller) -> CloudSession:
+        """The cloud with the caller's own rights."""
+        return self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
+
+    async def templates(
+        self,
+        tenant_id: TenantId,
+        cluster_template_id: str | None,
+        groups: Iterable[NewNodeGroup],
+    ) -> Facts:
+        """The templates that a request names."""
+        wanted = {g.node_group_template_id for g in groups} - {None}
+
+        async def work(tx: Tx) -> Facts:
+            template: ClusterTemplate | None = None
+            if cluster_template_id is not None:
+                id_ = ClusterTemplateId(cluster_template_id)
+                template = await _or_none(tx.cluster_templates.get, tenant_id, id_)
+            found: dict[str, NodeGroupTemplate] = {}
+            for each in sorted(w for w in wanted if w is not None):
+                row = await _or_none(
+                    tx.node_group_templates.get, tenant_id, NodeGroupTemplateId(each)
+                )
+                if row is not None:
+                    found[each] = row
+            return Facts(cluster_template=template, node_group_templates=found)
+
+        return await self._store.read(work)
+
+    def plugin(self, facts: Facts, name: str) -> Facts:
+        """`facts` with the distribution of that name, if there is one."""
+        offered = tuple(d.name for d in self._distributions.all())
+        try:
+            return evolve(facts, plugins=offered, distribution=self._distributions.get(name))
+        except NotFound:
+            return evolve(facts, plugins=offered)
+
+    async def cloud(
+        self,
+        facts: Facts,
+        caller: Caller,
+        *,
+        image_id: str | None = None,
+        keypair: str | None = None,
+        networks: bool = False,
+        quota: bool = False,
+    ) -> Facts:
+        """`facts` with what the cloud knows; flavors always.
+
+        Raises CloudError, PlatformTimeout.
+        """
+        session = self.session(caller)
+
+        async def flavors() -> object:
+            return {f.id: f for f in await session.flavors()}
+
+        async def image() -> object:
+            return None if image_id is None else await _missing_is_none(session.image(image_id))
+
+        async def pair() -> object:
+            return None if keypair is None else await _missing_is_none(session.keypair(keypair))
+
+        async def nets() -> object:
+            return await session.networks() if networks else ()
+
+        async def left() -> object:
+            return await session.quota() if quota else Quota()
+
+        try:
+            results: list[Any] = await with_deadline(
+                self._clock,
+                _FACTS_S,
+                "reading image, flavors, key pair, networks and quota",
+                gather([flavors, image, pair, nets, left], 5),
+            )
+        except DeadlineExceeded as late:
+            raise PlatformTimeout(f"{late.args[0]} took longer than {late.args[1]:.0f} s") from None
+        for each in results:
+            if isinstance(each, BaseException):
+                raise each
+        picture: Image | None = results[1]
+        known_pair: KeyPair | None = results[2]
+        shown: Sequence[Network] = results[3]
+        return evolve(
+            facts,
+            flavors=results[0],
+            image=picture,
+            keypair=known_pair,
+            networks=shown,
+            quota=results[4],
+        )
+
+
+async def _missing_is_none(work: Any) -> Any:
+    try:
+        return await work
+    except CloudError as error:
+        if error.kind in {Fault.NOT_FOUND, Fault.REFUSED}:
+            return None
+        raise
+
+
+async def _or_none(get: Any, tenant_id: TenantId, id_: object) -> Any:
+    try:
+        return await get(tenant_id, id_)
+    except NotFound:
+        return None
+
+
+def _accepted(checked: T | list[SvcdError]) -> T:
+    if isinstance(checked, list):
+        raise rules.joined(checked)
+    return checked
+
+
+class Clusters:
+    """Create, scale, delete."""
+
+    def __init__(
+        self,
+        store: Store,
+        cloud: Cloud,
+        distributions: Distributions,
+        controller: Wakes,
+        sealer: Sealer,
+        clock: IReactorTime,
+        new_id: Callable[[], str],
+        settings: Provisioning,
+    ) -> None:
+        self._store = store
+        self._cloud = cloud
+        self._controller = controller
+        self._sealer = sealer
+        self._clock = clock
+        self._new_id = new_id
+        self._bounds = Bounds(groups=settings.max_groups, nodes=settings.max_nodes)
+        self._reader = _Reader(store, cloud, distributions, clock)
+
+    async def create(self, caller: Caller, new: NewCluster) -> Cluster:
+        """Accept a cluster: the record in status Waiting, instances named.
+
+        Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
+        PlatformTimeout.
+        """
+        facts = await self._reader.templates(
+            caller.tenant_id, new.cluster_template_id, new.node_groups or ()
+        )
+        facts = self._reader.plugin(facts, new.plugin_name)
+        template = facts.cluster_template
+        image_id = new.default_image_id
+        if image_id is None and template is not None:
+            image_id = template.default_image_id
+        groups: Sequence[Any] = new.node_groups or (template.node_groups if template else ())
+        pools = any(g.floating_ip_pool is not None for g in groups) or any(
+            t.floating_ip_pool is not None for t in facts.node_group_templates.values()
+        )
+        network = new.neutron_management_network or (
+            template.neutron_management_network if template is not None else None
+        )
+        facts = await self._reader.cloud(
+            facts,
+            caller,
+            image_id=image_id,
+            keypair=new.user_keypair_id,
+            networks=pools or network is not None,
+            quota=True,
+        )
+        cluster = _accepted(
+            rules.check_cluster(new, facts, self._bounds, self._made(caller, self._new_id()))
+        )
+        public, private = new_key_pair(f"svcd {cluster.name}")
+        trust_id = await self._cloud.create_trust(caller)
+        cluster = evolve(
+            cluster,
+            management_public_key=public,
+            management_private_key=self._sealer.seal(private),
+            trust_id=trust_id,
+            trustor_id=caller.user_id if trust_id is not None else None,
+        )
+        try:
+            await self._store.tx(lambda tx: tx.clusters.add(cluster))
+        except SvcdError:
+            await self._forget_trust(trust_id)
+            raise
+        log.info("Accepted cluster {name} {id}", name=cluster.name, id=cluster.id)
+        self._controller.wake(cluster.id)
+        return cluster
+
+    async def scale(self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest) -> Cluster:
+        """Accept a new size (status Validating), or with an empty request a retry.
+
+        Raises NotFound, the leaves of behaviour 3, CloudError, PlatformTimeout.
+        """
+        facts: Facts | None = None
+        for _ in range(_MOST_CONFLICTS):
+            row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
+            if facts is None:
+                facts = await self._scale_facts(caller, row, change)
+            after = _accepted(
+                rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
+            )
+            after = await self._with_fresh_trust(caller, row, after)
+            if await self._save(row, after):
+                log.info("Accepted new size of cluster {name} {id}", name=row.name, id=row.id)
+                self._controller.wake(row.id)
+                return evolve(after, version=row.version + 1)
+        raise ServiceUnavailable("the cluster is being changed by others; try again")
+
+    async def delete(self, caller: Caller, cluster_id: ClusterId, force: bool) -> None:
+        """Deletion becomes the desired state. Again while Deleting: nothing more happens.
+
+        force: the record goes even if something of it cannot be removed. Raises NotFound.
+        """
+        for _ in range(_MOST_CONFLICTS):
+            row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
+            after = lifecycle.delete(row, force, self._clock.seconds())
+            if after is row:
+                return
+            after = await self._with_fresh_trust(caller, row, after)
+            if await self._save(row, after):
+                log.info(
+                    "Accepted deletion of cluster {name} {id}, force {force}",
+                    name=row.name,
+                    id=row.id,
+                    force=force,
+                )
+                self._controller.wake(row.id)
+                return
+        raise ServiceUnavailable("the cluster is being changed by others; try again")
+
+    async def _scale_facts(self, caller: Caller, row: Cluster, change: ScaleRequest) -> Facts:
+        facts = await self._reader.templates(caller.tenant_id, None, change.add_node_groups)
+        facts = self._reader.plugin(facts, row.plugin_name)
+        sizes = {g.name: g.count for g in row.node_groups}
+        grows = any(r.count > sizes.get(r.name, 0) for r in change.resize_node_groups)
+        if row.status is not ClusterStatus.ACTIVE or not (grows or change.add_node_groups):
+            return facts
+        return await self._reader.cloud(
+            facts, caller, image_id=row.default_image_id, networks=True, quota=True
+        )
+
+    async def _with_fresh_trust(self, caller: Caller, before: Cluster, after: Cluster) -> Cluster:
+        """A cluster that ended for lack of credentials goes on with a trust of this caller."""
+        lost = str(Code.CREDENTIALS_EXPIRED) in before.status_description
+        if caller.token is None or not lost or before.status is not ClusterStatus.ERROR:
+            return after
+        try:
+            trust_id = await self._cloud.create_trust(caller)
+        except CloudError as error:
+            log.warn("No new trust for cluster {id}: {text}", id=before.id, text=error.text)
+            return after
+        return evolve(after, trust_id=trust_id, trustor_id=caller.user_id)
+
+    async def _forget_trust(self, trust_id: str | None) -> None:
+        if trust_id is None:
+            return
+        try:
+            await self._cloud.delete_trust(trust_id)
+        except CloudError as error:
+            log.warn("A trust without a cluster was left: {text}", text=error.text)
+
+    async def _save(self, before: Cluster, after: Cluster) -> bool:
+        """One compare-and-set; when it is lost, a trust that was made for it is given back."""
+        if await self._store.tx(lambda tx: tx.clusters.save(after)):
+            return True
+        if after.trust_id != before.trust_id:
+            await self._forget_trust(after.trust_id)
+        return False
+
+    def _made(self, caller: Caller, id_: str) -> Made:
+        return Made(
+            id=id_, tenant_id=caller.tenant_id, now=self._clock.seconds(), new_id=self._new_id
+        )
+
+
+class Templates:
+    """Node group templates and cluster templates."""
+
+    def __init__(
+        self,
+        store: Store,
+        cloud: Cloud,
+        distributions: Distributions,
+        clock: IReactorTime,
+        new_id: Callable[[], str],
+        settings: Provisioning | None = None,
+    ) -> None:
+        limits = settings or Provisioning()
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._bounds = Bounds(groups=limits.max_groups, nodes=limits.max_nodes)
+        self._reader = _Reader(store, cloud, distributions, clock)
+
+    async def create_node_group_template(
+        self, caller: Caller, new: NewNodeGroupTemplate
+    ) -> NodeGroupTemplate:
+        """Raises the leaves of behaviour 3 (all faults at once), NodeGroupTemplateNameTaken."""
+        facts = self._reader.plugin(Facts(), new.plugin_name)
+        facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
+        record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
+        await self._store.tx(lambda tx: tx.node_group_templates.add(record))
+        return record
+
+    async def create_cluster_template(
+        self, caller: Caller, new: NewClusterTemplate
+    ) -> ClusterTemplate:
+        """Raises the leaves of behaviour 3 (all faults at once), ClusterTemplateNameTaken."""
+        facts = await self._reader.templates(caller.tenant_id, None, new.node_groups)
+        facts = self._reader.plugin(facts, new.plugin_name)
+        pools = any(g.floating_ip_pool is not None for g in new.node_groups) or any(
+            t.floating_ip_pool is not None for t in facts.node_group_templates.values()
+        )
+        facts = await self._reader.cloud(
+            facts,
+            caller,
+            image_id=new.default_image_id,
+            networks=pools or new.neutron_management_network is not None,
+        )
+        record = _accepted(
+            rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
+        )
+        await self._store.tx(lambda tx: tx.cluster_templates.add(record))
+        return record
+
+    def _made(self, caller: Caller) -> Made:
+        return Made(
+            id=self._new_id(),
+            tenant_id=caller.tenant_id,
+            now=self._clock.seconds(),
+            new_id=self._new_id,
+        )

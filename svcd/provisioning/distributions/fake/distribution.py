@@ -1,0 +1,170 @@
+"""`Fake`: decides like any distribution, with plans that a bare machine carries out at once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from zope.interface import implementer
+
+from svcd.errors import SvcdError
+from svcd.model.cluster import Cluster
+from svcd.model.ids import InstanceId
+from svcd.model.job import JobType
+from svcd.provisioning.distributions.spi import (
+    Command,
+    ConfigEntry,
+    Endpoints,
+    Hint,
+    IDistribution,
+    Machine,
+    Plan,
+    Stage,
+    WriteFile,
+)
+from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla.entries import entries
+from svcd.provisioning.distributions.vanilla.hints import hints
+
+_ADVICE = "log in at the machine and look at svcd-fake in the home folder"
+_STAGE_S = 120.0
+_COMMAND_S = 30.0
+
+
+@implementer(IDistribution)
+class Fake:
+    """The distribution `fake`.
+
+    engine_url: base below which each cluster has an engine of its own, without a slash at the end
+    (`<engine_url>/<cluster_id>/oozie` and `/webhdfs`); empty: clusters have no engine.
+    """
+
+    name = "fake"
+    title = "Fake"
+    description = (
+        "Starts nothing and runs jobs on a scripted engine: for tests of svcd and of its users. "
+        "Processes, options and rules are those of vanilla."
+    )
+    versions = ("0.1",)
+
+    def __init__(self, engine_url: str = "") -> None:
+        self._engine_url = engine_url.rstrip("/")
+
+    def node_processes(self, version: str) -> Mapping[str, Sequence[str]]:
+        return topology.PROCESSES
+
+    def required_image_tags(self, version: str) -> Sequence[str]:
+        return ()
+
+    def configs(self, version: str) -> Sequence[ConfigEntry]:
+        return entries()
+
+    def job_types(self, version: str) -> Sequence[JobType]:
+        return tuple(JobType)
+
+    def hints(self, version: str, job_type: JobType) -> Sequence[Hint]:
+        return hints(job_type)
+
+    def open_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
+        return ()
+
+    def check_topology(self, cluster: Cluster) -> Sequence[SvcdError]:
+        return topology.creation_faults(cluster)
+
+    def check_scaling(self, before: Cluster, after: Cluster) -> Sequence[SvcdError]:
+        return topology.scaling_faults(before, after)
+
+    def configure(
+        self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
+    ) -> Plan:
+        chosen = [m for m in machines if m.instance_id in on]
+        return _stage("configure", *((_configuration(cluster, m),) for m in chosen))
+
+    def start(
+        self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
+    ) -> Plan:
+        chosen = [m for m in machines if m.instance_id in on]
+        return _stage("start", *((_start(m),) for m in chosen))
+
+    def decommission(
+        self, cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
+    ) -> Plan:
+        chosen = [m for m in machines if m.instance_id in leaving]
+        return _stage("decommission", *((_stop(m),) for m in chosen))
+
+    def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
+        return _stage("check", *((_look(m),) for m in machines))
+
+    def links(
+        self, cluster: Cluster, machines: Sequence[Machine]
+    ) -> Mapping[str, Mapping[str, str]]:
+        namenode = _holder(machines, topology.NAMENODE)
+        found: dict[str, Mapping[str, str]] = {}
+        if namenode:
+            found[topology.HDFS] = {"NameNode": f"hdfs://{namenode.address}:8020"}
+        endpoints = self.endpoints(cluster, machines)
+        if endpoints:
+            found[topology.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
+        return found
+
+    def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
+        oozie = _holder(machines, topology.OOZIE)
+        namenode = _holder(machines, topology.NAMENODE)
+        manager = _holder(machines, topology.RESOURCEMANAGER)
+        if not (self._engine_url and oozie and namenode and manager):
+            return None
+        base = f"{self._engine_url}/{cluster.id}"
+        return Endpoints(
+            engine=f"{base}/oozie",
+            webhdfs=base,
+            name_node=f"hdfs://{namenode.address}:8020",
+            resource_manager=f"{manager.address}:8032",
+            history="",
+            user=oozie.user,
+        )
+
+
+def _holder(machines: Sequence[Machine], process: str) -> Machine | None:
+    return next((m for m in machines if process in m.processes), None)
+
+
+def _stage(name: str, *chains: tuple[Command | WriteFile, ...]) -> Plan:
+    if not chains:
+        return ()
+    return (Stage(name=name, chains=chains, deadline_s=_STAGE_S, advice=_ADVICE),)
+
+
+def _folder(machine: Machine) -> str:
+    return f"{machine.home}/svcd-fake"
+
+
+def _configuration(cluster: Cluster, machine: Machine) -> WriteFile:
+    lines = [f"cluster={cluster.id}", f"address={machine.address}", *machine.processes]
+    return WriteFile(
+        machine=machine.instance_id,
+        path=f"{_folder(machine)}/processes",
+        content="".join(f"{line}\n" for line in lines).encode(),
+    )
+
+
+def _command(machine: Machine, what: str, script: str) -> Command:
+    return Command(
+        machine=machine.instance_id,
+        what=what,
+        script=f"cd {shlex.quote(_folder(machine))} && {script}",
+        timeout_s=_COMMAND_S,
+        log=f"{_folder(machine)}/processes",
+    )
+
+
+def _start(machine: Machine) -> Command:
+    what = f"start {', '.join(machine.processes)}"
+    return _command(machine, what, "test -s processes && cp processes running")
+
+
+def _stop(machine: Machine) -> Command:
+    return _command(machine, f"stop {', '.join(machine.processes)}", "rm -f running")
+
+
+def _look(machine: Machine) -> Command:
+    return _command(machine, f"look at {', '.join(machine.processes)}", "test -s running")

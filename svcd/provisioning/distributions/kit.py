@@ -1,0 +1,361 @@
+"""A trial mixin that checks any distribution against the interface.
+
+    class TestMine(DistributionKit, SynchronousTestCase):
+        def distribution(self) -> IDistribution:
+            return Mine()
+
+        def groups(self, version: str) -> Sequence[NodeGroup]:
+            return (group("master", 1, "boss"), group("worker", 2, "hand"))
+
+The kit makes clusters of `groups()` with machines of literal values, calls every method and checks
+what comes back: that equal arguments give equal answers and are left alone, that plans name only
+the machines they were given, that each stage has a deadline and advice, that every script is
+quoted for homes with a blank in their name, that shell text parses.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+from zope.interface.verify import verifyObject
+
+from svcd.errors import SvcdError
+from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup
+from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp
+from svcd.model.job import JobType
+from svcd.provisioning.distributions.describe import describe
+from svcd.provisioning.distributions.spi import (
+    Command,
+    Endpoints,
+    HttpProbe,
+    IDistribution,
+    Machine,
+    Plan,
+    Scope,
+    WriteFile,
+)
+
+if TYPE_CHECKING:
+    from unittest import TestCase as _Base
+else:
+    _Base = object
+
+NOW = Timestamp("2026-11-20 12:00:00.000000")
+_LONGEST_STAGE_S = 24 * 3600.0
+_TYPES = {"string": str, "bool": bool, "int": int}
+
+
+def group(name: str, count: int, *processes: str, **fields: Any) -> NodeGroup:
+    """A node group with its instances, for a test."""
+    made = NodeGroup(
+        name=name, count=count, flavor_id="3", flavor_ram_mib=4096, flavor_vcpus=2,
+        node_processes=processes, created_at=NOW, **fields,
+    )  # fmt: skip
+    instances = tuple(
+        Instance(
+            instance_id=InstanceId(f"{name}-{n}"),
+            instance_name=f"c1-{name}-{n:03}",
+            index=n,
+            facts=MachineFacts(home="/home/user one"),
+            created_at=NOW,
+        )
+        for n in range(1, count + 1)
+    )
+    return evolve(made, instances=instances)
+
+
+def cluster(distribution: IDistribution, *groups: NodeGroup, **fields: Any) -> Cluster:
+    """A cluster of `groups` with the distribution's first version, for a test."""
+    return Cluster(
+        id=ClusterId("6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31"),
+        tenant_id=TenantId("t1"),
+        name="c1",
+        plugin_name=distribution.name,
+        engine_version=distribution.versions[0],
+        default_image_id="i1",
+        username="user",
+        node_groups=groups,
+        status_since=NOW,
+        created_at=NOW,
+        **fields,
+    )
+
+
+def machines(of: Cluster, root: str = "", home: str = "/home/user one") -> tuple[Machine, ...]:
+    """The machines of a cluster with addresses 10.0.0.2 and following, or 127.4.0.2 with a root."""
+    found: list[Machine] = []
+    for g in of.node_groups:
+        for instance in g.instances:
+            number = len(found) + 2
+            where = f"{root}/{instance.instance_id}" if root else ""
+            address = f"127.4.0.{number}" if root else f"10.0.0.{number}"
+            found.append(
+                Machine(
+                    instance_id=instance.instance_id,
+                    name=instance.instance_name,
+                    group=g.name,
+                    address=address,
+                    public=address if root else f"203.0.113.{number}",
+                    user="user",
+                    home=f"{where}/home" if root else home,
+                    storage=(f"{where}/volumes/disk1",) if root else (f"{home}/data",),
+                    root=where,
+                    prefix="/opt/svcd/vanilla",
+                    processes=g.node_processes,
+                    ram_mib=g.flavor_ram_mib,
+                    vcpus=g.flavor_vcpus,
+                    configs={**of.cluster_configs, **g.node_configs},
+                )
+            )
+    return tuple(found)
+
+
+class DistributionKit(_Base):
+    """Checks of one distribution; see the module."""
+
+    def distribution(self) -> IDistribution:
+        """The distribution to check; called anew for each use."""
+        raise NotImplementedError
+
+    def groups(self, version: str) -> Sequence[NodeGroup]:
+        """Groups of a cluster without faults, the last one scalable and with two machines."""
+        raise NotImplementedError
+
+    def _cases(self) -> Iterator[tuple[IDistribution, Cluster, tuple[Machine, ...]]]:
+        for version in self.distribution().versions:
+            distribution = self.distribution()
+            made = cluster(distribution, *self.groups(version))
+            made = evolve(made, engine_version=version)
+            yield distribution, made, machines(made)
+            yield distribution, made, machines(made, root="/srv/cloud one")
+
+    def _plans(self) -> Iterator[tuple[str, Plan, tuple[Machine, ...], IDistribution, Cluster]]:
+        for distribution, made, all_ in self._cases():
+            ids = [m.instance_id for m in all_]
+            last = ids[-1:]
+            for name, plan in (
+                ("configure", distribution.configure(made, all_, ids)),
+                ("configure one", distribution.configure(made, all_, last)),
+                ("start", distribution.start(made, all_, ids)),
+                ("start one", distribution.start(made, all_, last)),
+                ("decommission", distribution.decommission(made, all_, last)),
+                ("check", distribution.check(made, all_)),
+            ):
+                yield name, plan, all_, distribution, made
+
+    # ---- descriptions -----------------------------------------------------------------------
+
+    def test_kit_the_object_provides_the_interface(self) -> None:
+        """Names and signatures are those of IDistribution."""
+        verifyObject(IDistribution, self.distribution())
+
+    def test_kit_names_are_usable_in_paths(self) -> None:
+        """Name and versions hold no character that a path or an image tag would not take."""
+        distribution = self.distribution()
+        self.assertTrue(distribution.versions)
+        for word in (distribution.name, *distribution.versions):
+            self.assertRegex(word, r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+        self.assertTrue(distribution.title and distribution.description)
+
+    def test_kit_process_names_are_unique(self) -> None:
+        """A process belongs to one service."""
+        for version in self.distribution().versions:
+            names = [p for ps in self.distribution().node_processes(version).values() for p in ps]
+            self.assertEqual(sorted(names), sorted(set(names)))
+
+    def test_kit_config_entries_are_sane(self) -> None:
+        """Names are unique in their target, defaults have their type, targets exist."""
+        distribution = self.distribution()
+        for version in distribution.versions:
+            entries = distribution.configs(version)
+            keys = [(e.applicable_target, e.name) for e in entries]
+            self.assertEqual(len(keys), len(set(keys)))
+            targets = {*distribution.node_processes(version), "general"}
+            for entry in entries:
+                self.assertIn(entry.applicable_target, targets, entry.name)
+                self.assertIs(type(entry.default_value), _TYPES[entry.config_type], entry.name)
+                self.assertIn(entry.scope, Scope)
+                self.assertIn(entry.priority, (1, 2))
+
+    def test_kit_hints_are_given_for_each_job_type(self) -> None:
+        """Hints are text, and none is named twice."""
+        distribution = self.distribution()
+        for version in distribution.versions:
+            for job_type in JobType:
+                names = [h.name for h in distribution.hints(version, job_type)]
+                self.assertEqual(len(names), len(set(names)), job_type)
+
+    def test_kit_open_ports_are_ports(self) -> None:
+        """Every process can be asked for."""
+        distribution = self.distribution()
+        for version in distribution.versions:
+            for processes in distribution.node_processes(version).values():
+                for port in distribution.open_ports(version, processes):
+                    self.assertTrue(0 < port < 65536)
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def test_kit_a_good_cluster_has_no_fault(self) -> None:
+        """The groups of the kit may be made."""
+        for distribution, made, _ in self._cases():
+            self.assertEqual([str(f) for f in distribution.check_topology(made)], [])
+
+    def test_kit_topology_faults_are_errors_with_a_text(self) -> None:
+        """Each process taken alone is good or refused by SvcdErrors, never by an exception."""
+        for distribution, made, _ in self._cases():
+            for processes in distribution.node_processes(made.engine_version).values():
+                for process in processes:
+                    odd = evolve(made, node_groups=(group("odd", 2, process),))
+                    for fault in distribution.check_topology(odd):
+                        self.assertIsInstance(fault, SvcdError)
+                        self.assertTrue(fault.message)
+
+    def test_kit_the_last_group_can_grow_and_shrink(self) -> None:
+        """One machine more and one less are no faults of the last group."""
+        for distribution, made, _ in self._cases():
+            *rest, last = made.node_groups
+            for count in (last.count + 1, last.count - 1):
+                after = evolve(made, node_groups=(*rest, evolve(last, count=count)))
+                faults = distribution.check_scaling(made, after)
+                self.assertEqual([str(f) for f in faults], [])
+
+    def test_kit_scaling_faults_are_errors_with_a_text(self) -> None:
+        """Any group taken to nothing is good or refused by SvcdErrors."""
+        for distribution, made, _ in self._cases():
+            for index, each in enumerate(made.node_groups):
+                groups = list(made.node_groups)
+                groups[index] = evolve(each, count=0)
+                for fault in distribution.check_scaling(
+                    made, evolve(made, node_groups=tuple(groups))
+                ):
+                    self.assertIsInstance(fault, SvcdError)
+                    self.assertTrue(fault.message)
+
+    # ---- plans ------------------------------------------------------------------------------
+
+    def test_kit_equal_arguments_give_equal_plans(self) -> None:
+        """A second object decides the same; probes are compared by their `missing` too."""
+        first = [(name, plan) for name, plan, *_ in self._plans()]
+        second = [(name, plan) for name, plan, *_ in self._plans()]
+        for (name, one), (_, other) in zip(first, second, strict=True):
+            self.assertEqual(describe(one), describe(other), name)
+            self.assertEqual(one, other, name)
+
+    def test_kit_stages_have_deadlines_and_advice(self) -> None:
+        """No stage waits for ever or leaves a person alone with its failure."""
+        for name, plan, *_ in self._plans():
+            for stage in plan:
+                self.assertTrue(stage.name and stage.advice, name)
+                self.assertTrue(0 < stage.deadline_s <= _LONGEST_STAGE_S, name)
+                self.assertTrue(stage.chains and all(stage.chains), name)
+
+    def test_kit_plans_name_only_machines_they_were_given(self) -> None:
+        """Every action's machine is one of the cluster."""
+        for name, plan, all_, *_ in self._plans():
+            known = {m.instance_id for m in all_}
+            for stage in plan:
+                for chain in stage.chains:
+                    for action in chain:
+                        self.assertIn(action.machine, known, name)
+
+    def test_kit_files_are_written_to_homes_only(self) -> None:
+        """Paths are absolute and below the machine's home or storage."""
+        for name, plan, all_, *_ in self._plans():
+            by_id = {m.instance_id: m for m in all_}
+            for action in _actions(plan):
+                if isinstance(action, WriteFile):
+                    machine = by_id[action.machine]
+                    allowed = tuple(f"{f}/" for f in (machine.home, *machine.storage))
+                    self.assertTrue(action.path.startswith(allowed), f"{name}: {action.path}")
+                    self.assertNotIn("..", action.path)
+
+    def test_kit_configure_touches_only_the_machines_asked_for(self) -> None:
+        """Files go to `on`."""
+        for name, plan, all_, *_ in self._plans():
+            if name == "configure one":
+                touched = {a.machine for a in _actions(plan)}
+                self.assertEqual(touched, {all_[-1].instance_id})
+
+    def test_kit_commands_end_and_parse(self) -> None:
+        """Each script has a time-out and is shell text, also with a blank in the home's name."""
+        scripts: set[str] = set()
+        for name, plan, *_ in self._plans():
+            for action in _actions(plan):
+                if isinstance(action, Command):
+                    self.assertTrue(action.what and 0 < action.timeout_s <= _LONGEST_STAGE_S, name)
+                    scripts.add(action.script)
+                if isinstance(action, HttpProbe) and action.alive:
+                    scripts.add(action.alive)
+        for script in sorted(scripts):
+            done = subprocess.run(
+                ["sh", "-n", "-c", script], capture_output=True, text=True, check=False, timeout=10
+            )
+            self.assertEqual(done.returncode, 0, f"{script}\n{done.stderr}")
+            for blank in ("/home/user one", "/srv/cloud one"):
+                for part in _unquoted(script):
+                    self.assertNotIn(blank, part, script)
+
+    def test_kit_probes_are_patient(self) -> None:
+        """`missing` takes any answer and tells what it waits for."""
+        for name, plan, *_ in self._plans():
+            for action in _actions(plan):
+                if isinstance(action, HttpProbe):
+                    self.assertRegex(action.url, r"\Ahttps?://")
+                    self.assertTrue(action.every_s > 0)
+                    for status, body in ((500, b""), (503, b"<html>"), (200, b""), (200, b"\xff")):
+                        told = action.missing(status, body)
+                        self.assertIsInstance(told, str)
+                    self.assertTrue(action.missing(500, b""), f"{name}: {action.what}")
+
+    # ---- what users see ---------------------------------------------------------------------
+
+    def test_kit_links_are_urls(self) -> None:
+        """`info` is target to name to URL, and the targets are services."""
+        for distribution, made, all_ in self._cases():
+            links = distribution.links(made, all_)
+            self.assertTrue(set(links) <= set(distribution.node_processes(made.engine_version)))
+            for urls in links.values():
+                for url in urls.values():
+                    self.assertRegex(url, r"\A[a-z]+://[^/ ]+")
+
+    def test_kit_endpoints_are_bases_without_a_slash_at_the_end(self) -> None:
+        """Where there are endpoints, there are job types and a user."""
+        for distribution, made, all_ in self._cases():
+            endpoints = distribution.endpoints(made, all_)
+            if endpoints is not None:
+                self.assertIsInstance(endpoints, Endpoints)
+                self.assertTrue(endpoints.engine.endswith("/oozie"))
+                self.assertFalse(endpoints.webhdfs.endswith("/"))
+                self.assertTrue(endpoints.name_node.startswith("hdfs://"))
+                self.assertTrue(endpoints.user)
+                self.assertTrue(distribution.job_types(made.engine_version))
+
+    def test_kit_a_cluster_without_machines_has_no_links(self) -> None:
+        """Methods take a cluster whose machines are not known yet."""
+        for distribution, made, _ in self._cases():
+            self.assertEqual(dict(distribution.links(made, ())), {})
+            self.assertIsNone(distribution.endpoints(made, ()))
+
+
+def _actions(plan: Plan) -> Iterator[WriteFile | Command | HttpProbe]:
+    for stage in plan:
+        for chain in stage.chains:
+            yield from chain
+
+
+def _unquoted(script: str) -> Iterator[str]:
+    """The parts of shell text outside of quotes."""
+    part, quote = "", ""
+    for letter in script:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+            yield part
+            part = ""
+        else:
+            part += letter
+    yield part

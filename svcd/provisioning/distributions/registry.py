@@ -1,0 +1,81 @@
+"""The distributions that this service offers: the built-in ones and those found as plug-ins.
+
+A plug-in is an instance that provides `IDistribution` (and `IPlugin`) in a module of the package
+`twisted.plugins`. One that names itself like a built-in one is refused, as are two of one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from twisted.plugin import getPlugins
+
+from svcd.errors import NotFound
+from svcd.provisioning.distributions.fake import Fake
+from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.distributions.vanilla import Vanilla
+
+
+class DistributionError(Exception):
+    """The set of distributions cannot be served: which one and what to do, in one line."""
+
+
+class Distributions:
+    """The enabled distributions, in the order of `enabled`.
+
+    enabled: names, from the setting `plugins.enabled`. fake_engine_url: see `Fake`.
+    found: plug-ins; by default what `twisted.plugin` finds.
+    Raises `DistributionError` for a name that nothing provides and for a name given twice.
+    """
+
+    def __init__(
+        self,
+        enabled: Sequence[str],
+        *,
+        fake_engine_url: str = "",
+        found: Iterable[IDistribution] | None = None,
+    ) -> None:
+        plugins = getPlugins(IDistribution) if found is None else found
+        known = _by_name((Vanilla(), Fake(fake_engine_url), *plugins))
+        unknown = [name for name in enabled if name not in known]
+        if unknown:
+            raise DistributionError(
+                f"plugins.enabled names {', '.join(map(repr, unknown))}, which nothing provides; "
+                f"there are {', '.join(known)}"
+            )
+        self._enabled: Mapping[str, IDistribution] = {name: known[name] for name in enabled}
+
+    def all(self) -> Sequence[IDistribution]:
+        return tuple(self._enabled.values())
+
+    def get(self, name: str) -> IDistribution:
+        """Raises NotFound."""
+        distribution = self._enabled.get(name)
+        if distribution is None:
+            raise NotFound(
+                f"plugin {name!r} not found; there are {', '.join(self._enabled) or 'none'}"
+            )
+        return distribution
+
+    def version(self, name: str, version: str) -> IDistribution:
+        """The distribution `name`, which has `version`. Raises NotFound for either."""
+        distribution = self.get(name)
+        if version not in distribution.versions:
+            raise NotFound(
+                f"version {version!r} of plugin {name!r} not found; "
+                f"there are {', '.join(distribution.versions)}"
+            )
+        return distribution
+
+
+def _by_name(distributions: Iterable[IDistribution]) -> dict[str, IDistribution]:
+    known: dict[str, IDistribution] = {}
+    for each in distributions:
+        if each.name in known:
+            raise DistributionError(
+                f"two distributions are named {each.name!r}: "
+                f"{type(known[each.name]).__qualname__} and {type(each).__qualname__}; "
+                "remove one of the two plug-ins"
+            )
+        known[each.name] = each
+    return known

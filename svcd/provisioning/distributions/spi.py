@@ -1,0 +1,239 @@
+"""The interface of a distribution, for ours and for those of third parties.
+
+A distribution decides, it never acts. From a cluster's records it returns values: topology faults,
+files to write, commands to run, HTTP answers to await. `svcd.provisioning.perform` carries them out
+over SSH and HTTP. So a distribution is tested with literal values, runs unchanged on loopback
+machines and on a cloud's servers, and needs no asynchronous code.
+
+A third party ships a module `twisted/plugins/NAME.py` with instances that provide `IDistribution`.
+`svcd.provisioning.distributions.kit` is a trial mixin that checks one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import field, frozen
+from twisted.plugin import IPlugin
+from zope.interface import Attribute, Interface
+
+from svcd.errors import SvcdError
+from svcd.model.cluster import Cluster
+from svcd.model.ids import InstanceId
+from svcd.model.job import JobType
+from svcd.model.template import ConfigValue
+
+__all__ = [
+    "Action",
+    "Chain",
+    "Command",
+    "ConfigEntry",
+    "Endpoints",
+    "Hint",
+    "HttpProbe",
+    "IDistribution",
+    "IPlugin",
+    "Machine",
+    "Plan",
+    "Scope",
+    "Stage",
+    "WriteFile",
+]
+
+
+class Scope(enum.StrEnum):
+    NODE = "node"
+    CLUSTER = "cluster"
+
+
+@frozen(kw_only=True)
+class ConfigEntry:
+    """One configuration option. config_type: `string`, `bool`, `int`. priority: 1 shown first."""
+
+    name: str
+    description: str
+    default_value: ConfigValue
+    config_type: str
+    applicable_target: str
+    scope: Scope = Scope.NODE
+    is_optional: bool = True
+    priority: int = 2
+
+
+@frozen(kw_only=True)
+class Hint:
+    """A configuration name that a job of some type may set."""
+
+    name: str
+    value: str
+    description: str
+
+
+@frozen(kw_only=True)
+class Machine:
+    """A machine of the cluster as a distribution sees it.
+
+    address: internal address, used between machines. public: for links and for svcd itself.
+    home: the login user's home folder. storage: folders for data (the mounted volumes, else one
+    below home), never empty. root: prefix of "/" on machines that are folders, else "".
+    prefix: the folder of the installed software. ram_mib, vcpus: of the flavor.
+    configs: the effective options of its group (cluster_configs merged with node_configs).
+    """
+
+    instance_id: InstanceId
+    name: str
+    group: str
+    address: str
+    public: str
+    user: str
+    home: str
+    storage: tuple[str, ...]
+    root: str
+    prefix: str
+    processes: tuple[str, ...]
+    ram_mib: int
+    vcpus: int
+    configs: Mapping[str, Mapping[str, ConfigValue]] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class WriteFile:
+    """Write `content` to the absolute `path` (folders are made), atomically."""
+
+    machine: InstanceId
+    path: str
+    content: bytes = field(repr=False)
+    mode: int = 0o644
+
+
+@frozen(kw_only=True)
+class Command:
+    """Run `script` by `sh -c` as the login user. It must be safe to repeat.
+
+    what: a few words for the event ("format the name node"). A non-zero exit is a failure.
+    log: absolute path of a log whose last lines tell why, shown when it fails.
+    """
+
+    machine: InstanceId
+    what: str
+    script: str
+    timeout_s: float = 60.0
+    stdin: bytes = field(default=b"", repr=False)
+    log: str | None = None
+
+
+@frozen(kw_only=True)
+class HttpProbe:
+    """Ask `url` until `missing` is content.
+
+    missing: pure; given status and body, "" when satisfied, else what is still missing ("2 of 3
+    data nodes"). log: see Command; alive: a script whose non-zero exit means that the daemon has
+    died, so that waiting is useless.
+    """
+
+    machine: InstanceId
+    what: str
+    url: str
+    missing: Callable[[int, bytes], str]
+    log: str | None = None
+    alive: str | None = None
+    every_s: float = 0.25
+
+
+Action: TypeAlias = WriteFile | Command | HttpProbe
+Chain: TypeAlias = tuple[Action, ...]
+"""Actions one after the other."""
+
+
+@frozen(kw_only=True)
+class Stage:
+    """Chains that run in parallel; the stage is done when all are.
+
+    name: the event's step ("start hdfs"). deadline_s: for the whole stage. advice: what a person
+    should do when it fails. status: the cluster status that is shown meanwhile is `Configuring`
+    for stages of `configure` and `Starting` for those of `start`.
+    """
+
+    name: str
+    chains: tuple[Chain, ...]
+    deadline_s: float
+    advice: str
+
+
+Plan: TypeAlias = tuple[Stage, ...]
+"""Stages one after the other."""
+
+
+@frozen(kw_only=True)
+class Endpoints:
+    """Where jobs are submitted, and as whom.
+
+    engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
+    name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
+    user. libpath: system share library is used when True.
+    """
+
+    engine: str
+    webhdfs: str
+    name_node: str
+    resource_manager: str
+    history: str
+    user: str
+
+
+class IDistribution(Interface):
+    """A distribution of one or more versions. All methods are pure and fast."""
+
+    name = Attribute("identifier used in paths and as `plugin_name`")
+    title = Attribute("display title")
+    description = Attribute("display text")
+    versions = Attribute("tuple of installable versions")
+
+    def node_processes(version: str) -> Mapping[str, Sequence[str]]:
+        """Service name -> process names."""
+
+    def required_image_tags(version: str) -> Sequence[str]:
+        """Tags that an image must carry."""
+
+    def configs(version: str) -> Sequence[ConfigEntry]:
+        """All options, in a stable order."""
+
+    def job_types(version: str) -> Sequence[JobType]:
+        """What its engine can run."""
+
+    def hints(version: str, job_type: JobType) -> Sequence[Hint]:
+        """Advice for job configurations."""
+
+    def open_ports(version: str, processes: Sequence[str]) -> Sequence[int]:
+        """TCP ports that svcd and users reach from outside, beside SSH."""
+
+    def check_topology(cluster: Cluster) -> Sequence[SvcdError]:
+        """All faults of a cluster that is to be made or of one as it will be after scaling."""
+
+    def check_scaling(before: Cluster, after: Cluster) -> Sequence[SvcdError]:
+        """All faults of the change."""
+
+    def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
+        """Write configuration on the machines `on`; the others are configured already.
+
+        A plan may touch any machine, for example one that must be told of a newcomer.
+        """
+
+    def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
+        """Start the daemons of the machines `on` and wait until they serve. Safe to repeat."""
+
+    def decommission(
+        cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
+    ) -> Plan:
+        """Take the machines `leaving` out of service without loss; they are deleted afterwards."""
+
+    def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
+        """Probe an Active cluster's health."""
+
+    def links(cluster: Cluster, machines: Sequence[Machine]) -> Mapping[str, Mapping[str, str]]:
+        """The cluster's `info`: target -> name -> URL."""
+
+    def endpoints(cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
+        """Where jobs go; None when this cluster has no engine."""

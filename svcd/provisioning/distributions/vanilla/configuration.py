@@ -1,0 +1,72 @@
+"""The files of a machine: sites of Hadoop and Oozie, environment, the daemon script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.spi import Machine, WriteFile
+from svcd.provisioning.distributions.vanilla import hadoop, oozie
+from svcd.provisioning.distributions.vanilla.entries import Site
+from svcd.provisioning.distributions.vanilla.environment import LOG4J, environment
+from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.script import daemon_script
+from svcd.provisioning.distributions.vanilla.sites import site_xml, with_asked
+from svcd.provisioning.distributions.vanilla.topology import NAMENODE, OOZIE, RESOURCEMANAGER
+
+
+def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tuple[WriteFile, ...]:
+    """All files of `machine`, ready to be written."""
+    place = layout(machine)
+    conf = place.conf
+    mapred = hadoop.job_settings(cluster, machines, machine) | hadoop.mapred_site(machines, machine)
+    sites = {
+        f"{conf}/core-site.xml": with_asked(
+            Site.CORE, hadoop.core_site(machines, machine), machine
+        ),
+        f"{conf}/hdfs-site.xml": with_asked(
+            Site.HDFS, hadoop.hdfs_site(cluster, machines, machine), machine
+        ),
+        f"{conf}/yarn-site.xml": with_asked(
+            Site.YARN, hadoop.yarn_site(machines, machine), machine
+        ),
+        f"{conf}/mapred-site.xml": with_asked(Site.MAPRED, mapred, machine),
+        f"{conf}/capacity-scheduler.xml": hadoop.queues(),
+    }
+    texts = {
+        f"{conf}/log4j.properties": LOG4J,
+        f"{place.base}/env.sh": environment(machines, machine),
+        place.daemon: daemon_script(cluster, machine),
+    }
+    if NAMENODE in machine.processes:
+        texts[f"{conf}/{hadoop.EXCLUDE_HDFS}"] = ""
+    if RESOURCEMANAGER in machine.processes:
+        texts[f"{conf}/{hadoop.EXCLUDE_YARN}"] = ""
+    if OOZIE in machine.processes:
+        folder = place.oozie_conf
+        sites[f"{folder}/oozie-site.xml"] = with_asked(
+            Site.OOZIE, oozie.oozie_site(machines, machine), machine
+        )
+        sites[f"{folder}/hadoop-conf/core-site.xml"] = oozie.hadoop_conf(cluster, machines, machine)
+        sites[f"{folder}/action-conf/default.xml"] = oozie.action_conf(machines, machine)
+        texts[f"{folder}/oozie-log4j.properties"] = oozie.log4j()
+        texts[f"{folder}/adminusers.txt"] = ""
+    written = {path: site_xml(properties) for path, properties in sites.items()} | texts
+    return tuple(
+        WriteFile(
+            machine=machine.instance_id,
+            path=path,
+            content=text.encode(),
+            mode=0o755 if path == place.daemon else 0o644,
+        )
+        for path, text in written.items()
+    )
+
+
+def exclude(machine: Machine, name: str, addresses: Sequence[str]) -> WriteFile:
+    """The list of addresses that HDFS or YARN shall let go."""
+    return WriteFile(
+        machine=machine.instance_id,
+        path=f"{layout(machine).conf}/{name}",
+        content="".join(f"{address}\n" for address in addresses).encode(),
+    )

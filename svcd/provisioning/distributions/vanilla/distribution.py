@@ -1,0 +1,139 @@
+"""`Vanilla`: Apache Hadoop, Pig and Oozie, from their released artifacts.
+
+The parts decide: `topology` (rules), `entries` and `hints` (options), `configuration` (files),
+`stages` (order). This module only puts them behind the interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zope.interface import implementer
+
+from svcd.errors import SvcdError
+from svcd.model.cluster import Cluster
+from svcd.model.ids import InstanceId
+from svcd.model.job import JobType
+from svcd.provisioning.distributions.spi import (
+    ConfigEntry,
+    Endpoints,
+    Hint,
+    IDistribution,
+    Machine,
+    Plan,
+)
+from svcd.provisioning.distributions.vanilla import stages, topology
+from svcd.provisioning.distributions.vanilla.entries import entries
+from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
+from svcd.provisioning.distributions.vanilla.layout import holder
+from svcd.provisioning.distributions.vanilla.topology import (
+    DATANODE,
+    HDFS,
+    HISTORYSERVER,
+    JOBFLOW,
+    MAPREDUCE,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+    YARN,
+)
+
+# 8020 is not among them: whoever reaches it can write to HDFS as anybody
+_PORTS: Mapping[str, tuple[int, ...]] = {
+    NAMENODE: (9870,),
+    SECONDARYNAMENODE: (9868,),
+    DATANODE: (9864,),
+    RESOURCEMANAGER: (8088,),
+    NODEMANAGER: (8042,),
+    HISTORYSERVER: (19888,),
+    OOZIE: (11000,),
+}
+
+
+@implementer(IDistribution)
+class Vanilla:
+    """The distribution `vanilla`."""
+
+    name = "vanilla"
+    title = "Vanilla Apache Hadoop"
+    description = (
+        "Apache Hadoop 3.5.0 (HDFS, YARN, MapReduce) with Pig 0.18.0 and Oozie 5.2.1, "
+        "as released, without extensions of a vendor"
+    )
+    versions = ("3.5.0",)
+
+    def node_processes(self, version: str) -> Mapping[str, Sequence[str]]:
+        return topology.PROCESSES
+
+    def required_image_tags(self, version: str) -> Sequence[str]:
+        return (self.name, version)
+
+    def configs(self, version: str) -> Sequence[ConfigEntry]:
+        return entries()
+
+    def job_types(self, version: str) -> Sequence[JobType]:
+        return JOB_TYPES
+
+    def hints(self, version: str, job_type: JobType) -> Sequence[Hint]:
+        return hints(job_type)
+
+    def open_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
+        return sorted({port for process in processes for port in _PORTS.get(process, ())})
+
+    def check_topology(self, cluster: Cluster) -> Sequence[SvcdError]:
+        return topology.creation_faults(cluster)
+
+    def check_scaling(self, before: Cluster, after: Cluster) -> Sequence[SvcdError]:
+        return topology.scaling_faults(before, after)
+
+    def configure(
+        self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
+    ) -> Plan:
+        return stages.configure(cluster, machines, on)
+
+    def start(
+        self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
+    ) -> Plan:
+        return stages.start(machines, on)
+
+    def decommission(
+        self, cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
+    ) -> Plan:
+        return stages.decommission(machines, leaving)
+
+    def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
+        return stages.check(machines)
+
+    def links(
+        self, cluster: Cluster, machines: Sequence[Machine]
+    ) -> Mapping[str, Mapping[str, str]]:
+        found: dict[str, Mapping[str, str]] = {}
+        if head := holder(machines, NAMENODE):
+            found[HDFS] = {
+                "Web UI": f"http://{head.public}:9870",
+                "NameNode": f"hdfs://{head.address}:8020",
+            }
+        if manager := holder(machines, RESOURCEMANAGER):
+            found[YARN] = {"Web UI": f"http://{manager.public}:8088"}
+        if history := holder(machines, HISTORYSERVER):
+            found[MAPREDUCE] = {"Web UI": f"http://{history.public}:19888"}
+        if oozie := holder(machines, OOZIE):
+            base = f"http://{oozie.public}:11000"
+            found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}
+        return found
+
+    def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
+        oozie, head = holder(machines, OOZIE), holder(machines, NAMENODE)
+        manager, history = holder(machines, RESOURCEMANAGER), holder(machines, HISTORYSERVER)
+        if not (oozie and head and manager):
+            return None
+        return Endpoints(
+            engine=f"http://{oozie.public}:11000/oozie",
+            webhdfs=f"http://{head.public}:9870",
+            name_node=f"hdfs://{head.address}:8020",
+            resource_manager=f"{manager.address}:8032",
+            history=f"http://{history.public}:19888" if history else "",
+            user=head.user,
+        )

@@ -1,0 +1,228 @@
+"""What Hadoop's daemons and jobs are told.
+
+Addresses stand where Hadoop wants host names, so links in its pages and redirects of WebHDFS work
+from anywhere, and the same files serve on servers and on machines that are folders of one host.
+The latter have two things more: RPC sockets bound to the own address (else data nodes push each
+other out, see the socket factory), and short intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla import layout as places
+from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.sites import Properties, address_of
+from svcd.provisioning.distributions.vanilla.topology import (
+    HISTORYSERVER,
+    NAMENODE,
+    REPLICATION,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+)
+
+EXCLUDE_HDFS = "exclude.hdfs"
+EXCLUDE_YARN = "exclude.yarn"
+LAUNCHER_QUEUE = "launchers"
+
+CLASS_PATH = "$HADOOP_CONF_DIR,$HADOOP_HOME/lib/*"
+SHARED_JVM = "-XX:ActiveProcessorCount=1 -Djdk.net.hosts.file=$HADOOP_CONF_DIR/hosts"
+# of the node manager's environment to containers. The user: command lines in shell jobs are to be
+# the same user in HDFS as the job, whoever the system says they are. The machine's root: what a
+# container runs is found and ended with its machine
+_PASSED_ON = (
+    "JAVA_HOME,HADOOP_HOME,HADOOP_CONF_DIR,HADOOP_USER_NAME,PATH,LANG,TZ,TMPDIR,"
+    "SVCD_JAVA_HOME,SVCD_JVM_FLAGS,SVCD_MACHINE_ROOT"
+)
+
+
+def name_node(machines: Sequence[Machine]) -> str:
+    return f"hdfs://{address_of(machines, NAMENODE)}:8020"
+
+
+def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+    return {
+        "fs.defaultFS": name_node(machines),
+        "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
+        "fs.permissions.umask-mode": "022",
+        "hadoop.tmp.dir": f"{layout(machine).tmp}/hadoop",
+        "hadoop.http.staticuser.user": machine.user,
+        f"hadoop.proxyuser.{machine.user}.hosts": "*",
+        f"hadoop.proxyuser.{machine.user}.groups": "*",
+        "hadoop.rpc.socket.factory.class.default": "org.svcd.hadoop.LocalAddressSocketFactory",
+        "io.file.buffer.size": "65536",
+        "ipc.client.connect.max.retries": "50",
+        "ipc.client.connect.retry.interval": "200",
+    }
+
+
+def hdfs_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
+    place, own = layout(machine), machine.address
+    head = address_of(machines, NAMENODE)
+    # a leaving node may go when its blocks have this many copies elsewhere (see `topology`)
+    keeps_one = NAMENODE in machine.processes and topology.replication_set(cluster) is None
+    return {
+        REPLICATION: "1" if keeps_one else str(topology.replication(cluster)),
+        "dfs.namenode.name.dir": place.urls("hdfs/namenode"),
+        "dfs.namenode.checkpoint.dir": place.urls("hdfs/checkpoint"),
+        "dfs.datanode.data.dir": place.urls("hdfs/datanode"),
+        "dfs.namenode.http-address": f"{head}:9870",
+        "dfs.namenode.secondary.http-address": f"{address_of(machines, SECONDARYNAMENODE)}:9868",
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+        "dfs.datanode.address": f"{own}:9866",
+        "dfs.datanode.http.address": f"{own}:9864",
+        "dfs.datanode.ipc.address": f"{own}:9867",
+        "dfs.datanode.hostname": own,
+        "dfs.hosts.exclude": f"{place.conf}/{EXCLUDE_HDFS}",
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.safemode.min.datanodes": "0",
+        "dfs.blockreport.initialDelay": "0",
+        "dfs.webhdfs.enabled": "true",
+    } | (_HDFS_SHARED if machine.root else _HDFS_SERVER)
+
+
+_HDFS_SHARED: Properties = {
+    "dfs.heartbeat.interval": "1",
+    "dfs.namenode.heartbeat.recheck-interval": "3000",
+    "dfs.namenode.decommission.interval": "1",
+    "dfs.namenode.redundancy.interval.seconds": "1s",
+    "dfs.namenode.replication.work.multiplier.per.iteration": "20",
+    "dfs.namenode.replication.max-streams": "16",
+    "dfs.namenode.replication.max-streams-hard-limit": "32",
+    "dfs.namenode.handler.count": "4",
+    "dfs.datanode.handler.count": "2",
+    "dfs.datanode.max.transfer.threads": "256",
+    "dfs.namenode.fs-limits.min-block-size": "4096",
+    "dfs.namenode.resource.du.reserved": "10485760",
+}
+
+
+_HDFS_SERVER: Properties = {
+    "dfs.heartbeat.interval": "3",
+    "dfs.namenode.heartbeat.recheck-interval": "45000",
+    "dfs.namenode.decommission.interval": "5",
+    "dfs.namenode.replication.work.multiplier.per.iteration": "10",
+    "dfs.namenode.replication.max-streams": "8",
+    "dfs.namenode.replication.max-streams-hard-limit": "16",
+}
+
+
+def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+    place, own = layout(machine), machine.address
+    heartbeat = "200" if machine.root else "500"
+    offered = str(places.containers_mib(machine))
+    most = max((places.containers_mib(m) for m in machines), default=0)
+    return {
+        "yarn.resourcemanager.hostname": address_of(machines, RESOURCEMANAGER),
+        "yarn.resourcemanager.nodes.exclude-path": f"{place.conf}/{EXCLUDE_YARN}",
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": heartbeat,
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms": heartbeat,
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms": heartbeat,
+        "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "1",
+        "yarn.resourcemanager.connect.retry-interval.ms": "200",
+        "yarn.resourcemanager.recovery.enabled": "false",
+        "yarn.scheduler.minimum-allocation-mb": "64",
+        "yarn.scheduler.maximum-allocation-mb": str(most),
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
+        "yarn.nodemanager.hostname": own,
+        # with it the node's id is the configured address, never a name that a resolver knows
+        "yarn.nodemanager.bind-host": own,
+        "yarn.nodemanager.address": f"{own}:8041",
+        "yarn.nodemanager.localizer.address": f"{own}:8040",
+        "yarn.nodemanager.webapp.address": f"{own}:8042",
+        "yarn.nodemanager.aux-services": "mapreduce_shuffle",
+        "yarn.nodemanager.local-dirs": ",".join(place.data("yarn/local")),
+        "yarn.nodemanager.log-dirs": ",".join(place.data("yarn/logs")),
+        "yarn.nodemanager.resource.memory-mb": offered,
+        "yarn.nodemanager.resource.cpu-vcores": str(places.vcores(machine)),
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        "yarn.nodemanager.pmem-check-enabled": "false",
+        "yarn.nodemanager.disk-health-checker.enable": "false" if machine.root else "true",
+        "yarn.nodemanager.resourcemanager.connect.retry-interval.ms": "200",
+        "yarn.nodemanager.sleep-delay-before-sigkill.ms": "100" if machine.root else "250",
+        "yarn.nodemanager.process-kill-wait.ms": "500" if machine.root else "5000",
+        "yarn.nodemanager.container-monitor.interval-ms": "1000",
+        "yarn.nodemanager.env-whitelist": _PASSED_ON,
+        "yarn.nodemanager.container-localizer.java.opts": "-Xmx64m",
+        "yarn.application.classpath": CLASS_PATH,
+        "yarn.client.app-submission.poll-interval": "100",
+        "yarn.log-aggregation-enable": "false",
+        "yarn.node-attribute.fs-store.root-dir": f"file://{place.run}/node-attribute",
+        "yarn.node-labels.fs-store.root-dir": f"file://{place.run}/node-labels",
+    }
+
+
+def queues() -> Properties:
+    """Launchers of Oozie have a queue of their own: else they can fill the cluster and wait for
+    ever for the jobs that they started."""
+    root = "yarn.scheduler.capacity"
+    queues: Properties = {
+        f"{root}.root.queues": f"default,{LAUNCHER_QUEUE}",
+        f"{root}.maximum-am-resource-percent": "0.5",
+        f"{root}.resource-calculator": (
+            "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+        ),
+        f"{root}.node-locality-delay": "1",
+    }
+    for name, capacity, most, masters in (
+        ("default", "60", "100", "0.5"),
+        (LAUNCHER_QUEUE, "40", "50", "1.0"),
+    ):
+        queues |= {
+            f"{root}.root.{name}.capacity": capacity,
+            f"{root}.root.{name}.maximum-capacity": most,
+            f"{root}.root.{name}.maximum-am-resource-percent": masters,
+            f"{root}.root.{name}.user-limit-factor": "10",
+            f"{root}.root.{name}.state": "RUNNING",
+        }
+    return queues
+
+
+def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
+    """What jobs need to know, the same on every machine; `machine`'s options are not in it."""
+    sizes = places.task_sizes(machines)
+    history = address_of(machines, HISTORYSERVER)
+    shared = bool(machine.root)
+    jvm = SHARED_JVM if shared else ""
+    poll = "200" if shared else "500"
+    return {
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.jobhistory.address": f"{history}:10020",
+        "mapreduce.jobhistory.webapp.address": f"{history}:19888",
+        "mapreduce.application.classpath": CLASS_PATH,
+        "yarn.app.mapreduce.am.staging-dir": "/user",
+        "yarn.app.mapreduce.am.resource.mb": str(sizes.master),
+        "yarn.app.mapreduce.am.command-opts": f"-Xmx{sizes.master_heap}m",
+        # flags of the place go into the admin options: a job with options of its own keeps them
+        "yarn.app.mapreduce.am.admin-command-opts": jvm,
+        "mapreduce.admin.map.child.java.opts": jvm,
+        "mapreduce.admin.reduce.child.java.opts": jvm,
+        "mapreduce.map.memory.mb": str(sizes.task),
+        "mapreduce.reduce.memory.mb": str(sizes.task),
+        "mapreduce.map.java.opts": f"-Xmx{sizes.task_heap}m",
+        "mapreduce.reduce.java.opts": f"-Xmx{sizes.task_heap}m",
+        "mapreduce.task.io.sort.mb": str(sizes.sort),
+        "mapreduce.job.maps": "1" if shared else "2",
+        "mapreduce.job.reduce.slowstart.completedmaps": "1.0" if shared else "0.5",
+        "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": poll,
+        "mapreduce.client.progressmonitor.pollinterval": poll,
+        "mapreduce.client.completion.pollinterval": poll,
+        "mapreduce.client.submit.file.replication": str(topology.replication(cluster)),
+    }
+
+
+def mapred_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+    history = address_of(machines, HISTORYSERVER)
+    own = {
+        "mapreduce.jobhistory.admin.address": f"{history}:10033",
+        "mapreduce.jobhistory.move.interval-ms": "1000" if machine.root else "10000",
+        "mapreduce.jobhistory.intermediate-done-dir": "/user/history/done_intermediate",
+        "mapreduce.jobhistory.done-dir": "/user/history/done",
+        "mapreduce.cluster.local.dir": ",".join(layout(machine).data("mapred/local")),
+    }
+    if machine.root:
+        own["mapreduce.shuffle.port"] = "0"
+    return own

@@ -1,0 +1,66 @@
+"""Advice for job configurations: the names worth setting, with their defaults.
+
+Source: interface, "Job configuration hints" (the twelve names of `Jar` and their defaults).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from svcd.model.job import JobType
+from svcd.provisioning.distributions.spi import Hint
+from svcd.provisioning.distributions.vanilla.entries import Site, defaults
+
+JOB_TYPES = (JobType.PIG, JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.SHELL)
+
+_CLASSIC = (
+    Hint(
+        name="mapred.reducer.new-api",
+        value="true",
+        description="Whether the reducer is of the new API (org.apache.hadoop.mapreduce).",
+    ),
+    Hint(
+        name="mapred.mapper.new-api",
+        value="true",
+        description="Whether the mapper is of the new API (org.apache.hadoop.mapreduce).",
+    ),
+    Hint(name="mapred.input.dir", value="", description="Input of the job; set from the source."),
+    Hint(name="mapred.output.dir", value="", description="Output of the job; set from the source."),
+    Hint(name="mapred.mapoutput.key.class", value="", description="Key class of the map output."),
+    Hint(
+        name="mapred.mapoutput.value.class", value="", description="Value class of the map output."
+    ),
+    Hint(name="mapred.output.key.class", value="", description="Key class of the job's output."),
+    Hint(
+        name="mapred.output.value.class", value="", description="Value class of the job's output."
+    ),
+    Hint(name="mapreduce.map.class", value="", description="Mapper of the new API."),
+    Hint(name="mapreduce.reduce.class", value="", description="Reducer of the new API."),
+    Hint(name="mapred.mapper.class", value="", description="Mapper of the old API."),
+    Hint(name="mapred.reducer.class", value="", description="Reducer of the old API."),
+)
+_OF_JAVA = (
+    Hint(name="edp.java.main_class", value="", description="Class with the main method."),
+    Hint(name="edp.java.java_opts", value="", description="Options of its virtual machine."),
+)
+
+
+@functools.cache
+def hints(job_type: JobType) -> Sequence[Hint]:
+    """The advice for `job_type`, the most useful first; empty for what cannot run."""
+    match job_type:
+        case JobType.JAR | JobType.MAP_REDUCE:
+            return (*_CLASSIC, *_of_mapreduce())
+        case JobType.PIG:
+            return _of_mapreduce()
+        case JobType.JAVA:
+            return _OF_JAVA
+        case _:
+            return ()
+
+
+def _of_mapreduce() -> tuple[Hint, ...]:
+    return tuple(
+        Hint(name=d.name, value=d.value, description=d.description) for d in defaults(Site.MAPRED)
+    )

@@ -1,0 +1,415 @@
+"""Makes the software tree of the vanilla distribution: `svcd image build vanilla PREFIX`.
+
+Note: how a build stays safe to repeat
+
+The recipe is every file of this folder that ends up in the tree or decides about it; its digest is
+the stamp in image.json. A tree with the stamp of the recipe is left alone. Otherwise everything is
+made in a folder beside the prefix, checked there, and exchanged with the prefix in one step, so
+whoever looks at the prefix sees the old tree or the new one. A lock beside the prefix keeps a
+second build out. The tree names no folder of this machine except java/recorded, which is a hint:
+the tree works wherever it is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree
+
+from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
+from svcd.provisioning.distributions.vanilla.image.layout import (
+    RECIPE,
+    SCRIPTS,
+    missing_files,
+    own_classes,
+    read_record,
+    verify,
+)
+from svcd.provisioning.distributions.vanilla.image.programs import compile_jar, fetch_jars
+
+__all__ = [
+    "BuiltImage", "ImageError", "Java", "build", "find_jdk", "find_jre", "is_current", "main",
+    "problem", "recipe_stamp", "verify",
+]  # fmt: skip
+
+Progress = Callable[[str], None]
+
+# these decide nothing about the tree
+_NOT_RECIPE = frozenset(("README.md", "defaults.py"))
+
+# the tree, its copy while it is made, and the jars in Maven's own folder
+DISK_NEEDED_BYTES = 800 * 2**20
+
+# Jars that come along and nothing here needs: natives of other systems, protocols nobody speaks.
+PRUNED = (
+    "hadoop/lib/netty-*-osx-*.jar",
+    "hadoop/lib/netty-*-riscv64.jar",
+    "hadoop/lib/netty-*kqueue*.jar",
+    "hadoop/lib/netty-*macos*.jar",
+    "hadoop/lib/netty-codec-haproxy-*.jar",
+    "hadoop/lib/netty-codec-memcache-*.jar",
+    "hadoop/lib/netty-codec-mqtt-*.jar",
+    "hadoop/lib/netty-codec-redis-*.jar",
+    "hadoop/lib/netty-codec-smtp-*.jar",
+    "hadoop/lib/netty-codec-stomp-*.jar",
+    "hadoop/lib/netty-transport-rxtx-*.jar",
+    "hadoop/lib/netty-transport-sctp-*.jar",
+    "hadoop/lib/netty-transport-udt-*.jar",
+    # of no use without asm, whose version 3 is what Pig's invokers want
+    "hadoop/lib/asm-commons-*.jar",
+    "hadoop/lib/asm-tree-*.jar",
+    # the same package twice: jakarta.servlet-api 4 holds all of it and more
+    "hadoop/lib/javax.servlet-api-3*.jar",
+)
+
+
+@dataclass(frozen=True)
+class BuiltImage:
+    """A finished tree. `made` is False when there was nothing to do; `seconds`: of this call."""
+
+    prefix: Path
+    stamp: str
+    versions: dict[str, str]
+    size_bytes: int
+    seconds: float
+    made: bool
+
+
+def recipe_stamp(recipe: Path = RECIPE) -> str:
+    """Digest of names and contents of the recipe; equal stamps make equal trees."""
+    digest = hashlib.sha256()
+    for path in sorted(recipe.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.name not in _NOT_RECIPE:
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(recipe).as_posix()}\0{len(data)}\0".encode())
+            digest.update(data)
+    return digest.hexdigest()[:16]
+
+
+def is_current(prefix: Path, recipe: Path = RECIPE) -> bool:
+    """Whether the tree at `prefix` was made from this recipe and no file went missing (quick)."""
+    if read_record(prefix).get("stamp") != recipe_stamp(recipe):
+        return False
+    return not any(missing_files(prefix))
+
+
+def problem(
+    prefix: Path, environ: Mapping[str, str] | None = None, roots: Sequence[Path] = ROOTS
+) -> str | None:
+    """Why the image at `prefix` cannot run on this machine now, with the command that mends it.
+
+    Quick enough for each request: looks at some thirty files and opens no jar. None when it can
+    run; a tree of an older recipe can, unless a class of ours has come since.
+    """
+    remedy = f"svcd image build vanilla {prefix}"
+    if missing := next(missing_files(prefix), None):
+        return f"no complete software image ({missing}): {remedy}"
+    if new := own_classes() - set(read_record(prefix).get("classes", ())):
+        return f"the software image is older than this svcd (it has no {min(new)}): {remedy}"
+    try:
+        find_jre(environ, roots)
+    except ImageError as error:
+        return str(error)
+    return None
+
+
+def build(
+    prefix: Path,
+    progress: Progress = lambda line: None,
+    *,
+    force: bool = False,
+    maven_arguments: Sequence[str] = (),
+) -> BuiltImage:
+    """Makes the tree at `prefix` unless it is there already; `force` makes it anyway.
+
+    Raises: ImageError (no JDK, no Maven, no room, a download or a check failed); an existing tree
+    is then untouched.
+    """
+    started = time.monotonic()
+    prefix = prefix.absolute()
+    stamp = recipe_stamp()
+    if not force and is_current(prefix):
+        return _result(prefix, started, made=False)
+    jdk = find_jdk()
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise ImageError("no mvn on the PATH: apt-get install maven")
+    try:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        _check_room(prefix.parent)
+        with _locked(prefix, progress):
+            if not force and is_current(prefix):
+                return _result(prefix, started, made=False)
+            for left in prefix.parent.glob(f".{prefix.name}.building-*"):
+                shutil.rmtree(left, ignore_errors=True)
+            # of this process alone: a Maven that outlived a killed build may still write to its own
+            stage = prefix.with_name(f".{prefix.name}.building-{os.getpid()}")
+            with _removed_unless_told(stage):
+                _make(stage, stamp, jdk, Path(maven), maven_arguments, progress, started)
+                progress("checking")
+                if problems := verify(stage):
+                    raise ImageError(f"not complete, see {stage}: {'; '.join(problems)}")
+                _exchange(stage, prefix)
+    except OSError as error:
+        hint = ": name a prefix that you can write to" if isinstance(error, PermissionError) else ""
+        raise ImageError(f"{error.filename or prefix}: {error.strerror or error}{hint}") from error
+    done = _result(prefix, started, made=True)
+    progress(f"built {prefix}: {done.size_bytes // 2**20} MiB in {done.seconds:.0f} s")
+    return done
+
+
+def versions(recipe: Path = RECIPE) -> dict[str, str]:
+    """Name to version of what the image holds, read from poms/pom.xml."""
+    namespace = "{http://maven.apache.org/POM/4.0.0}"
+    properties = (
+        ElementTree.parse(recipe / "poms" / "pom.xml").getroot().find(f"{namespace}properties")
+    )
+    assert properties is not None
+    found = {}
+    for each in properties:
+        name = each.tag.removeprefix(namespace)
+        if name.endswith(".version"):
+            found[name.removesuffix(".version").replace(".", "_")] = (each.text or "").strip()
+    return found
+
+
+def _result(prefix: Path, started: float, *, made: bool) -> BuiltImage:
+    record = read_record(prefix)
+    return BuiltImage(
+        prefix,
+        str(record.get("stamp")),
+        dict(record.get("versions", {})),
+        int(record.get("size_bytes", 0)),
+        time.monotonic() - started,
+        made,
+    )
+
+
+def _check_room(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < DISK_NEEDED_BYTES:
+        raise ImageError(
+            f"{folder} has {free // 2**20} MiB left and a build needs {DISK_NEEDED_BYTES // 2**20}:"
+            " free some, or name another prefix"
+        )
+
+
+@contextmanager
+def _locked(prefix: Path, progress: Progress) -> Iterator[None]:
+    with prefix.with_name(f".{prefix.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another build of {prefix}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _removed_unless_told(stage: Path) -> Iterator[None]:
+    """Removes the stage at the end, however that comes, unless an error refers to what is in it."""
+    try:
+        yield
+    except ImageError:
+        raise  # names a log or the tree itself; the next build tidies up
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        raise
+    shutil.rmtree(stage, ignore_errors=True)
+
+
+def _make(
+    stage: Path,
+    stamp: str,
+    jdk: Java,
+    maven: Path,
+    maven_arguments: Sequence[str],
+    progress: Progress,
+    started: float,
+) -> None:
+    work = stage / ".work"
+    work.mkdir(parents=True)
+    progress(f"JDK {jdk.version} at {jdk.home}")
+    progress("fetching jars with Maven (the first time 200 MB)")
+    jars = fetch_jars(RECIPE / "poms", work, jdk, maven, maven_arguments, progress)
+    progress("laying out")
+    _lay_out(stage, jars, jdk)
+    progress("compiling")
+    lib = f"{stage}/hadoop/lib/*"
+    compile_jar(RECIPE / "java", stage / "hadoop/lib/svcd-hadoop-helpers.jar", lib, jdk, work)
+    compile_jar(RECIPE / "examples", stage / "examples/svcd-examples.jar", lib, jdk, work)
+    shutil.rmtree(work)
+    _record(stage, stamp, jdk, started)
+
+
+def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
+    for folder in ("hadoop", "pig/conf", "oozie/conf", "oozie/sharelib", "examples", "java/bin"):
+        (stage / folder).mkdir(parents=True)
+    (jars / "hadoop").rename(stage / "hadoop/lib")
+    (jars / "oozie").rename(stage / "oozie/lib")
+    sharelib = stage / "oozie/sharelib"
+    (jars / "launcher").rename(sharelib / "oozie")
+    (jars / "pig").rename(sharelib / "pig")
+    for pattern in PRUNED:
+        for jar in stage.glob(pattern):
+            jar.unlink()
+    _adapt_pig(sharelib / "pig")
+    for jar in sharelib.glob("oozie/oozie-sharelib-streaming-*.jar"):
+        _move(jar, sharelib / "mapreduce-streaming")
+    for jar in stage.glob("hadoop/lib/hadoop-streaming-*.jar"):
+        _link(jar, sharelib / "mapreduce-streaming")
+    for jar in sharelib.glob("pig/*.jar"):
+        if not jar.name.startswith("oozie-sharelib-"):
+            _link(jar, stage / "pig/lib")
+    _web(stage)
+    _scripts(stage)
+    etc = RECIPE / "etc"
+    _put(stage / "hadoop/etc/log4j.properties", (etc / "log4j.properties").read_bytes())
+    _put(stage / "hadoop/etc/core-site.xml", (etc / "core-site.xml").read_bytes())
+    _put(stage / "pig/conf/pig.properties", (etc / "pig.properties").read_bytes())
+    _put(stage / "oozie/conf/oozie-log4j.properties", (etc / "oozie-log4j.properties").read_bytes())
+    _put(stage / "oozie/conf/adminusers.txt", b"")
+    _put(stage / "java/opens", (etc / "opens").read_bytes())
+    _put(stage / "java/recorded", f"{jdk.home}\n".encode())
+
+
+def _adapt_pig(folder: Path) -> None:
+    """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
+    for jar in folder.glob("pig-[0-9]*.jar"):
+        try:
+            adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"), AVRO_RENAMES)
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise ImageError(f"cannot adapt Pig to Avro: {error}") from error
+        jar.unlink()
+
+
+def _web(stage: Path) -> None:
+    """The folders that the daemons' web servers insist on and no published jar carries."""
+    empty = b"<web-app/>\n"
+    for name in ("hdfs", "datanode", "secondary"):
+        target = stage / "hadoop/res/webapps" / name
+        _put(target / "WEB-INF/web.xml", empty)
+        if (RECIPE / "web" / name).is_dir():
+            shutil.copytree(RECIPE / "web" / name, target, dirs_exist_ok=True)
+    _put(stage / "oozie/res/webapp/WEB-INF/web.xml", empty)
+    page = b"<!doctype html><title>Oozie</title>Oozie web services; there is no console here.\n"
+    _put(stage / "oozie/res/webapp/index.html", page)
+
+
+def _scripts(stage: Path) -> None:
+    for name in SCRIPTS:
+        source = "hadoop" if name in ("hdfs", "yarn", "mapred") else name
+        _put(stage / "bin" / name, (RECIPE / "bin" / source).read_bytes(), 0o755)
+    _put(stage / "java/bin/java", (RECIPE / "bin" / "java").read_bytes(), 0o755)
+
+
+def _put(path: Path, data: bytes, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def _link(path: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / path.name).hardlink_to(path)
+
+
+def _move(path: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    path.rename(folder / path.name)
+
+
+def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
+    """Writes image.json, the last file of a tree."""
+    jars: dict[tuple[int, int], int] = {}
+    total: dict[tuple[int, int], int] = {}
+    for path in stage.rglob("*"):
+        if path.is_file():
+            entry = path.stat()
+            total[entry.st_dev, entry.st_ino] = entry.st_size
+            if path.suffix == ".jar":
+                jars[entry.st_dev, entry.st_ino] = entry.st_size
+    built_at = datetime.fromtimestamp((stage / "java/recorded").stat().st_mtime, UTC)
+    record = {
+        "distribution": "vanilla",
+        "versions": versions(),
+        "jdk": jdk.version,
+        "stamp": stamp,
+        "classes": sorted(own_classes()),
+        "built_at": built_at.isoformat(timespec="seconds"),
+        "build_seconds": round(time.monotonic() - started, 1),
+        "size_bytes": sum(total.values()),
+        "jars": len(jars),
+        "jar_bytes": sum(jars.values()),
+    }
+    _put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def _exchange(stage: Path, prefix: Path) -> None:
+    """Puts the tree `stage` at `prefix`; what was there lies at `stage` afterwards."""
+    if not prefix.exists():
+        stage.rename(prefix)
+        return
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    pair = (os.fsencode(stage), _AT_FDCWD, os.fsencode(prefix))
+    if rename is not None and rename(_AT_FDCWD, *pair, _RENAME_EXCHANGE) == 0:
+        return
+    # file systems without the exchange: two steps, in whose middle there is no tree
+    old = prefix.with_name(f".{prefix.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    prefix.rename(old)
+    stage.rename(prefix)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`build PREFIX [--force]`, `build --verify PREFIX`."""
+    names = [each for each in arguments if not each.startswith("--")]
+    flags = {each for each in arguments if each.startswith("--")}
+    if len(names) != 1 or flags - {"--force", "--verify"}:
+        print("usage: build [--force | --verify] PREFIX", file=sys.stderr)
+        return 2
+    prefix = Path(names[0])
+    if "--verify" in flags:
+        problems = verify(prefix)
+        print("\n".join(problems) or f"{prefix} is complete")
+        return 1 if problems else 0
+    # the exception ends the program that runs and removes what is half made
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    extra = os.environ.get("SVCD_MVN_ARGS", "").split()
+    try:
+        done = build(
+            prefix,
+            lambda line: print(line, flush=True),
+            force="--force" in flags,
+            maven_arguments=extra,
+        )
+    except ImageError as error:
+        print(f"image: {error}", file=sys.stderr)
+        return 1
+    if not done.made:
+        print(f"{done.prefix} is up to date ({done.size_bytes // 2**20} MiB)")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""What a finished image holds, and the check of it.
+
+The layout is a contract with the configuration of the daemons, which names these paths.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = ("hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie")
+
+# jar folder: classes that one of its jars has to hold
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "hadoop/lib": (
+        "org.apache.hadoop.hdfs.server.namenode.NameNode",
+        "org.apache.hadoop.hdfs.server.datanode.DataNode",
+        "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
+        "org.apache.hadoop.yarn.server.timelineservice.collector.TimelineCollectorManager",
+        "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
+        "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
+        "org.apache.hadoop.mapreduce.v2.app.MRAppMaster",
+        "org.apache.hadoop.mapred.ShuffleHandler",
+        "org.apache.hadoop.streaming.StreamJob",
+        "org.apache.avro.mapred.AvroInputFormat",
+        "org.apache.parquet.pig.ParquetLoader",
+        "org.roaringbitmap.RoaringBitmap",
+    ),
+    "pig/lib": (
+        "org.apache.pig.Main",
+        "org.antlr.runtime.CommonTokenStream",
+        "dk.brics.automaton.Automaton",
+        "org.joda.time.DateTime",
+    ),
+    "oozie/lib": (
+        "org.apache.oozie.server.EmbeddedOozieServer",
+        "org.apache.oozie.cli.OozieCLI",
+        "org.apache.derby.jdbc.EmbeddedDriver",
+        "org.apache.hadoop.yarn.client.api.YarnClient",
+    ),
+    "oozie/sharelib/oozie": ("org.apache.oozie.action.hadoop.LauncherAM",),
+    "oozie/sharelib/pig": (
+        "org.apache.oozie.action.hadoop.PigMain",
+        "org.apache.pig.Main",
+    ),
+    "oozie/sharelib/mapreduce-streaming": (
+        "org.apache.oozie.action.hadoop.StreamingMain",
+        "org.apache.hadoop.streaming.StreamJob",
+    ),
+    "examples": (
+        "org.svcd.examples.WordCount$TokenMapper",
+        "org.svcd.examples.WordCount$SumReducer",
+        "org.svcd.examples.Sleep",
+    ),
+}
+
+FILES = (
+    "hadoop/etc/log4j.properties",
+    "hadoop/etc/core-site.xml",
+    "hadoop/res/webapps/hdfs/WEB-INF/web.xml",
+    "hadoop/res/webapps/hdfs/index.html",
+    "hadoop/res/webapps/datanode/WEB-INF/web.xml",
+    "hadoop/res/webapps/datanode/index.html",
+    "hadoop/res/webapps/secondary/WEB-INF/web.xml",
+    "hadoop/lib/svcd-hadoop-helpers.jar",
+    "pig/conf/pig.properties",
+    "oozie/conf/oozie-log4j.properties",
+    "oozie/res/webapp/WEB-INF/web.xml",
+    "examples/svcd-examples.jar",
+    "java/opens",
+    "java/recorded",
+)
+
+RECIPE = Path(__file__).parent
+RUN_TIMEOUT_S = 60
+
+
+@cache
+def own_classes(recipe: Path = RECIPE) -> frozenset[str]:
+    """The classes that are compiled into svcd-hadoop-helpers.jar, from the names of their files."""
+    sources = recipe / "java"
+    return frozenset(
+        ".".join(path.relative_to(sources).with_suffix("").parts)
+        for path in sources.rglob("*.java")
+    )
+
+
+def read_record(prefix: Path) -> dict[str, Any]:
+    """The contents of image.json; empty when there is no readable one."""
+    try:
+        record = json.loads((prefix / "image.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def verify(prefix: Path, *, run: bool = True) -> list[str]:
+    """The problems of the tree at `prefix`, one sentence each; empty means good.
+
+    With `run`, `bin/hadoop version` is started as well, unless something is missing anyway.
+    """
+    if not prefix.is_dir():
+        return [f"{prefix} does not exist"]
+    problems = [*missing_files(prefix), *_missing_classes(prefix)]
+    if not problems and run:
+        problems += _version_problems(prefix)
+    return problems
+
+
+def missing_files(prefix: Path) -> Iterator[str]:
+    """Problems with scripts and files of fixed name; looks into no jar."""
+    for script in (*(f"bin/{name}" for name in SCRIPTS), "java/bin/java"):
+        path = prefix / script
+        if not path.is_file():
+            yield f"{path} is missing"
+        elif not os.access(path, os.X_OK):
+            yield f"{path} is not executable"
+    for name in FILES:
+        if not (prefix / name).is_file():
+            yield f"{prefix / name} is missing"
+    record = read_record(prefix)
+    for key in ("stamp", "versions"):
+        if key not in record:
+            yield f"{prefix / 'image.json'} has no {key}"
+
+
+def _missing_classes(prefix: Path) -> Iterator[str]:
+    wanted = {folder: list(classes) for folder, classes in CLASSES.items()}
+    wanted["hadoop/lib"] += sorted(own_classes())
+    for folder, classes in wanted.items():
+        names: set[str] = set()
+        for jar in sorted((prefix / folder).glob("*.jar")):
+            try:
+                with zipfile.ZipFile(jar) as archive:
+                    names.update(archive.namelist())
+            except (OSError, zipfile.BadZipFile) as error:
+                yield f"{jar} cannot be read: {error}"
+        for each in classes:
+            if f"{each.replace('.', '/')}.class" not in names:
+                yield f"no jar of {prefix / folder} holds {each}"
+
+
+def _version_problems(prefix: Path) -> Iterator[str]:
+    command = [str(prefix / "bin" / "hadoop"), "version"]
+    environ = {key: value for key, value in os.environ.items() if key in _PASSED}
+    try:
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        yield f"{' '.join(command)} did not run: {error}"
+        return
+    expected = f"Hadoop {read_record(prefix).get('versions', {}).get('hadoop')}"
+    if done.returncode != 0 or expected not in done.stdout.splitlines():
+        said = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        yield f"{' '.join(command)} ended with {done.returncode}, said: {' | '.join(said)}"
+
+
+_PASSED = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "SVCD_JAVA_HOME", "SVCD_JVM_FLAGS"))

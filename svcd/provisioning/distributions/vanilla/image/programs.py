@@ -1,0 +1,96 @@
+"""Runs the programs of a build: Maven fetches jars, javac and jar make ours.
+
+Each run has a time limit and writes its output to a log in the working folder of the build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.jdk import FIRST, Java
+
+COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+MAVEN_TRIES = 3
+MAVEN_TIMEOUT_S = 900
+JAVAC_TIMEOUT_S = 180
+
+
+def fetch_jars(
+    poms: Path,
+    work: Path,
+    jdk: Java,
+    maven: Path,
+    arguments: Sequence[str],
+    progress: Callable[[str], None],
+) -> Path:
+    """Jars of each module of `poms` in a folder of its name below the result.
+
+    Raises: ImageError when Maven fails three times.
+    """
+    own, jars, log = work / "poms", work / "jars", work / "maven.log"
+    shutil.copytree(poms, own)
+    command = [
+        str(maven), "-B", "-ntp", "-f", str(own / "pom.xml"), *arguments, COPY_GOAL,
+        f"-DoutputDirectory={jars}/${{project.artifactId}}", "-DincludeScope=runtime",
+    ]  # fmt: skip
+    environ = {**os.environ, "JAVA_HOME": str(jdk.home)}
+    for attempt in range(1, MAVEN_TRIES + 1):
+        if _logged(command, log, environ, MAVEN_TIMEOUT_S) == 0:
+            return jars
+        if attempt < MAVEN_TRIES:
+            progress(f"Maven failed ({_errors(log)}), trying again")
+            if "-U" not in command:
+                command.insert(1, "-U")  # else Maven remembers that a download failed
+    raise ImageError(f"Maven failed {MAVEN_TRIES} times, see {log}: {_errors(log)}")
+
+
+def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path) -> None:
+    """All Java below `sources` into `jar`, for the oldest Java that runs the image.
+
+    Raises: ImageError with the first complaints of the compiler.
+    """
+    files = sorted(str(path) for path in sources.rglob("*.java"))
+    classes, log = work / f"classes-{sources.name}", work / f"javac-{sources.name}.log"
+    javac = [str(jdk.home / "bin/javac"), "--release", str(FIRST), "-Xlint:none", "-proc:none",
+             "-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *files]  # fmt: skip
+    if _logged(javac, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
+        said = [
+            line for line in log.read_text("utf-8", "replace").splitlines() if ": error:" in line
+        ]
+        raise ImageError(f"javac of {sources} failed, see {log}: {' | '.join(said[:3])}")
+    # --date keeps two builds of one recipe equal to the byte
+    pack = [str(jdk.home / "bin/jar"), "--create", "--file", str(jar),
+            "--date=2026-01-01T00:00:00Z", "-C", str(classes), "."]  # fmt: skip
+    if _logged(pack, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
+        raise ImageError(f"jar {jar.name} failed, see {log}: {_errors(log)}")
+
+
+def _logged(command: list[str], log: Path, environ: dict[str, str], timeout_s: float) -> int:
+    """Exit code of a command whose output goes to `log`; -1 when it took too long and was ended."""
+    with log.open("wb") as sink:
+        try:
+            return subprocess.run(
+                command,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                timeout=timeout_s,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            sink.write(f"\n[ERROR] ended after {timeout_s:.0f} s\n".encode())
+            return -1
+
+
+def _errors(log: Path) -> str:
+    """The lines of a log that say what went wrong, else its last ones."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text("utf-8", "replace")).splitlines()
+    wrong = [line for line in lines if re.search(r"\[ERROR\] (?!To see|Re-run|For more)", line)]
+    return " | ".join(line.strip()[:300] for line in (wrong[:2] or lines[-3:]))

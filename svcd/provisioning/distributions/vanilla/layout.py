@@ -1,0 +1,167 @@
+"""Where things lie on a machine, and how much memory each daemon and container gets.
+
+Everything is below `<home>/svcd` or below the machine's storage folders. Sizes are MiB.
+
+Note: sizes. On machines that are folders (`root` is set) many share one host, so the heaps are the
+smallest that work. On servers a daemon's heap is a share of the flavor's memory between bounds,
+and the node manager offers what the system and the other daemons of the machine leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from attrs import frozen
+
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla.entries import HEAP_SIZES
+from svcd.provisioning.distributions.vanilla.topology import (
+    DATANODE,
+    HISTORYSERVER,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+)
+
+# process: least heap, share of the memory (of 32 parts), most
+_HEAPS: Mapping[str, tuple[int, int, int]] = {
+    NAMENODE: (128, 4, 8192),
+    SECONDARYNAMENODE: (128, 4, 8192),
+    DATANODE: (96, 2, 2048),
+    RESOURCEMANAGER: (192, 4, 4096),
+    NODEMANAGER: (128, 2, 2048),
+    HISTORYSERVER: (96, 2, 2048),
+    OOZIE: (256, 4, 2048),
+}
+_BESIDE_HEAP = 96
+_LEAST_FOR_CONTAINERS = 1024
+_MOST_FOR_CONTAINERS_SHARED = 2048
+_STEP = 64
+
+
+@frozen
+class Layout:
+    """The folders of a machine, absolute. storage: one or more folders for data."""
+
+    base: str
+    storage: tuple[str, ...]
+
+    @property
+    def conf(self) -> str:
+        return f"{self.base}/conf"
+
+    @property
+    def oozie_conf(self) -> str:
+        return f"{self.base}/conf/oozie"
+
+    @property
+    def logs(self) -> str:
+        return f"{self.base}/logs"
+
+    @property
+    def run(self) -> str:
+        return f"{self.base}/run"
+
+    @property
+    def tmp(self) -> str:
+        return f"{self.base}/tmp"
+
+    @property
+    def daemon(self) -> str:
+        return f"{self.base}/bin/daemon"
+
+    def log(self, process: str) -> str:
+        """The log whose last lines tell why a daemon does not run."""
+        return f"{self.logs}/{process}.{'out' if process == OOZIE else 'log'}"
+
+    def data(self, what: str) -> tuple[str, ...]:
+        """A folder named `what` on each storage."""
+        return tuple(f"{folder}/{what}" for folder in self.storage)
+
+    def urls(self, what: str) -> str:
+        """The same as a list of file URLs."""
+        return ",".join(f"file://{quote(path)}" for path in self.data(what))
+
+
+def layout(machine: Machine) -> Layout:
+    return Layout(base=f"{machine.home}/svcd", storage=machine.storage)
+
+
+def holder(machines: Sequence[Machine], process: str) -> Machine | None:
+    """The first machine that runs `process`."""
+    return next((m for m in machines if process in m.processes), None)
+
+
+def holders(machines: Sequence[Machine], process: str) -> tuple[Machine, ...]:
+    return tuple(m for m in machines if process in m.processes)
+
+
+def heap_mib(machine: Machine, process: str) -> int:
+    """The heap of a daemon: what the group's options say, else by the memory."""
+    target, name = HEAP_SIZES[process]
+    asked = machine.configs.get(target, {}).get(name, 0)
+    if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
+        return asked
+    least, share, most = _HEAPS[process]
+    if machine.root:
+        return least
+    return min(most, max(least, machine.ram_mib * share // 32))
+
+
+def containers_mib(machine: Machine) -> int:
+    """What the node manager of a machine offers to containers."""
+    system = min(2048, max(256, machine.ram_mib // 8))
+    if machine.root:
+        free = machine.ram_mib - system
+        return min(_MOST_FOR_CONTAINERS_SHARED, max(_LEAST_FOR_CONTAINERS, _step(free)))
+    daemons = sum(heap_mib(machine, p) + _BESIDE_HEAP for p in machine.processes if p in _HEAPS)
+    return max(_LEAST_FOR_CONTAINERS, _step(machine.ram_mib - system - daemons))
+
+
+def vcores(machine: Machine) -> int:
+    """Announced cores; the scheduler goes by memory, so this is a bound of single requests."""
+    return max(8 if machine.root else 4, 2 * machine.vcpus)
+
+
+@frozen(kw_only=True)
+class TaskSizes:
+    """Memory of containers and the heaps in them."""
+
+    task: int
+    task_heap: int
+    master: int
+    master_heap: int
+    launcher: int
+    launcher_heap: int
+    sort: int
+
+
+SHARED_SIZES = TaskSizes(
+    task=192, task_heap=128, master=320, master_heap=208, launcher=384, launcher_heap=256, sort=16
+)
+
+
+def task_sizes(machines: Sequence[Machine]) -> TaskSizes:
+    """Sizes for the whole cluster, by its smallest node manager."""
+    offers = [containers_mib(m) for m in holders(machines, NODEMANAGER)]
+    if not offers or any(m.root for m in machines):
+        return SHARED_SIZES
+    unit = min(2048, max(SHARED_SIZES.task, _step(min(offers) // 8)))
+    master = max(SHARED_SIZES.launcher, unit)
+    launcher = max(SHARED_SIZES.launcher, min(1024, unit))
+    return TaskSizes(
+        task=unit,
+        task_heap=unit * 2 // 3,
+        master=master,
+        master_heap=master * 2 // 3,
+        launcher=launcher,
+        launcher_heap=launcher * 2 // 3,
+        sort=max(SHARED_SIZES.sort, min(256, unit // 8)),
+    )
+
+
+def _step(mib: int) -> int:
+    return mib // _STEP * _STEP

@@ -1,0 +1,101 @@
+"""What Oozie is told, and what it tells the jobs that it starts.
+
+Note: what travels with jobs. The defaults of Oozie's own, older Hadoop client go with every action
+and hide the nodes' sites. So everything that jobs need stands in its `hadoop-conf`, and nothing in
+there names a folder or address of a single machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla import layout as places
+from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla.entries import CLUSTER_WIDE, Site
+from svcd.provisioning.distributions.vanilla.hadoop import (
+    CLASS_PATH,
+    LAUNCHER_QUEUE,
+    SHARED_JVM,
+    job_settings,
+    name_node,
+)
+from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
+from svcd.provisioning.distributions.vanilla.topology import HDFS, RESOURCEMANAGER
+
+SHARE_LIBRARY = "share/lib"
+
+
+def oozie_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+    place, user = layout(machine), machine.user
+    service = "oozie.service"
+    return {
+        f"{service}.JPAService.create.db.schema": "true",
+        f"{service}.HadoopAccessorService.hadoop.configurations": (
+            f"*={place.oozie_conf}/hadoop-conf"
+        ),
+        f"{service}.HadoopAccessorService.action.configurations": (
+            f"*={place.oozie_conf}/action-conf"
+        ),
+        f"{service}.HadoopAccessorService.supported.filesystems": "hdfs,webhdfs,file",
+        f"{service}.ProxyUserService.proxyuser.{user}.hosts": "*",
+        f"{service}.ProxyUserService.proxyuser.{user}.groups": "*",
+        f"{service}.WorkflowAppService.system.libpath": f"/user/{user}/{SHARE_LIBRARY}",
+        f"{service}.ActionCheckerService.action.check.interval": "5",
+        f"{service}.ActionCheckerService.action.check.delay": "10",
+        f"{service}.RecoveryService.interval": "20",
+        f"{service}.RecoveryService.wf.actions.older.than": "30",
+        f"{service}.SchedulerService.threads": "4",
+        f"{service}.CallableQueueService.threads": "6",
+        # else one folder in /tmp for everybody, and the second user of the host gets 503 for ever
+        "oozie.jsp.tmp.dir": place.tmp,
+        "oozie.action.retries.max": "2",
+        "oozie.action.retry.interval": "1",
+        "oozie.launcher.default.memory.mb": str(places.task_sizes(machines).launcher),
+        "oozie.launcher.default.queue": LAUNCHER_QUEUE,
+        "oozie.launcher.default.max.attempts": "2",
+        "oozie.notification.url.connection.timeout": "5000",
+        "oozie.server.threadpool.max.threads": "40",
+    }
+
+
+def hadoop_conf(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
+    manager = address_of(machines, RESOURCEMANAGER)
+    jobs = job_settings(cluster, machines, machine) | asked(Site.MAPRED, machine.configs)
+    hdfs = asked(Site.HDFS, {HDFS: cluster.cluster_configs.get(HDFS, {})})
+    return jobs | {
+        **{name: value for name, value in hdfs.items() if name in CLUSTER_WIDE},
+        "dfs.replication": str(topology.replication(cluster)),
+        "fs.defaultFS": name_node(machines),
+        # each virtual machine puts in its own folder; the default is one in /tmp
+        "hadoop.tmp.dir": "${java.io.tmpdir}/hadoop",
+        "fs.permissions.umask-mode": "022",
+        "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
+        "ipc.client.connect.max.retries": "5",
+        "ipc.client.connect.retry.interval": "300",
+        "yarn.application.classpath": CLASS_PATH,
+        "yarn.resourcemanager.hostname": manager,
+        "yarn.resourcemanager.address": f"{manager}:8032",
+        "yarn.resourcemanager.connect.max-wait.ms": "3000",
+        "yarn.resourcemanager.connect.retry-interval.ms": "1000",
+        "yarn.client.application-client-protocol.poll-interval-ms": "100",
+    }
+
+
+def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
+    heap = f"-Xmx{places.task_sizes(machines).launcher_heap}m"
+    options = f"{heap} {SHARED_JVM}" if machine.root else heap
+    return {
+        "oozie.launcher.javaopts": options,
+        # else Pig asks for a second collector, and waits 5 s between looks at its jobs
+        "pig.gc.default.params": "-XX:+UseSerialGC",
+        "pig.jobcontrol.sleep": "200",
+    }
+
+
+def log4j() -> str:
+    image = resources.files("svcd.provisioning.distributions.vanilla") / "image"
+    return (image / "etc" / "oozie-log4j.properties").read_text(encoding="utf-8")

@@ -1,0 +1,168 @@
+"""The shell script by which a machine's daemons are started, looked at and stopped.
+
+`daemon start NAME` returns at once and may be repeated; the daemon outlives the session. A daemon
+is told by its pid file and by a mark in its environment, so a number that the system has given to
+another process is not taken for it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla.layout import heap_mib, layout
+from svcd.provisioning.distributions.vanilla.topology import (
+    DATANODE,
+    HISTORYSERVER,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+)
+
+LAUNCHERS = {
+    NAMENODE: "hdfs",
+    SECONDARYNAMENODE: "hdfs",
+    DATANODE: "hdfs",
+    RESOURCEMANAGER: "yarn",
+    NODEMANAGER: "yarn",
+    HISTORYSERVER: "mapred",
+    OOZIE: "oozied",
+}
+
+_HEAD = """\
+#!/bin/sh
+# Made by svcd. daemon start|alive|stop NAME | admit hdfs|yarn
+. {environment} || exit 2
+verb=${{1:-}} name=${{2:-}}
+pid_file=$SVCD_BASE/run/$name.pid
+log=$SVCD_BASE/logs/$name.log
+mark=$SVCD_BASE:$name
+
+mkdir -p "$SVCD_BASE/run" "$SVCD_BASE/logs" "$SVCD_BASE/tmp" "$SVCD_BASE/oozie" || exit 2
+
+alive() {{
+  pid=
+  [ -s "$pid_file" ] && read -r pid <"$pid_file"
+  [ -n "$pid" ] || return 1
+  {{ tr '\\000' '\\n' <"/proc/$pid/environ"; }} 2>/dev/null | grep -qxF "SVCD_DAEMON=$mark"
+}}
+{hosts}
+unformatted() {{ # FOLDER...: true where no name node has ever served
+  [ ! -e "$SVCD_BASE/run/formatted" ] || return 1
+  for folder in "$@"; do
+    for edits in "$folder"/current/edits_*; do
+      [ ! -e "$edits" ] || return 1
+    done
+  done
+}}
+
+launch() {{ # HEAP PROGRAM ARGUMENT...
+  heap=$1
+  shift
+  cd "$SVCD_BASE/tmp" || exit 2
+  export SVCD_DAEMON="$mark" HADOOP_ROOT_LOGGER=INFO,file
+  export HADOOP_HEAPSIZE="$heap" YARN_HEAPSIZE="$heap" OOZIE_HEAPSIZE="$heap"
+  export HADOOP_OPTS="$HADOOP_OPTS -Dsvcd.daemon=$name"
+  setsid nohup "$@" >>"$log" 2>&1 </dev/null &
+  echo $! >"$pid_file.new" && mv "$pid_file.new" "$pid_file"
+}}
+
+case $verb:$name in
+  alive:?*) alive || {{ echo "$name is not running" >&2; exit 1; }} ;;
+  stop:?*)
+    alive || exit 0
+    kill "$pid"
+    n=0
+    while alive; do
+      n=$((n + 1))
+      [ "$n" -lt 100 ] || kill -9 "$pid"
+      [ "$n" -lt 150 ] || exit 1
+      sleep 0.1
+    done
+    ;;
+  start:?*)
+    alive && exit 0
+    case $name in
+"""
+
+_TAIL = """\
+      *) echo "daemon: $name is none of this machine" >&2; exit 2 ;;
+    esac
+    ;;
+  admit:hdfs | admit:yarn)
+    # machines that left are gone; one of the next may have the address of one of them
+    list=$HADOOP_CONF_DIR/exclude.$name
+    [ -s "$list" ] || exit 0
+    : >"$list.new" && cp "$list" "$list.last" && mv "$list.new" "$list" || exit 1
+    HADOOP_CLIENT_HEAPSIZE=64 {hadoop} org.svcd.hadoop.RefreshNodes "$name" ||
+      {{ mv "$list.last" "$list"; exit 1; }}
+    ;;
+  *) echo "usage: daemon start|alive|stop NAME | admit hdfs|yarn" >&2; exit 2 ;;
+esac
+"""
+
+
+# the host's own name means the machine's own address: only the machine knows that name
+_HOSTS = """
+hosts=$HADOOP_CONF_DIR/hosts
+{{ echo {address} {address} "$(uname -n)" && echo 127.0.0.1 localhost; }} >"$hosts.$$" &&
+  mv "$hosts.$$" "$hosts" || exit 2
+"""
+
+
+def daemon_script(cluster: Cluster, machine: Machine) -> str:
+    """The text of `bin/daemon` of a machine."""
+    place = layout(machine)
+    hadoop = shlex.quote(f"{machine.prefix}/bin/hadoop")
+    head = _HEAD.format(
+        environment=shlex.quote(f"{place.base}/env.sh"),
+        hosts=_HOSTS.format(address=machine.address) if machine.root else "",
+    )
+    tail = _TAIL.format(hadoop=hadoop)
+    return head + "".join(_cases(cluster, machine)) + tail
+
+
+def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:
+    for process in machine.processes:
+        if process in LAUNCHERS:
+            program = shlex.quote(f"{machine.prefix}/bin/{LAUNCHERS[process]}")
+            heap = heap_mib(machine, process)
+            if process == OOZIE:
+                yield from _oozie(machine, program, heap)
+            elif process == NAMENODE:
+                yield from _name_node(cluster, machine, program, heap)
+            else:
+                yield f"      {process}) launch {heap} {program} {process} ;;\n"
+
+
+def _name_node(cluster: Cluster, machine: Machine, program: str, heap: int) -> Iterator[str]:
+    """Formatted by the process that then serves: a virtual machine less on the way."""
+    folders = " ".join(map(shlex.quote, layout(machine).data("hdfs/namenode")))
+    identity = shlex.quote(f"CID-{cluster.id}")
+    yield f"      {NAMENODE})\n"
+    yield f"        if unformatted {folders}; then\n"
+    yield f"          launch {heap} {program} org.svcd.hadoop.FormatAndServe {identity} \\\n"
+    yield '            "$SVCD_BASE/run/formatted"\n'
+    yield "        else\n"
+    yield f"          launch {heap} {program} {NAMENODE}\n"
+    yield "        fi ;;\n"
+
+
+def _oozie(machine: Machine, program: str, heap: int) -> Iterator[str]:
+    options = f"-Duser.home={machine.home}"
+    yield f"      {OOZIE})\n"
+    yield "        log=$SVCD_BASE/logs/oozie.out\n"
+    yield '        export OOZIE_CONF_DIR="$HADOOP_CONF_DIR/oozie" OOZIE_LOG_DIR="$SVCD_BASE/logs"\n'
+    yield '        export OOZIE_DATA_DIR="$SVCD_BASE/oozie"\n'
+    yield f"        export OOZIE_OPTS={shlex.quote(options)}\n"
+    yield f"        export OOZIE_HTTP_HOSTNAME={shlex.quote(machine.address)}\n"
+    yield f"        launch {heap} {program} ;;\n"
+
+
+def daemon(machine: Machine, *words: str) -> str:
+    """Shell text that calls the script of a machine."""
+    return " ".join(map(shlex.quote, ("sh", layout(machine).daemon, *words)))

@@ -1,0 +1,352 @@
+"""In which order daemons are configured, started, looked at and let go.
+
+Note: the start. One stage with as many chains as can run side by side, because the virtual
+machines' start-up is what takes the time. Order matters only here:
+
+    name node (formats itself) -> HDFS folders -> history server (without them it sleeps 10 s)
+    data nodes + HDFS folders + Oozie's answer -> share library -> Oozie reads it
+
+Data nodes, node managers and Oozie start at once and keep trying until the others are there.
+
+Note: leaving. The exclude lists name exactly the machines that are leaving. A node manager gets no
+new containers and goes when the applications that use it have ended, or after `GRACE_S`. Before
+new machines start, the lists are emptied, because a cloud gives out the same addresses again.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from svcd.model.cluster import Cluster
+from svcd.model.ids import InstanceId
+from svcd.provisioning.distributions.spi import (
+    Action,
+    Chain,
+    Command,
+    HttpProbe,
+    Machine,
+    Plan,
+    Stage,
+)
+from svcd.provisioning.distributions.vanilla import probes
+from svcd.provisioning.distributions.vanilla.configuration import exclude, files
+from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
+from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
+from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
+from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.topology import (
+    DATANODE,
+    HISTORYSERVER,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+)
+
+START_S = 600.0
+CONFIGURE_S = 300.0
+DECOMMISSION_S = 4 * 3600.0
+GRACE_S = 900  # how long running applications keep a leaving node manager
+CHECK_S = 30.0
+LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
+
+_START_ADVICE = (
+    "read the log named above (logs are in svcd/logs of the login user's home); "
+    "`sh svcd/bin/daemon start NAME` on the machine starts a daemon by hand; "
+    "then retry the cluster by PUT with an empty resize"
+)
+_CONFIGURE_ADVICE = "see that the machine's home folder takes files (full, read-only?), then retry"
+_LEAVE_ADVICE = (
+    "look at the data nodes in the name node's page: a block without enough other nodes to go to "
+    "holds a node back; add nodes or lower the replication of the files, then retry"
+)
+_CHECK_ADVICE = "start what is down by `sh svcd/bin/daemon start NAME` on the machine named above"
+
+
+def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
+    chains = tuple(files(cluster, machines, m) for m in machines if m.instance_id in on)
+    return _plan("write the configuration", chains, CONFIGURE_S, _CONFIGURE_ADVICE)
+
+
+def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
+    new = [m for m in machines if m.instance_id in on]
+    admitted = _plan(
+        "admit the new nodes", tuple(_admissions(machines, new)), START_S, _START_ADVICE
+    )
+    chains = (
+        *_name_node_chain(new),
+        *_oozie_chain(machines, new),
+        *_resource_manager_chain(new),
+        *(c for m in new for c in _worker_chains(machines, m)),
+        *_secondary_chain(new),
+    )
+    return admitted + _plan("start the daemons", chains, START_S, _START_ADVICE)
+
+
+def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> Plan:
+    gone = [m for m in machines if m.instance_id in leaving]
+    chains: list[Chain] = []
+    head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
+    data = tuple(m.address for m in holders(gone, DATANODE))
+    if head and data and head not in gone:
+        chains.append(
+            (
+                exclude(head, EXCLUDE_HDFS, data),
+                _refresh(head, "hdfs"),
+                _name_node_probe(
+                    head, f"{_number(data, 'data node')} to be decommissioned",
+                    probes.Decommissioned(data),
+                ),
+            )
+        )  # fmt: skip
+    work = {m.address: m.name for m in holders(gone, NODEMANAGER)}
+    if manager and work and manager not in gone:
+        chains.append(
+            (
+                exclude(manager, EXCLUDE_YARN, tuple(work)),
+                _refresh(manager, "yarn"),
+                _probe(
+                    manager,
+                    RESOURCEMANAGER,
+                    f"{_number(tuple(work), 'node manager')} to finish",
+                    _nodes_url(manager),
+                    probes.NodesGone(work),
+                ),
+            )
+        )
+    return _plan("let the nodes go", tuple(chains), DECOMMISSION_S, _LEAVE_ADVICE)
+
+
+def check(machines: Sequence[Machine]) -> Plan:
+    chains: list[Chain] = []
+    head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
+    if head:
+        chains.append((_name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),))
+        chains += [(_live(head, m),) for m in holders(machines, DATANODE)]
+    if manager:
+        chains.append((_manager_up(manager),))
+        chains += [(_registered(manager, m),) for m in holders(machines, NODEMANAGER)]
+    for process, probe in (
+        (HISTORYSERVER, _history_up), (OOZIE, _oozie_up), (SECONDARYNAMENODE, _secondary_up)
+    ):  # fmt: skip
+        chains += [(probe(m),) for m in holders(machines, process)]
+    return _plan("check the daemons", tuple(chains), CHECK_S, _CHECK_ADVICE)
+
+
+def _plan(name: str, chains: Sequence[Chain], deadline_s: float, advice: str) -> Plan:
+    kept = tuple(c for c in chains if c)
+    return (Stage(name=name, chains=kept, deadline_s=deadline_s, advice=advice),) if kept else ()
+
+
+# ---- chains of the start ------------------------------------------------------------------------
+
+
+def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+    for process, worker, part in (
+        (NAMENODE, DATANODE, "hdfs"), (RESOURCEMANAGER, NODEMANAGER, "yarn")
+    ):  # fmt: skip
+        head = holder(machines, process)
+        if head and head not in new and holders(new, worker):
+            yield (
+                Command(
+                    machine=head.instance_id,
+                    what=f"empty the list of nodes that left {part.upper()}",
+                    script=daemon(head, "admit", part),
+                    timeout_s=60.0,
+                    log=layout(head).log(process),
+                ),
+            )
+
+
+def _name_node_chain(new: Sequence[Machine]) -> Iterator[Chain]:
+    head, history = holder(new, NAMENODE), holder(new, HISTORYSERVER)
+    chain: list[Action] = []
+    if head:
+        chain += [
+            _start(head, NAMENODE),
+            _name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
+            _folders(head),
+        ]
+    if history:
+        chain += [_start(history, HISTORYSERVER), _history_up(history)]
+    yield tuple(chain)
+
+
+def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+    oozie, head = holder(new, OOZIE), holder(machines, NAMENODE)
+    if oozie and head:
+        data = tuple(m.address for m in holders(machines, DATANODE))
+        yield (
+            _start(oozie, OOZIE),
+            HttpProbe(
+                machine=oozie.instance_id,
+                what="a data node for the share library",
+                url=_name_node_url(head),
+                missing=probes.LiveDataNodes(data, least=1),
+            ),
+            _library(oozie, head),
+            _oozie_up(oozie),
+            HttpProbe(
+                machine=oozie.instance_id,
+                what="Oozie to read its share library",
+                url=f"http://{oozie.public}:11000/oozie/v2/admin/update_sharelib",
+                missing=probes.ShareLibraryKnown(),
+                log=layout(oozie).log(OOZIE),
+                alive=daemon(oozie, "alive", OOZIE),
+                every_s=1.0,
+            ),
+        )
+
+
+def _resource_manager_chain(new: Sequence[Machine]) -> Iterator[Chain]:
+    manager = holder(new, RESOURCEMANAGER)
+    if manager:
+        yield (_start(manager, RESOURCEMANAGER), _manager_up(manager))
+
+
+def _secondary_chain(new: Sequence[Machine]) -> Iterator[Chain]:
+    for machine in holders(new, SECONDARYNAMENODE):
+        yield (_start(machine, SECONDARYNAMENODE), _secondary_up(machine))
+
+
+def _worker_chains(machines: Sequence[Machine], machine: Machine) -> Iterator[Chain]:
+    head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
+    if DATANODE in machine.processes and head:
+        yield (_start(machine, DATANODE), _live(head, machine))
+    if NODEMANAGER in machine.processes and manager:
+        yield (_start(machine, NODEMANAGER), _registered(manager, machine))
+
+
+# ---- actions ------------------------------------------------------------------------------------
+
+
+def _start(machine: Machine, process: str) -> Command:
+    return Command(
+        machine=machine.instance_id,
+        what=f"start {process}",
+        script=daemon(machine, "start", process),
+        timeout_s=60.0,
+        log=layout(machine).log(process),
+    )
+
+
+def _refresh(machine: Machine, part: str) -> Command:
+    process = NAMENODE if part == "hdfs" else RESOURCEMANAGER
+    environment = shlex.quote(f"{layout(machine).base}/env.sh")
+    command = (
+        "hadoop org.svcd.hadoop.RefreshNodes hdfs"
+        if part == "hdfs"
+        else f"yarn rmadmin -refreshNodes -g {GRACE_S} -server"
+    )
+    return Command(
+        machine=machine.instance_id,
+        what=f"make {part.upper()} read the list of leaving nodes",
+        script=f". {environment} && {command}",
+        timeout_s=120.0,
+        log=layout(machine).log(process),
+    )
+
+
+def _folders(head: Machine) -> Command:
+    user = head.user
+    words = ["mkdir", "/tmp", "1777", "-", "mkdir", "/user", "755", "-"]
+    words += ["mkdir", "/user/history", "1777", "-", "mkdir", f"/user/{user}", "755", user]
+    return _hdfs(head, head, "make the folders of HDFS", words, 180.0)
+
+
+def _library(oozie: Machine, head: Machine) -> Command:
+    words = [
+        "put",
+        f"{oozie.prefix}/oozie/sharelib",
+        f"/user/{oozie.user}/{SHARE_LIBRARY}/{LIBRARY}",
+    ]
+    return _hdfs(oozie, head, "upload Oozie's share library", words, 300.0)
+
+
+def _hdfs(
+    machine: Machine, head: Machine, what: str, words: Sequence[str], within: float
+) -> Command:
+    """A program on `machine` that speaks WebHDFS: it starts much faster than Hadoop's own."""
+    environment = shlex.quote(f"{layout(machine).base}/env.sh")
+    jar = f"{machine.prefix}/hadoop/lib/svcd-hadoop-helpers.jar"
+    command = (
+        f"{machine.prefix}/java/bin/java", "-Xmx64m", "-cp", jar, "org.svcd.hadoop.Folders",
+        f"http://{head.address}:9870/webhdfs/v1", head.user, *words,
+    )  # fmt: skip
+    return Command(
+        machine=machine.instance_id,
+        what=what,
+        script=f". {environment} && {shlex.join(command)}",
+        timeout_s=within,
+        log=layout(head).log(NAMENODE) if machine == head else None,
+    )
+
+
+# ---- probes -------------------------------------------------------------------------------------
+
+
+def _probe(
+    watched: Machine, process: str, what: str, url: str, missing: Callable[[int, bytes], str]
+) -> HttpProbe:
+    """Ask `url`; the answer depends on `process` of the machine `watched`, which may have died."""
+    return HttpProbe(
+        machine=watched.instance_id,
+        what=what,
+        url=url,
+        missing=missing,
+        log=layout(watched).log(process),
+        alive=daemon(watched, "alive", process),
+    )
+
+
+def _name_node_url(head: Machine) -> str:
+    return f"http://{head.public}:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+
+
+def _nodes_url(manager: Machine) -> str:
+    return f"http://{manager.public}:8088/ws/v1/cluster/nodes"
+
+
+def _name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], str]) -> HttpProbe:
+    return _probe(head, NAMENODE, what, _name_node_url(head), missing)
+
+
+def _live(head: Machine, watched: Machine) -> HttpProbe:
+    """The data node on `watched` has joined."""
+    missing = probes.LiveDataNodes((watched.address,))
+    return _probe(watched, DATANODE, "the data node to join", _name_node_url(head), missing)
+
+
+def _registered(manager: Machine, watched: Machine) -> HttpProbe:
+    """The node manager on `watched` has joined."""
+    missing = probes.RunningNodes({watched.address: watched.name})
+    return _probe(watched, NODEMANAGER, "the node manager to join", _nodes_url(manager), missing)
+
+
+def _manager_up(machine: Machine) -> HttpProbe:
+    url = f"http://{machine.public}:8088/ws/v1/cluster/info"
+    what = "the resource manager"
+    return _probe(machine, RESOURCEMANAGER, what, url, probes.Answers(what))
+
+
+def _history_up(machine: Machine) -> HttpProbe:
+    url = f"http://{machine.public}:19888/ws/v1/history/info"
+    what = "the history server"
+    return _probe(machine, HISTORYSERVER, what, url, probes.Answers(what))
+
+
+def _secondary_up(machine: Machine) -> HttpProbe:
+    url = f"http://{machine.public}:9868/jmx?qry=java.lang:type=Runtime"
+    what = "the secondary name node"
+    return _probe(machine, SECONDARYNAMENODE, what, url, probes.Answers(what))
+
+
+def _oozie_up(machine: Machine) -> HttpProbe:
+    url = f"http://{machine.public}:11000/oozie/v1/admin/status"
+    return _probe(machine, OOZIE, "Oozie", url, probes.OozieNormal())
+
+
+def _number(addresses: Sequence[str], noun: str) -> str:
+    return f"1 {noun}" if len(addresses) == 1 else f"{len(addresses)} {noun}s"

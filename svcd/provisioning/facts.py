@@ -1,0 +1,43 @@
+"""What a request is checked against: read from cloud and store beforehand. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import field, frozen
+
+from svcd.model.cloud import Flavor, Image, KeyPair, Network, Quota
+from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.provisioning.distributions.spi import IDistribution
+
+SSH_PORT: Final = "_svc_ssh_port"
+PROBLEM: Final = "_svc_problem"
+"""Image properties beside those of the registry (`svcd.model.wire`)."""
+
+
+@frozen(kw_only=True)
+class Facts:
+    """None and missing keys: it does not exist, or was not asked for.
+
+    distribution: of the request's plugin; plugins: names on offer. image: under the id of the
+    request. flavors: by id. node_group_templates: by id, those that the request names.
+    """
+
+    distribution: IDistribution | None = None
+    plugins: tuple[str, ...] = ()
+    image: Image | None = None
+    flavors: Mapping[str, Flavor] = field(factory=dict)
+    keypair: KeyPair | None = None
+    networks: Sequence[Network] = ()
+    quota: Quota = field(factory=Quota)
+    cluster_template: ClusterTemplate | None = None
+    node_group_templates: Mapping[str, NodeGroupTemplate] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Bounds:
+    """Of one cluster, from the settings."""
+
+    groups: int = 100
+    nodes: int = 1000

@@ -1,0 +1,323 @@
+"""The cluster's life as a table, and the pure changes that move a row along it.
+
+Every change of `Cluster.status` goes through `move`; a pair that the table does not hold is a bug
+(`IllegalMove`), except for requests, which ask `allows` first. Nothing here acts.
+
+Note: generations. Each accepted request raises `generation`. The controller sets
+`settled_generation` only to the generation of the row it has read, so that a request that arrives
+meanwhile is never taken as done. Whether a cluster is being made or scaled is not stored: it is
+being scaled when some instance has been STARTED before (`is_new`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve
+
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, Instance, NodeGroup
+from svcd.model.ids import InstanceId, seconds_of, timestamp
+from svcd.provisioning.failures import MOST_TEXT, Code, describe
+from svcd.settings import Provisioning
+
+S = ClusterStatus
+
+
+class Input(enum.StrEnum):
+    """What can happen to a cluster."""
+
+    SPAWN = "spawn"  # some instance lacks its server, addresses or volumes
+    PREPARE = "prepare"  # all have them; some machine is not prepared
+    CONFIGURE = "configure"
+    START = "start"
+    DECOMMISSION = "decommission"  # some instance is leaving
+    SETTLE = "settle"  # nothing is left to do
+    FAIL = "fail"
+    SCALE = "scale"  # requests
+    RETRY = "retry"
+    DELETE = "delete"
+
+
+class IllegalMove(Exception):
+    """The planner asked for a move that the table does not hold: a bug."""
+
+
+_WORK: Final = {
+    Input.SPAWN: S.SPAWNING,
+    Input.PREPARE: S.PREPARING,
+    Input.CONFIGURE: S.CONFIGURING,
+    Input.START: S.STARTING,
+    Input.DECOMMISSION: S.DECOMMISSIONING,
+    Input.SETTLE: S.ACTIVE,
+    Input.FAIL: S.ERROR,
+    Input.DELETE: S.DELETING,
+}
+
+MOVES: Final[Mapping[ClusterStatus, Mapping[Input, ClusterStatus]]] = {
+    S.WAITING: {i: _WORK[i] for i in (Input.SPAWN, Input.FAIL, Input.DELETE)},
+    S.VALIDATING: _WORK,
+    S.SPAWNING: _WORK,
+    S.PREPARING: _WORK,
+    S.CONFIGURING: _WORK,
+    S.STARTING: _WORK,
+    S.DECOMMISSIONING: _WORK,
+    S.ACTIVE: {Input.SCALE: S.VALIDATING, Input.DELETE: S.DELETING},
+    S.ERROR: {Input.RETRY: S.VALIDATING, Input.DELETE: S.DELETING, Input.FAIL: S.ERROR},
+    S.DELETING: {Input.DELETE: S.DELETING, Input.FAIL: S.ERROR},
+}
+"""status -> input -> status. A level-triggered planner may move between all working statuses: a
+server that vanishes while Starting sends the cluster back to Spawning."""
+
+# Progress of one machine (`Instance.step`), in order. RETURNING: it serves, was to leave, and is to
+# be started again because it could not; DECOMMISSIONED: only of leaving ones.
+NOTHING: Final = ""
+SPAWNED: Final = "spawned"
+PREPARED: Final = "prepared"
+CONFIGURED: Final = "configured"
+RETURNING: Final = "returning"
+STARTED: Final = "started"
+DECOMMISSIONED: Final = "decommissioned"
+_ORDER: Final[Mapping[str, int]] = {
+    s: n
+    for n, s in enumerate(
+        (NOTHING, SPAWNED, PREPARED, CONFIGURED, RETURNING, STARTED, DECOMMISSIONED)
+    )
+}
+
+
+def allows(status: ClusterStatus, what: Input) -> bool:
+    """Whether the table holds the pair."""
+    return what in MOVES[status]
+
+
+def move(cluster: Cluster, what: Input, now: float) -> Cluster:
+    """`cluster` in the status that follows. `status_since` changes only when the status does."""
+    try:
+        status = MOVES[cluster.status][what]
+    except KeyError:
+        raise IllegalMove(f"{cluster.status} has no {what}") from None
+    if status is cluster.status:
+        return cluster
+    return evolve(cluster, status=status, status_since=timestamp(now))
+
+
+def has_reached(instance: Instance, step: str) -> bool:
+    """Whether `step` is done on the machine."""
+    return _ORDER[instance.step] >= _ORDER[step]
+
+
+def serves(instance: Instance) -> bool:
+    """Whether the machine may hold data and work: it is never removed without decommissioning."""
+    return instance.step in (RETURNING, STARTED)
+
+
+def is_new(cluster: Cluster) -> bool:
+    """Whether the cluster has never been Active: no machine has been started."""
+    return not any(has_reached(i, RETURNING) for i in cluster.instances())
+
+
+def deadline_s(status: ClusterStatus, settings: Provisioning) -> float | None:
+    """Seconds a cluster may stay in `status`; None for the two resting ones."""
+    match status:
+        case S.WAITING | S.VALIDATING | S.SPAWNING:
+            return settings.spawn_deadline_s
+        case S.PREPARING:
+            return settings.prepare_deadline_s
+        case S.CONFIGURING:
+            return settings.configure_deadline_s
+        case S.STARTING:
+            return settings.start_deadline_s
+        case S.DECOMMISSIONING:
+            return settings.decommission_deadline_s
+        case S.DELETING | S.ERROR:
+            return settings.delete_deadline_s
+        case S.ACTIVE:
+            return None
+
+
+def remaining_s(cluster: Cluster, settings: Provisioning, now: float) -> float:
+    """Seconds until the deadline of the present status, 0.0 when it is over."""
+    most = deadline_s(cluster.status, settings)
+    if most is None:
+        return float("inf")
+    return max(0.0, seconds_of(cluster.status_since) + most - now)
+
+
+def is_settled(cluster: Cluster) -> bool:
+    """Whether there is nothing to do for the controller."""
+    return cluster.settled_generation >= cluster.generation
+
+
+# ---- changes of instances -----------------------------------------------------------------------
+
+
+def with_instances(cluster: Cluster, changes: Mapping[InstanceId, Mapping[str, Any]]) -> Cluster:
+    """`cluster` with fields of some instances replaced; unknown ids are ignored.
+
+    Groups without a change stay the same objects.
+    """
+    if not changes:
+        return cluster
+    groups = []
+    for group in cluster.node_groups:
+        if any(i.instance_id in changes for i in group.instances):
+            instances = tuple(
+                evolve(i, **changes[i.instance_id]) if i.instance_id in changes else i
+                for i in group.instances
+            )
+            group = evolve(group, instances=instances)
+        groups.append(group)
+    return evolve(cluster, node_groups=tuple(groups))
+
+
+def without_instances(cluster: Cluster, gone: frozenset[InstanceId]) -> Cluster:
+    """`cluster` without some instances; a group that becomes empty and wants none goes too."""
+    groups: list[NodeGroup] = []
+    for group in cluster.node_groups:
+        left = tuple(i for i in group.instances if i.instance_id not in gone)
+        if len(left) != len(group.instances):
+            group = evolve(group, instances=left)
+        if left or group.count > 0:
+            groups.append(group)
+    return evolve(cluster, node_groups=tuple(groups))
+
+
+BLANK: Final[Mapping[str, Any]] = {
+    "server_id": None,
+    "status": None,
+    "internal_ip": None,
+    "management_ip": None,
+    "floating_ip_id": None,
+    "volumes": (),
+    "host_key": None,
+    "facts": None,
+    "step": NOTHING,
+    "requested_at": None,
+    "retry_at": None,
+}
+"""An instance as it was when its request was accepted (attempts aside)."""
+
+
+# ---- ends ---------------------------------------------------------------------------------------
+
+
+def settle(cluster: Cluster, now: float) -> Cluster:
+    """Everything that was asked for is there: Active. A reason of a rollback stays readable."""
+    moved = move(cluster, Input.SETTLE, now)
+    return evolve(moved, settled_generation=cluster.generation, updated_at=timestamp(now))
+
+
+def fail(cluster: Cluster, code: Code, reason: str, on_failure: str, now: float) -> Cluster:
+    """What becomes of a cluster whose work failed (behaviour 20, 21, 22).
+
+    - deleting: Error, settled, the reason names what is left;
+    - a new one before Configuring: Error, not settled, so that the planner cleans up first
+      (`on_failure` = "remove"), else settled with everything kept;
+    - a new one later: Error, settled, everything kept;
+    - scaling: what was added is marked as leaving, what could not leave is started again, and so
+      the rest returns to Active; when removing is what failed: Error.
+    """
+    text = describe(code, reason)
+    if cluster.desired is Desired.DELETED:
+        return _error(cluster, text, settled=True, now=now)
+    if cluster.status is S.ERROR:  # the clean-up itself failed
+        return _error(
+            cluster, f"{cluster.status_description}\n{text}".strip(), settled=True, now=now
+        )
+    if is_new(cluster):
+        early = cluster.status in {S.WAITING, S.VALIDATING, S.SPAWNING, S.PREPARING}
+        return _error(cluster, text, settled=not early or on_failure == "keep", now=now)
+    if cluster.status_description:  # a reason of the same request
+        text = f"{cluster.status_description}\n{text}"[:MOST_TEXT]
+    added = [i for i in cluster.instances() if not has_reached(i, RETURNING) and not i.leaving]
+    undone = [i for i in cluster.instances() if i.leaving and serves(i)]
+    if not added and not undone:
+        if any(i.leaving for i in cluster.instances()):  # removing is what does not succeed
+            return _error(cluster, text, settled=True, now=now)
+        return settle(evolve(cluster, status_description=text), now)
+    changes: dict[InstanceId, Mapping[str, Any]] = {i.instance_id: {"leaving": True} for i in added}
+    changes |= {i.instance_id: {"leaving": False, "step": RETURNING} for i in undone}
+    back = with_instances(cluster, changes)
+    counts = [sum(not i.leaving for i in g.instances) for g in back.node_groups]
+    back = evolve(
+        back,
+        status_description=text,
+        node_groups=tuple(
+            evolve(g, count=c) for g, c in zip(back.node_groups, counts, strict=True)
+        ),
+    )
+    if any(i.leaving for i in back.instances()):
+        # Its own deadline begins now, also when it was decommissioning that failed.
+        return evolve(move(back, Input.DECOMMISSION, now), status_since=timestamp(now))
+    return move(back, Input.START, now)
+
+
+def broken(cluster: Cluster, code: Code, reason: str, now: float) -> Cluster:
+    """Error, settled, everything kept: svcd itself does not get on with this cluster."""
+    return _error(cluster, describe(code, reason), settled=True, now=now)
+
+
+def _error(cluster: Cluster, text: str, *, settled: bool, now: float) -> Cluster:
+    failed = evolve(
+        move(cluster, Input.FAIL, now), status_description=text, updated_at=timestamp(now)
+    )
+    return evolve(failed, settled_generation=failed.generation) if settled else failed
+
+
+# ---- requests -----------------------------------------------------------------------------------
+
+
+def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
+    """Deletion becomes the desired state. Again while Deleting: only `force` is added."""
+    if cluster.desired is Desired.DELETED and not is_settled(cluster):
+        return evolve(cluster, force_delete=True) if force else cluster
+    moved = move(cluster, Input.DELETE, now)
+    return evolve(
+        moved,
+        desired=Desired.DELETED,
+        force_delete=force,
+        generation=cluster.generation + 1,
+        status_description="",
+        updated_at=timestamp(now),
+    )
+
+
+def retry(cluster: Cluster, now: float) -> Cluster:
+    """An Error cluster goes on from where it stopped, with fresh attempts.
+
+    One whose deletion failed goes on deleting.
+    """
+    if cluster.desired is Desired.DELETED:
+        return delete(cluster, cluster.force_delete, now)
+    fresh = with_instances(
+        cluster, {i.instance_id: {"attempts": 0, "retry_at": None} for i in cluster.instances()}
+    )
+    return evolve(
+        move(fresh, Input.RETRY, now),
+        generation=cluster.generation + 1,
+        status_description="",
+        updated_at=timestamp(now),
+    )
+
+
+def event(
+    cluster: Cluster,
+    step: str,
+    outcome: str,
+    now: float,
+    text: str = "",
+    machine: str = "",
+    code: str = "",
+) -> ClusterEvent:
+    """One line of the cluster's story."""
+    return ClusterEvent(
+        at=timestamp(now),
+        generation=cluster.generation,
+        step=step,
+        machine=machine,
+        outcome=outcome,
+        code=code,
+        text=text[:2000],
+    )

@@ -1,0 +1,57 @@
+"""A cluster's rows as a distribution sees them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup
+from svcd.model.ids import InstanceId
+from svcd.model.template import Configs, ConfigValue
+from svcd.provisioning.distributions.spi import Machine
+
+_UNKNOWN = MachineFacts(home="")
+
+
+def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]]:
+    """Both, name by name; `then` wins."""
+    result: dict[str, Mapping[str, ConfigValue]] = dict(first)
+    for target, values in then.items():
+        result[target] = {**result.get(target, {}), **values}
+    return result
+
+
+def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Configs) -> Machine:
+    """One machine. `configs`: the effective options of its group."""
+    facts = instance.facts or _UNKNOWN
+    home = facts.home or f"/home/{cluster.username}"
+    mounted = tuple(v.mount_point for v in instance.volumes if v.mount_point is not None)
+    address = instance.internal_ip or ""
+    return Machine(
+        instance_id=instance.instance_id,
+        name=instance.instance_name,
+        group=group.name,
+        address=address,
+        public=instance.management_ip or address,
+        user=cluster.username,
+        home=home,
+        storage=mounted or (f"{home}/data",),
+        root=facts.root,
+        prefix=facts.prefix,
+        processes=group.node_processes,
+        ram_mib=group.flavor_ram_mib,
+        vcpus=group.flavor_vcpus,
+        configs=configs,
+    )
+
+
+def machines(cluster: Cluster, absent: Container[InstanceId] = ()) -> Sequence[Machine]:
+    """All machines that have an address, group by group; without those in `absent`."""
+    result: list[Machine] = []
+    for group in cluster.node_groups:
+        configs = merged(cluster.cluster_configs, group.node_configs)
+        result.extend(
+            machine(cluster, group, i, configs)
+            for i in group.instances
+            if i.internal_ip is not None and i.instance_id not in absent
+        )
+    return result

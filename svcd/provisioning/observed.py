@@ -1,0 +1,28 @@
+"""What the cloud shows of a cluster, and how far its lists are believed. Values only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.cloud import FloatingIp, Server, VolumeState
+from svcd.model.cluster import Instance
+from svcd.model.ids import seconds_of
+
+VISIBLE_S: Final = 30.0
+"""A cloud shows what it accepted within this time (see the planner's note on visibility)."""
+
+
+@frozen(kw_only=True)
+class Observed:
+    """Servers and volumes by their metadata, floating addresses by their description."""
+
+    servers: tuple[Server, ...] = ()
+    volumes: tuple[VolumeState, ...] = ()
+    floating_ips: tuple[FloatingIp, ...] = ()
+
+
+def is_fresh(instance: Instance, now: float) -> bool:
+    """Whether its server was asked for so recently that lists may not show it."""
+    return instance.requested_at is not None and now - seconds_of(instance.requested_at) < VISIBLE_S

@@ -1,0 +1,442 @@
+"""Carries out steps with the ports and turns what comes of them into outcomes. Thin.
+
+A fault of a port becomes an outcome here, once; deciding what it means for the cluster is the
+planner's and the controller's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, assert_never
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import NotFound
+from svcd.model.cloud import Network
+from svcd.model.cluster import Cluster, Volume
+from svcd.model.ids import ClusterId, InstanceId
+from svcd.ports import (
+    Access,
+    Cloud,
+    CloudError,
+    CloudSession,
+    CommandResult,
+    Fault,
+    PortError,
+    Probe,
+    Remote,
+    RemoteError,
+    Sealer,
+    Store,
+)
+from svcd.provisioning import lifecycle, shell
+from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.failures import Code, code_of
+from svcd.provisioning.machines_view import machines
+from svcd.provisioning.observed import VISIBLE_S, Observed
+from svcd.provisioning.runner import PlanRunner, Report, Shells
+from svcd.provisioning.steps import (
+    AnyStep,
+    AssociateFloatingIp,
+    AttachVolumes,
+    CreateFloatingIp,
+    CreateServer,
+    CreateVolumes,
+    DeleteFloatingIp,
+    DeleteGroups,
+    DeleteServer,
+    DeleteTrust,
+    DeleteVolume,
+    Distribute,
+    Done,
+    DropRow,
+    EnsureSecurityGroup,
+    EnsureServerGroup,
+    Fail,
+    KillExecutions,
+    Outcome,
+    Prepare,
+    Reach,
+    Retry,
+    Wait,
+)
+from svcd.provisioning.steps import (
+    Interrupted as WasInterrupted,
+)
+from svcd.settings import Provisioning
+from svcd.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
+
+log = Logger()
+
+_REACH_S = 20.0
+_PREPARE_S = 180.0
+_KILL_S = 30.0
+_LIMITED = 5
+"""Tries of what will probably not heal by itself, but is known to do so at times."""
+
+_TRUST_GONE = Done(cluster={"trust_id": None})
+_GROUPS_GONE = Done(cluster={"security_group_id": None, "server_group_id": None})
+REMOVING = (DeleteServer, DeleteFloatingIp, DeleteVolume, DeleteGroups, DeleteTrust)
+
+
+class Distributions(Protocol):
+    """The registry, as far as it is needed here."""
+
+    def get(self, name: str) -> IDistribution:
+        """Raises NotFound."""
+        ...
+
+
+@frozen(kw_only=True)
+class Ports:
+    """What provisioning needs of the outside.
+
+    kill_executions: ends and marks the running executions of a cluster (behaviour 25); may raise
+    PortError, and is then repeated a few times.
+    """
+
+    store: Store
+    cloud: Cloud
+    remote: Remote
+    probe: Probe
+    distributions: Distributions
+    sealer: Sealer
+    kill_executions: Callable[[ClusterId], Awaitable[None]]
+
+
+class Performer:
+    """Performs the steps of one cluster as its row is now."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        cluster: Cluster,
+        clock: IReactorTime,
+        settings: Provisioning,
+        rng: random.Random,
+        interrupt: Interrupt,
+        report: Report,
+        flush: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._ports = ports
+        self._cluster = cluster
+        self._clock = clock
+        self._settings = settings
+        self._rng = rng
+        self._interrupt = interrupt
+        self._report = report
+        self._flush = flush
+        self._session: CloudSession | None = None
+        self._shells: Shells | None = None
+        self._networks: Sequence[Network] | None = None
+
+    # ---- looking ----
+
+    async def observe(self) -> Observed:
+        """What the cloud shows of the cluster. Raises CloudError."""
+        cluster, session = self._cluster, self._cloud()
+        groups = cluster.node_groups
+        prefix = f"{cluster.name}-".lower()
+        stored = any(g.volumes_per_node for g in groups)
+        addressed = any(g.floating_ip_pool is not None for g in groups)
+        if not stored and not addressed:
+            return Observed(servers=tuple(await session.servers(cluster.id, prefix)))
+
+        async def servers() -> object:
+            return await session.servers(cluster.id, prefix)
+
+        async def volumes() -> object:
+            return await session.volumes(cluster.id) if stored else ()
+
+        async def floating_ips() -> object:
+            return await session.floating_ips() if addressed else ()
+
+        results = await gather([servers, volumes, floating_ips], 3)
+        for each in results:
+            if isinstance(each, BaseException):
+                raise each
+        listed: Any = results
+        mine = f"svcd:{cluster.id}:"
+        return Observed(
+            servers=tuple(listed[0]),
+            volumes=tuple(listed[1]),
+            floating_ips=tuple(f for f in listed[2] if f.description.startswith(mine)),
+        )
+
+    # ---- acting ----
+
+    async def perform(self, step: AnyStep) -> Outcome:
+        """One step. Faults of ports become outcomes."""
+        try:
+            return await self._dispatch(step)
+        except CloudError as error:
+            return _cloud_trouble(step, error)
+        except RemoteError as error:
+            if error.kind is Fault.HOST_KEY:
+                return Fail(code=Code.HOST_KEY_CHANGED, reason=f"{step.machine}: {error.text}")
+            return Retry(code=Code.MACHINE_UNREACHABLE, reason=f"{step.machine}: {error.text}")
+        except PortError as error:
+            return Retry(code=Code.INTERNAL, reason=error.text)
+        except Interrupted:
+            return WasInterrupted()
+
+    async def _dispatch(self, step: AnyStep) -> Outcome:
+        match step:
+            case Reach():
+                return await self._interrupt.guard(self._reach(step))
+            case Prepare():
+                return await self._interrupt.guard(self._prepare(step))
+            case Distribute():
+                return await self._interrupt.guard(self._distribute(step))
+            case KillExecutions():
+                return await self._kill()
+            case DeleteTrust():
+                await self._ports.cloud.delete_trust(step.trust_id)
+                return _TRUST_GONE
+            case DropRow():
+                return await self._drop(step)
+            case _:
+                return await self._in_cloud(step, self._cloud())
+
+    async def _in_cloud(
+        self,
+        step: EnsureSecurityGroup
+        | EnsureServerGroup
+        | CreateServer
+        | DeleteServer
+        | CreateFloatingIp
+        | AssociateFloatingIp
+        | DeleteFloatingIp
+        | CreateVolumes
+        | AttachVolumes
+        | DeleteVolume
+        | DeleteGroups,
+        session: CloudSession,
+    ) -> Outcome:
+        match step:
+            case EnsureSecurityGroup():
+                text = f"cluster {self._cluster.name} of svcd"
+                group = await session.create_security_group(step.name, text, step.ports)
+                return Done(cluster={"security_group_id": group})
+            case EnsureServerGroup():
+                found = await session.find_server_groups(step.name)
+                group = found[0] if found else await session.create_server_group(step.name)
+                return Done(cluster={"server_group_id": group})
+            case CreateServer():
+                server = await session.create_server(step.new)
+                return Done(instances={step.instance: {"server_id": server}})
+            case DeleteServer():
+                await session.delete_server(step.server_id)
+                return Done(repeat_s=10.0)
+            case CreateFloatingIp():
+                pool = await self._pool(step.pool, session)
+                made = await session.create_floating_ip(pool, step.description)
+                change = {"floating_ip_id": made.id}
+                return Done(instances={step.instance: change}, repeat_s=VISIBLE_S)
+            case AssociateFloatingIp():
+                await session.associate_floating_ip(step.floating_ip_id, step.server_id)
+                return Done(repeat_s=5.0)
+            case DeleteFloatingIp():
+                await session.delete_floating_ip(step.floating_ip_id)
+                return Done(repeat_s=5.0)
+            case CreateVolumes():
+                return await self._volumes(step, session)
+            case AttachVolumes():
+                return await self._attach(step, session)
+            case DeleteVolume():
+                await session.delete_volume(step.volume_id)
+                return Done(repeat_s=10.0)
+            case DeleteGroups():
+                for found_id in await session.find_security_groups(step.name):
+                    await session.delete_security_group(found_id)
+                if self._cluster.anti_affinity:
+                    for found_id in await session.find_server_groups(step.name):
+                        await session.delete_server_group(found_id)
+                return _GROUPS_GONE
+            case _:
+                assert_never(step)
+
+    async def _pool(self, given: str, session: CloudSession) -> str:
+        """The id of an external network that is given by id or name."""
+        if self._networks is None:
+            self._networks = await session.networks()
+        named = [n.id for n in self._networks if n.external and given in (n.id, n.name)]
+        return named[0] if named else given
+
+    async def _volumes(self, step: CreateVolumes, session: CloudSession) -> Outcome:
+        """After a fault the next try waits until those that were made are listed."""
+        for number, (name, metadata) in enumerate(step.volumes):
+            try:
+                await session.create_volume(name, step.size_gib, metadata)
+            except CloudError as error:
+                trouble = _cloud_trouble(step, error)
+                if number > 0 and isinstance(trouble, Retry):
+                    trouble = evolve(trouble, after_s=max(trouble.after_s or 0.0, VISIBLE_S))
+                return trouble
+        return Done(repeat_s=VISIBLE_S)
+
+    async def _attach(self, step: AttachVolumes, session: CloudSession) -> Outcome:
+        devices: dict[str, str] = {}
+        for volume_id in step.volumes:
+            devices[volume_id] = await session.attach_volume(step.server_id, volume_id)
+        row = next(i for i in self._cluster.instances() if i.instance_id == step.instance)
+        volumes = tuple(evolve(v, device=devices.get(v.volume_id, v.device)) for v in row.volumes)
+        return Done(instances={step.instance: {"volumes": volumes}}, repeat_s=5.0)
+
+    async def _kill(self) -> Outcome:
+        async def killed() -> None:
+            await self._ports.kill_executions(self._cluster.id)
+
+        try:
+            await with_deadline(self._clock, _KILL_S, "killing the executions", killed())
+        except DeadlineExceeded:
+            return Retry(code=Code.LEFTOVERS, reason=f"executions not killed in {_KILL_S:.0f} s")
+        return Done()
+
+    async def _drop(self, step: DropRow) -> Outcome:
+        cluster = self._cluster
+        if step.leftovers:
+            log.warn(
+                "Cluster {name} {id} was dropped by force; left in the cloud: {left}",
+                name=cluster.name,
+                id=cluster.id,
+                left=", ".join(step.leftovers),
+            )
+        if cluster.trust_id is not None and step.leftovers:
+            try:
+                await self._ports.cloud.delete_trust(cluster.trust_id)
+            except CloudError as error:
+                log.warn("Trust of cluster {id} was left: {text}", id=cluster.id, text=error.text)
+        await self._ports.store.tx(lambda tx: tx.clusters.drop(cluster.id))
+        return Done(quiet=True)
+
+    # ---- on machines ----
+
+    async def _reach(self, step: Reach) -> Outcome:
+        shells = self._machines()
+        if shells.instance(step.instance).host_key is None:
+            shells.forget(step.instance)  # an address may have belonged to another machine
+        try:
+            result = await shells.run(step.instance, shell.FACTS, timeout_s=_REACH_S)
+        except RemoteError as error:
+            if error.kind is Fault.HOST_KEY:
+                return Fail(code=Code.HOST_KEY_CHANGED, reason=f"{step.machine}: {error.text}")
+            return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)
+        facts = shell.facts(result.stdout)
+        if result.exit_code != 0 or facts is None:
+            reason = f"{step.machine} told nothing of itself: {result.stderr[-500:].strip()}"
+            return Wait(seconds=1.0, reason=reason, code=Code.PREPARE_FAILED)
+        return Done(instances={step.instance: {"facts": facts, "host_key": result.host_key}})
+
+    async def _prepare(self, step: Prepare) -> Outcome:
+        shells = self._machines()
+        row = shells.instance(step.instance)
+        mounts: list[tuple[str, str, str]] = []
+        volumes: list[Volume] = []
+        if step.mount:
+            group = next(g for g in self._cluster.node_groups if row in g.instances)
+            root = row.facts.root if row.facts is not None else ""
+            for number, each in enumerate(row.volumes, start=1):
+                point = f"{group.volume_mount_prefix}{number}"
+                mounts.append((each.device or "", each.volume_id, point))
+                volumes.append(evolve(each, mount_point=root + point))
+        result = await shells.run(
+            step.instance,
+            shell.prepare(mounts),
+            stdin=step.hosts.encode(),
+            timeout_s=_PREPARE_S,
+        )
+        if result.exit_code != 0:
+            return Retry(
+                code=Code.PREPARE_FAILED,
+                reason=f"{step.machine}: {_said(result)}",
+                limit=_LIMITED,
+            )
+        if not step.mount:
+            return Done(quiet=True)
+        change = {"step": lifecycle.PREPARED, "volumes": tuple(volumes)}
+        return Done(instances={step.instance: change})
+
+    async def _distribute(self, step: Distribute) -> Outcome:
+        cluster = self._cluster
+        try:
+            distribution = self._ports.distributions.get(cluster.plugin_name)
+        except NotFound as error:
+            return Fail(code=Code.PLUGIN_GONE, reason=error.message)
+        view = machines(cluster, step.absent)
+        match step.verb:
+            case "configure":
+                plan = distribution.configure(cluster, view, step.on)
+            case "start":
+                plan = distribution.start(cluster, view, step.on)
+            case _:
+                plan = distribution.decommission(cluster, view, step.on)
+        runner = PlanRunner(
+            self._machines(), self._ports.probe, self._clock, self._rng, self._report, self._flush
+        )
+        left = lifecycle.remaining_s(cluster, self._settings, self._clock.seconds())
+        outcome = await runner.run(plan, left)
+        if isinstance(outcome, Fail):
+            return outcome
+        changes: dict[InstanceId, Mapping[str, Any]] = {i: {"step": step.reached} for i in step.on}
+        if step.verb == "decommission":
+            return Done(instances=changes, quiet=True)
+        if step.verb == "configure":
+            return Done(instances=changes, quiet=True)
+        return Done(
+            instances=changes, cluster={"info": distribution.links(cluster, view)}, quiet=True
+        )
+
+    # ---- connections ----
+
+    def _cloud(self) -> CloudSession:
+        if self._session is None:
+            cluster = self._cluster
+            access = Access(tenant_id=cluster.tenant_id, trust_id=cluster.trust_id)
+            self._session = self._ports.cloud.session(access)
+        return self._session
+
+    def _machines(self) -> Shells:
+        if self._shells is None:
+            key = self._ports.sealer.open(self._cluster.management_private_key)
+            self._shells = Shells(
+                self._ports.remote, self._cluster, key, self._settings.machines_at_once
+            )
+        return self._shells
+
+
+def _said(result: CommandResult) -> str:
+    return (result.stderr.strip() or result.stdout.strip() or f"exit code {result.exit_code}")[
+        -500:
+    ]
+
+
+def _cloud_trouble(step: AnyStep, error: CloudError) -> Outcome:
+    """What a fault of the cloud means for a step.
+
+    An intent is taken back unless the call may have been carried out.
+    """
+    code = code_of(error)
+    where = f"{step.what} {step.machine}".strip()
+    reason = f"{where}: {error.text}"
+    if isinstance(step, REMOVING):
+        if error.kind is Fault.NOT_FOUND and isinstance(step, DeleteTrust):
+            return _TRUST_GONE
+        return Retry(code=code, reason=reason, after_s=error.retry_after_s)
+    undo: Mapping[InstanceId, Mapping[str, Any]] = {}
+    unsure = error.kind in {Fault.TIMEOUT, Fault.SERVER_ERROR}
+    if isinstance(step, CreateServer) and not unsure:
+        undo = {step.instance: {"requested_at": None}}
+    final = {Fault.QUOTA, Fault.FORBIDDEN}
+    if isinstance(step, CreateServer):  # elsewhere a 400 can mean "not in this state yet"
+        final.add(Fault.REFUSED)
+    if error.kind in final:
+        return Fail(code=code, reason=reason, instances=undo)
+    after_s = error.retry_after_s
+    if isinstance(step, CreateVolumes | CreateFloatingIp) and unsure:  # it may be listed late
+        after_s = max(after_s or 0.0, VISIBLE_S)
+    limit = None if error.passing else _LIMITED
+    return Retry(code=code, reason=reason, after_s=after_s, instances=undo, limit=limit)

@@ -1,0 +1,255 @@
+"""What is left to remove of instances or of a whole cluster, and in which order. Pure.
+
+Order: executions, then servers, floating addresses and volumes once their server has gone, the
+groups once no server is in them, whatever becomes of volumes; the trust (all else needs it), the
+row.
+
+Note: addresses wait. The network service unties the address of a port that it deletes; when the
+address is released meanwhile it answers 404, and the compute service takes the port as gone: the
+port stays for ever. A server in ERROR is not waited for, or its address would never be released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.cloud import FloatingIp, Server, VolumeState
+from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
+from svcd.model.ids import InstanceId, seconds_of
+from svcd.provisioning.lifecycle import SPAWNED, has_reached
+from svcd.provisioning.observed import Observed, is_fresh
+from svcd.provisioning.steps import (
+    AnyStep,
+    DeleteFloatingIp,
+    DeleteGroups,
+    DeleteServer,
+    DeleteTrust,
+    DeleteVolume,
+    DropRow,
+    KillExecutions,
+    Memory,
+)
+
+FORCE_S: Final = 30.0
+"""A forced delete tries to remove things for this long before it drops the row."""
+
+KILL_TRIES: Final = 3
+
+
+@frozen(kw_only=True)
+class Torn:
+    """steps: what to do now. waiting: what only takes time. left: names of what is still there.
+
+    inhabited: servers are there, or may still appear.
+    """
+
+    steps: tuple[AnyStep, ...] = ()
+    waiting: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    inhabited: bool = False
+
+
+def removal(
+    instances: Sequence[Instance],
+    observed: Observed,
+    memory: Memory,
+    now: float,
+    *,
+    whole: bool,
+    wanted: Mapping[InstanceId, NodeGroup] | None = None,
+) -> Torn:
+    """Remove the servers, addresses and volumes of `instances`; with `whole`, all that is shown.
+
+    wanted: the groups of the instances, which say what besides servers may have been asked for.
+    """
+    ids = {i.instance_id for i in instances}
+    servers = [
+        s
+        for s in observed.servers
+        if s.status != "DELETED" and (whole or s.metadata.get("svcd_instance_id") in ids)
+    ]
+    steps: list[AnyStep] = [_server(s.id, s.name) for s in servers]
+    left = [f"server {s.name} ({s.id}, {s.status})" for s in servers]
+    waiting = [f"server {s.name} is being deleted" for s in servers]
+    shown = {s.id for s in observed.servers}
+    answered = {s.metadata.get("svcd_instance_id") for s in servers}
+    for each in instances:
+        if each.server_id is not None and each.server_id not in shown:
+            # Not listed: gone, or not visible yet. One delete call makes it certain.
+            step = _server(each.server_id, each.instance_name)
+            if is_fresh(each, now) and not memory.of(step.key).done:
+                steps.append(step)
+                left.append(f"server {each.instance_name} ({each.server_id})")
+        elif each.server_id is None and each.instance_id not in answered and is_fresh(each, now):
+            waiting.append(f"a server for {each.instance_name} may still appear")
+            left.append(f"server {each.instance_name} (asked for, not seen)")
+    inhabited = bool(left)
+    for each in instances:
+        _unlisted(each, wanted or {}, observed, memory, now, steps, waiting, left)
+    going = {s.metadata.get("svcd_instance_id") for s in servers if s.status != "ERROR"}
+    for address in observed.floating_ips:
+        owner = _owner(address)
+        if whole or owner in ids:
+            left.append(f"floating IP {address.address} ({address.id})")
+            if owner in going:
+                waiting.append(f"floating IP {address.address} is of a server being deleted")
+                continue
+            steps.append(_release(address.id, address.address))
+    holders = {s.id: s for s in servers}
+    for volume in observed.volumes:
+        if whole or volume.metadata.get("svcd_instance_id") in ids:
+            left.append(f"volume {volume.name} ({volume.id}, {volume.status})")
+            _volume(volume, holders, steps, waiting)
+    return Torn(steps=tuple(steps), waiting=tuple(waiting), left=tuple(left), inhabited=inhabited)
+
+
+def _server(server_id: str, name: str) -> DeleteServer:
+    return DeleteServer(
+        key=f"delete-server:{server_id}", what="delete server", machine=name, server_id=server_id
+    )
+
+
+def _unlisted(
+    each: Instance,
+    wanted: Mapping[InstanceId, NodeGroup],
+    observed: Observed,
+    memory: Memory,
+    now: float,
+    steps: list[AnyStep],
+    waiting: list[str],
+    left: list[str],
+) -> None:
+    """Its address and volumes that were asked for a moment ago, and that no list shows yet."""
+    group = wanted.get(each.instance_id)
+    if group is None or not is_fresh(each, now) or each.status != "ACTIVE":
+        return
+    if has_reached(each, SPAWNED):
+        return
+    name = each.instance_name
+    if group.floating_ip_pool is not None and each.floating_ip_id is None:
+        if not any(_owner(f) == each.instance_id for f in observed.floating_ips):
+            waiting.append(f"a floating IP of {name} may still appear")
+            left.append(f"floating IP of {name} (asked for, not seen)")
+    elif each.floating_ip_id is not None:
+        known = each.floating_ip_id
+        step = _release(known, known)
+        if known not in {f.id for f in observed.floating_ips} and not memory.of(step.key).done:
+            steps.append(step)
+            left.append(f"floating IP {known}")
+    if group.volumes_per_node and not each.volumes:
+        waiting.append(f"volumes of {name} may still appear")
+        left.append(f"volumes of {name} (asked for, not seen)")
+
+
+def _owner(address: FloatingIp) -> str:
+    """The instance that an address was made for."""
+    return address.description.rpartition(":")[2]
+
+
+def _release(id_: str, address: str) -> DeleteFloatingIp:
+    return DeleteFloatingIp(
+        key=f"delete-floating-ip:{id_}",
+        what="release floating IP",
+        machine=address,
+        floating_ip_id=id_,
+    )
+
+
+def _volume(
+    volume: VolumeState, holders: dict[str, Server], steps: list[AnyStep], waiting: list[str]
+) -> None:
+    if volume.status == "deleting" or volume.attached_to in holders:
+        waiting.append(f"volume {volume.name} is {volume.status}")
+        return
+    steps.append(
+        DeleteVolume(
+            key=f"delete-volume:{volume.id}",
+            what="delete volume",
+            machine=volume.name,
+            volume_id=volume.id,
+        )
+    )
+
+
+def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) -> Torn:
+    """Everything of the cluster; at the end of a deletion also trust and row.
+
+    No steps and nothing awaited: there is nothing left (an Error cluster being cleaned up).
+    """
+    if access_given_up(cluster):
+        return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
+    deleting = cluster.desired is Desired.DELETED
+    kill = KillExecutions(key="kill-executions", what="kill running executions")
+    tried = memory.of(kill.key)
+    if deleting and not tried.done and tried.failures < KILL_TRIES:
+        return Torn(steps=(kill,), left=("running executions",))
+    wanted = groups_of(cluster)
+    torn = removal(cluster.instances(), observed, memory, now, whole=True, wanted=wanted)
+    groups = DeleteGroups(
+        key="delete-groups", what="delete security and server group", name=f"svcd-{cluster.id}"
+    )
+    grouped = not memory.of(groups.key).done
+    left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
+    forced = deleting and cluster.force_delete
+    over = now - seconds_of(cluster.status_since) >= FORCE_S
+    if forced and over and (torn.left or grouped):
+        return Torn(steps=(DropRow(key="drop-row", what="drop the record", leftovers=left),))
+    if torn.steps or torn.waiting:
+        empty = (groups,) if grouped and not torn.inhabited else ()
+        return Torn(steps=(*torn.steps, *empty), waiting=torn.waiting, left=left)
+    if grouped:
+        return Torn(steps=(groups,), left=left)
+    if not deleting:
+        return Torn()
+    if cluster.trust_id is not None and not memory.of("delete-trust").done:
+        if forced and over:
+            drop = DropRow(key="drop-row", what="drop the record", leftovers=("the trust",))
+            return Torn(steps=(drop,))
+        return _trust(cluster.trust_id)
+    return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
+
+
+def _trust(trust_id: str) -> Torn:
+    step = DeleteTrust(key="delete-trust", what="delete trust", trust_id=trust_id)
+    return Torn(steps=(step,), left=("the trust",))
+
+
+def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
+    """The deletion of the trust, once it was tried without success: it may have been done.
+
+    All else is gone then, and nobody can look any more; asking again makes it certain.
+    """
+    tried = memory.of("delete-trust")
+    if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not tried.failures:
+        return None
+    return _trust(cluster.trust_id)
+
+
+def groups_of(cluster: Cluster) -> Mapping[InstanceId, NodeGroup]:
+    """The group of each instance."""
+    return {i.instance_id: group for group in cluster.node_groups for i in group.instances}
+
+
+def access_given_up(cluster: Cluster) -> bool:
+    """Whether the trust of a cluster being deleted is gone: the last thing before the row.
+
+    Nobody may look at the cloud for it any more, so its row must say that nothing is left there.
+    """
+    deleting = cluster.desired is Desired.DELETED
+    return deleting and cluster.trust_id is None and cluster.trustor_id is not None
+
+
+def forced_without_sight(cluster: Cluster, now: float) -> Torn | None:
+    """A forced delete whose cloud cannot be read: after a while the row goes all the same."""
+    if cluster.desired is not Desired.DELETED or not cluster.force_delete:
+        return None
+    if now - seconds_of(cluster.status_since) < FORCE_S:
+        return None
+    left = tuple(
+        f"server {i.instance_name} ({i.server_id})" for i in cluster.instances() if i.server_id
+    )
+    drop = DropRow(key="drop-row", what="drop the record", leftovers=(*left, "unknown others"))
+    return Torn(steps=(drop,))

@@ -1,0 +1,476 @@
+"""Checks requests against facts, and expands them into records. Pure.
+
+All faults are found in one go: every function adds to a list of errors, and a record comes only
+from a request without any. `joined` makes them one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from attrs import evolve, frozen
+
+from svcd.errors import (
+    InvalidData,
+    InvalidReference,
+    SvcdError,
+)
+from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance, NodeGroup
+from svcd.model.ids import (
+    ClusterId,
+    ClusterTemplateId,
+    InstanceId,
+    NodeGroupTemplateId,
+    TenantId,
+    Timestamp,
+    timestamp,
+)
+from svcd.model.requests import (
+    NewCluster,
+    NewClusterTemplate,
+    NewNodeGroup,
+    NewNodeGroupTemplate,
+    ScaleRequest,
+)
+from svcd.model.template import (
+    DEFAULT_VOLUME_MOUNT_PREFIX,
+    DEFAULT_VOLUMES_PER_NODE,
+    DEFAULT_VOLUMES_SIZE_GIB,
+    ClusterTemplate,
+    Configs,
+    NodeGroupTemplate,
+    TemplateNodeGroup,
+)
+from svcd.model.wire import IMAGE_USERNAME
+from svcd.provisioning import checks, lifecycle
+from svcd.provisioning.facts import SSH_PORT, Bounds, Facts
+from svcd.provisioning.machines_view import merged
+
+NewId = Callable[[], str]
+
+
+@frozen(kw_only=True)
+class Made:
+    """Who and when: what a record needs beside the request."""
+
+    id: str
+    tenant_id: TenantId
+    now: float
+    new_id: NewId
+
+
+def joined(errors: Sequence[SvcdError]) -> SvcdError:
+    """One error for all: the class of the first, every message on a line of its own."""
+    lines = list(dict.fromkeys(e.message for e in errors))
+    return type(errors[0])("\n".join(lines))
+
+
+# ---- templates ----------------------------------------------------------------------------------
+
+
+def check_node_group_template(
+    new: NewNodeGroupTemplate, facts: Facts, made: Made
+) -> NodeGroupTemplate | list[SvcdError]:
+    """The record, or all faults of references."""
+    errors: list[SvcdError] = []
+    distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
+    group = TemplateNodeGroup(
+        name=new.name,
+        count=1,
+        flavor_id=new.flavor_id,
+        node_processes=new.node_processes,
+        node_configs=new.node_configs,
+        volumes_per_node=new.volumes_per_node,
+        volumes_size=new.volumes_size,
+        volume_mount_prefix=new.volume_mount_prefix,
+        floating_ip_pool=new.floating_ip_pool,
+    )
+    checks.group_fits("$", group, distribution, new.engine_version, facts, errors)
+    if errors:
+        return errors
+    return NodeGroupTemplate(
+        id=NodeGroupTemplateId(made.id),
+        tenant_id=made.tenant_id,
+        name=new.name,
+        description=new.description,
+        plugin_name=new.plugin_name,
+        engine_version=new.engine_version,
+        node_processes=new.node_processes,
+        flavor_id=new.flavor_id,
+        node_configs=new.node_configs,
+        volumes_per_node=new.volumes_per_node,
+        volumes_size=new.volumes_size,
+        volume_mount_prefix=new.volume_mount_prefix,
+        floating_ip_pool=new.floating_ip_pool,
+        created_at=timestamp(made.now),
+    )
+
+
+def check_cluster_template(
+    new: NewClusterTemplate, facts: Facts, bounds: Bounds, made: Made
+) -> ClusterTemplate | list[SvcdError]:
+    """The record with its groups filled in by value, or all faults of references.
+
+    Topology is not checked: a template may be completed by the cluster made from it.
+    """
+    errors: list[SvcdError] = []
+    distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
+    groups = _groups(
+        "$.node_groups", new.node_groups, new.plugin_name, new.engine_version, facts, errors
+    )
+    checks.names_differ("$.node_groups", [g.name for g in new.node_groups], errors)
+    for number, each in enumerate(groups):
+        checks.group_fits(
+            f"$.node_groups[{number}]", each, distribution, new.engine_version, facts, errors
+        )
+    checks.within_bounds("$.node_groups", groups, bounds, errors)
+    checks.whole_fits(
+        new.cluster_configs,
+        new.anti_affinity,
+        new.neutron_management_network,
+        distribution,
+        new.engine_version,
+        facts,
+        errors,
+    )
+    if new.default_image_id is not None:
+        checks.image_fits(new.default_image_id, distribution, new.engine_version, facts, errors)
+    if errors:
+        return errors
+    return ClusterTemplate(
+        id=ClusterTemplateId(made.id),
+        tenant_id=made.tenant_id,
+        name=new.name,
+        description=new.description,
+        plugin_name=new.plugin_name,
+        engine_version=new.engine_version,
+        cluster_configs=new.cluster_configs,
+        anti_affinity=new.anti_affinity,
+        neutron_management_network=new.neutron_management_network,
+        default_image_id=new.default_image_id,
+        node_groups=tuple(groups),
+        created_at=timestamp(made.now),
+    )
+
+
+# ---- clusters -----------------------------------------------------------------------------------
+
+
+def check_cluster(
+    new: NewCluster, facts: Facts, bounds: Bounds, made: Made
+) -> Cluster | list[SvcdError]:
+    """The full record in status Waiting, instances named, without keys and trust; or all faults.
+
+    Values: defaults, then the node group template's, then the cluster template's, then the
+    request's. cluster_configs are merged name by name; node groups given replace the template's.
+    """
+    errors: list[SvcdError] = []
+    distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
+    template = facts.cluster_template
+    if new.cluster_template_id is not None:
+        if template is None:
+            errors.append(
+                InvalidReference(
+                    f"$.cluster_template_id: cluster template {new.cluster_template_id!r} not found"
+                )
+            )
+        else:
+            checks.same_plugin("$.cluster_template_id", template, new, errors)
+    given = new.node_groups is not None
+    if new.node_groups is not None:
+        path = "$.node_groups"
+        groups = _groups(path, new.node_groups, new.plugin_name, new.engine_version, facts, errors)
+        checks.names_differ(path, [g.name for g in new.node_groups], errors)
+    else:
+        path = "cluster template: node_groups"
+        groups = list(template.node_groups) if template is not None else []
+    for number, each in enumerate(groups):
+        checks.group_fits(
+            f"{path}[{number}]", each, distribution, new.engine_version, facts, errors
+        )
+        checks.host_name_fits(f"{path}[{number}]", new.name, each.name, each.count, errors)
+    if not groups and (given or template is not None) and not errors:
+        errors.append(InvalidData(f"{path}: a cluster needs at least one node group"))
+    checks.within_bounds(path, groups, bounds, errors)
+    inherited: Configs = template.cluster_configs if template is not None else {}
+    configs = merged(inherited, new.cluster_configs)
+    affinity = new.anti_affinity
+    network = new.neutron_management_network
+    image_id = new.default_image_id
+    if template is not None:
+        affinity = template.anti_affinity if affinity is None else affinity
+        network = template.neutron_management_network if network is None else network
+        image_id = template.default_image_id if image_id is None else image_id
+    checks.whole_fits(
+        configs, affinity or (), network, distribution, new.engine_version, facts, errors
+    )
+    if image_id is None:
+        errors.append(
+            InvalidReference("$.default_image_id: missing, and the cluster template names none")
+        )
+    else:
+        checks.image_fits(image_id, distribution, new.engine_version, facts, errors)
+    if new.user_keypair_id is not None and facts.keypair is None:
+        errors.append(
+            InvalidReference(f"$.user_keypair_id: key pair {new.user_keypair_id!r} not found")
+        )
+    checks.within_quota(groups, facts, errors)
+    if errors or distribution is None or image_id is None or facts.image is None:
+        return errors
+    now = timestamp(made.now)
+    properties = facts.image.properties
+    cluster = Cluster(
+        id=ClusterId(made.id),
+        tenant_id=made.tenant_id,
+        name=new.name,
+        description=new.description,
+        plugin_name=new.plugin_name,
+        engine_version=new.engine_version,
+        cluster_template_id=(
+            ClusterTemplateId(new.cluster_template_id) if new.cluster_template_id else None
+        ),
+        default_image_id=image_id,
+        username=properties[IMAGE_USERNAME],
+        ssh_port=checks.ssh_port(properties.get(SSH_PORT, "")),
+        user_keypair_id=new.user_keypair_id,
+        cluster_configs=configs,
+        anti_affinity=affinity or (),
+        neutron_management_network=network,
+        node_groups=tuple(_node_group(new.name, g, facts, made.new_id, now) for g in groups),
+        is_transient=new.is_transient,
+        status_since=now,
+        created_at=now,
+    )
+    errors.extend(distribution.check_topology(cluster))
+    return errors or cluster
+
+
+def check_scale(
+    cluster: Cluster, change: ScaleRequest, facts: Facts, bounds: Bounds, made: Made
+) -> Cluster | list[SvcdError]:
+    """The record as it is wanted, in status Validating: new instances, leaving ones; or all faults.
+
+    Both lists empty: an Error cluster goes on from where it stopped, an Active one passes once.
+    """
+    resizes, added = change.resize_node_groups, change.add_node_groups
+    if cluster.status is ClusterStatus.ERROR and not resizes and not added:
+        return lifecycle.retry(cluster, made.now)
+    if cluster.status is not ClusterStatus.ACTIVE or cluster.desired is not Desired.ACTIVE:
+        hint = "; an empty resize tries it again" if cluster.status is ClusterStatus.ERROR else ""
+        return [
+            InvalidReference(
+                f"cluster {cluster.name!r} cannot be scaled in status {cluster.status}, "
+                f"only in {ClusterStatus.ACTIVE}{hint}"
+            )
+        ]
+    errors: list[SvcdError] = []
+    distribution = checks.plugin(cluster.plugin_name, cluster.engine_version, facts, errors)
+    existing = {g.name: g for g in cluster.node_groups}
+    checks.names_differ("$.resize_node_groups", [r.name for r in resizes], errors)
+    for number, resize in enumerate(resizes):
+        if resize.name not in existing:
+            errors.append(
+                InvalidReference(
+                    f"$.resize_node_groups[{number}].name: the cluster has no node group "
+                    f"{resize.name!r}; it has {', '.join(existing)}"
+                )
+            )
+    checks.names_differ("$.add_node_groups", [a.name for a in added], errors)
+    for number, add in enumerate(added):
+        if add.name in existing:
+            errors.append(
+                InvalidReference(
+                    f"$.add_node_groups[{number}].name: the cluster has a node group "
+                    f"{add.name!r} already; use resize_node_groups"
+                )
+            )
+    groups = _groups(
+        "$.add_node_groups", added, cluster.plugin_name, cluster.engine_version, facts, errors
+    )
+    for number, each in enumerate(groups):
+        path = f"$.add_node_groups[{number}]"
+        checks.group_fits(path, each, distribution, cluster.engine_version, facts, errors)
+        checks.host_name_fits(path, cluster.name, each.name, each.count, errors)
+    wanted = {r.name: r.count for r in resizes}
+    growth = [
+        evolve(_as_template(g), count=wanted[g.name] - g.count)
+        for g in cluster.node_groups
+        if wanted.get(g.name, 0) > g.count
+    ]
+    if growth or groups:
+        checks.image_usable(cluster.default_image_id, facts, errors)
+    checks.within_quota([*growth, *groups], facts, errors)
+    now = timestamp(made.now)
+    resized = [
+        _resized(cluster.name, g, wanted.get(g.name, g.count), made.new_id, now)
+        for g in cluster.node_groups
+    ]
+    new_groups = [_node_group(cluster.name, g, facts, made.new_id, now) for g in groups]
+    changed = evolve(cluster, node_groups=(*resized, *new_groups))
+    after = _without_leaving(changed)
+    checks.within_bounds(
+        "the cluster", [_as_template(g) for g in after.node_groups], bounds, errors
+    )
+    if not after.node_groups:
+        errors.append(InvalidData("a cluster needs at least one node group"))
+    if errors or distribution is None:
+        return errors
+    errors.extend(distribution.check_topology(after))
+    errors.extend(distribution.check_scaling(cluster, after))
+    if errors:
+        return errors
+    return evolve(
+        lifecycle.move(changed, lifecycle.Input.SCALE, made.now),
+        generation=cluster.generation + 1,
+        status_description="",
+        updated_at=now,
+    )
+
+
+# ---- expanding ----------------------------------------------------------------------------------
+
+
+def _groups(
+    path: str,
+    news: Iterable[NewNodeGroup],
+    plugin_name: str,
+    engine_version: str,
+    facts: Facts,
+    errors: list[SvcdError],
+) -> list[TemplateNodeGroup]:
+    """Groups with all values filled in; one whose template is unknown is left out."""
+    result: list[TemplateNodeGroup] = []
+    for number, new in enumerate(news):
+        template: NodeGroupTemplate | None = None
+        if new.node_group_template_id is not None:
+            where = f"{path}[{number}].node_group_template_id"
+            template = facts.node_group_templates.get(new.node_group_template_id)
+            if template is None:
+                errors.append(
+                    InvalidReference(
+                        f"{where}: node group template {new.node_group_template_id!r} not found"
+                    )
+                )
+                continue
+            if (template.plugin_name, template.engine_version) != (plugin_name, engine_version):
+                errors.append(
+                    InvalidReference(
+                        f"{where}: node group template {template.name!r} is of plugin "
+                        f"{template.plugin_name} {template.engine_version}, "
+                        f"not {plugin_name} {engine_version}"
+                    )
+                )
+        result.append(_expanded(new, template))
+    return result
+
+
+def _expanded(new: NewNodeGroup, template: NodeGroupTemplate | None) -> TemplateNodeGroup:
+    if template is None:
+        base = TemplateNodeGroup(
+            name=new.name,
+            count=new.count,
+            flavor_id=new.flavor_id or "",
+            node_processes=new.node_processes or (),
+            volumes_per_node=DEFAULT_VOLUMES_PER_NODE,
+            volumes_size=DEFAULT_VOLUMES_SIZE_GIB,
+            volume_mount_prefix=DEFAULT_VOLUME_MOUNT_PREFIX,
+        )
+    else:
+        base = TemplateNodeGroup(
+            name=new.name,
+            count=new.count,
+            node_group_template_id=template.id,
+            flavor_id=template.flavor_id,
+            node_processes=template.node_processes,
+            node_configs=template.node_configs,
+            volumes_per_node=template.volumes_per_node,
+            volumes_size=template.volumes_size,
+            volume_mount_prefix=template.volume_mount_prefix,
+            floating_ip_pool=template.floating_ip_pool,
+        )
+    given = {
+        name: value
+        for name in (
+            "flavor_id",
+            "node_processes",
+            "volumes_per_node",
+            "volumes_size",
+            "volume_mount_prefix",
+            "floating_ip_pool",
+        )
+        if (value := getattr(new, name)) is not None
+    }
+    configs = merged(base.node_configs, new.node_configs or {})
+    return evolve(base, node_configs=configs, **given)
+
+
+def _node_group(
+    cluster_name: str, group: TemplateNodeGroup, facts: Facts, new_id: NewId, now: Timestamp
+) -> NodeGroup:
+    flavor = facts.flavors.get(group.flavor_id)
+    return NodeGroup(
+        name=group.name,
+        count=group.count,
+        node_group_template_id=group.node_group_template_id,
+        flavor_id=group.flavor_id,
+        flavor_ram_mib=flavor.ram_mib if flavor is not None else 1024,
+        flavor_vcpus=flavor.vcpus if flavor is not None else 1,
+        node_processes=group.node_processes,
+        node_configs=group.node_configs,
+        volumes_per_node=group.volumes_per_node,
+        volumes_size=group.volumes_size,
+        volume_mount_prefix=group.volume_mount_prefix,
+        floating_ip_pool=group.floating_ip_pool,
+        instances=tuple(
+            _instance(cluster_name, group.name, n, new_id, now) for n in range(1, group.count + 1)
+        ),
+        created_at=now,
+    )
+
+
+def _instance(
+    cluster_name: str, group_name: str, index: int, new_id: NewId, now: Timestamp
+) -> Instance:
+    return Instance(
+        instance_id=InstanceId(new_id()),
+        instance_name=checks.instance_name(cluster_name, group_name, index),
+        index=index,
+        created_at=now,
+    )
+
+
+def _resized(
+    cluster_name: str, group: NodeGroup, count: int, new_id: NewId, now: Timestamp
+) -> NodeGroup:
+    """On growth numbers go on from the highest; on shrink the highest go."""
+    if count == group.count:
+        return group
+    ordered = sorted(group.instances, key=lambda i: i.index)
+    if count > len(ordered):
+        first = ordered[-1].index + 1 if ordered else 1
+        more = range(first, first + count - len(ordered))
+        instances = (*ordered, *(_instance(cluster_name, group.name, n, new_id, now) for n in more))
+    else:
+        instances = (*ordered[:count], *(evolve(i, leaving=True) for i in ordered[count:]))
+    return evolve(group, count=count, instances=instances, updated_at=now)
+
+
+def _without_leaving(cluster: Cluster) -> Cluster:
+    """As it will be: no leaving instances, no empty groups."""
+    groups = (
+        evolve(g, instances=tuple(i for i in g.instances if not i.leaving))
+        for g in cluster.node_groups
+    )
+    return evolve(cluster, node_groups=tuple(g for g in groups if g.count > 0))
+
+
+def _as_template(group: NodeGroup) -> TemplateNodeGroup:
+    return TemplateNodeGroup(
+        name=group.name,
+        count=group.count,
+        flavor_id=group.flavor_id,
+        node_processes=group.node_processes,
+        volumes_per_node=group.volumes_per_node,
+        volumes_size=group.volumes_size,
+        floating_ip_pool=group.floating_ip_pool,
+    )

@@ -1,0 +1,346 @@
+"""Runs the plans of a distribution on machines, over SSH and HTTP.
+
+The stages of a plan follow one another, the chains of a stage run in parallel, the actions of a
+chain follow one another. The first failure of a chain cuts the others short, so that a dead daemon
+is reported at once and not after everybody else's deadline. Decides nothing about clusters.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Protocol
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.cluster import Cluster, Instance
+from svcd.model.ids import InstanceId
+from svcd.model.secret import Secret
+from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, Remote, RemoteError
+from svcd.provisioning import shell
+from svcd.provisioning.distributions.spi import (
+    Action,
+    Chain,
+    Command,
+    HttpProbe,
+    Plan,
+    Stage,
+    WriteFile,
+)
+from svcd.provisioning.failures import Code
+from svcd.provisioning.steps import Done, Fail
+from svcd.tasks import (
+    Backoff,
+    DeadlineExceeded,
+    Gate,
+    Interrupt,
+    Interrupted,
+    gather,
+    sleep,
+    with_deadline,
+)
+
+log = Logger()
+
+_CONNECT_TRIES = 4
+_BACKOFF = Backoff(first_s=0.3, most_s=5.0)
+_WRITE_S = 60.0
+_TAIL_S = 10.0
+_FLUSH_S = 0.5
+_FIRST_ALIVE_S = 1.0
+_ALIVE_S = 2.0
+_PROBE_S = 5.0
+_OUTPUT_LINES = 20
+
+
+class Report(Protocol):
+    """Takes a line of the cluster's story."""
+
+    def __call__(
+        self, step: str, outcome: str, text: str = "", machine: str = "", code: str = ""
+    ) -> None: ...
+
+
+class PlanFailed(Exception):
+    """An action failed for good. Never leaves this module."""
+
+    def __init__(self, code: Code, machine: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.machine = machine
+        self.text = text
+
+
+class Shells:
+    """The machines of one cluster by instance id, at most `at_once` commands at a time."""
+
+    def __init__(self, remote: Remote, cluster: Cluster, key: Secret, at_once: int) -> None:
+        self._remote = remote
+        self._cluster = cluster
+        self._key = key
+        self._gate = Gate(at_once)
+        self._instances = {i.instance_id: i for i in cluster.instances()}
+
+    def instance(self, instance_id: InstanceId) -> Instance:
+        """The row's instance."""
+        return self._instances[instance_id]
+
+    def name(self, instance_id: InstanceId) -> str:
+        """For people."""
+        known = self._instances.get(instance_id)
+        return known.instance_name if known is not None else instance_id
+
+    async def run(
+        self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        """Raises RemoteError."""
+        each = self._instances[instance_id]
+        host = Host(
+            address=each.management_ip or each.internal_ip or "",
+            port=self._cluster.ssh_port,
+            user=self._cluster.username,
+            private_key=self._key,
+            host_key=each.host_key,
+        )
+        async with self._gate:
+            return await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
+
+    def forget(self, instance_id: InstanceId) -> None:
+        """Drop the pooled connection, if any."""
+        each = self._instances[instance_id]
+        self._remote.forget(each.management_ip or each.internal_ip or "")
+
+
+@frozen(kw_only=True)
+class _Awaited:
+    """What a chain is waiting for at present."""
+
+    probe: HttpProbe
+    missing: str
+
+
+class PlanRunner:
+    """Runs one plan at a time.
+
+    report: takes the lines of the story. flush: writes those taken so far, at each stage's start
+    and about twice a second while it runs.
+    """
+
+    def __init__(
+        self,
+        shells: Shells,
+        probe: Probe,
+        clock: IReactorTime,
+        rng: random.Random,
+        report: Report,
+        flush: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._flush = flush
+        self._shells = shells
+        self._probe = probe
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._awaited: dict[int, _Awaited] = {}
+        self._flushed_at = 0.0
+        self._untold = False
+
+    async def run(self, plan: Plan, deadline_s: float) -> Done | Fail:
+        """All stages within `deadline_s`; the first failure ends it. Safe to repeat."""
+        end = self._clock.seconds() + deadline_s
+        for stage in plan:
+            left = end - self._clock.seconds()
+            failure = await self._stage(stage, max(0.0, min(left, stage.deadline_s)))
+            if failure is not None:
+                return failure
+        return Done(quiet=True)
+
+    async def _stage(self, stage: Stage, deadline_s: float) -> Fail | None:
+        self._awaited.clear()
+        self._report(stage.name, "started")
+        await self._flush()
+        self._flushed_at = self._clock.seconds()
+        began = self._clock.seconds()
+        stop = Interrupt()
+        try:
+            results = await with_deadline(
+                self._clock,
+                deadline_s,
+                stage.name,
+                gather(
+                    [partial(self._guarded, stop, n, c) for n, c in enumerate(stage.chains)],
+                    max(1, len(stage.chains)),
+                ),
+            )
+        except DeadlineExceeded:
+            return await self._late(stage, deadline_s)
+        troubles = [r for r in results if isinstance(r, BaseException)]
+        for trouble in troubles:
+            if isinstance(trouble, PlanFailed):
+                return self._failed(stage, trouble.code, trouble.machine, trouble.text)
+        for trouble in troubles:
+            raise trouble
+        spent = self._clock.seconds() - began
+        self._report(stage.name, "done", f"in {spent:.1f} s")
+        return None
+
+    async def _guarded(self, stop: Interrupt, number: int, chain: Chain) -> None:
+        try:
+            await stop.guard(self._chain(stage_number=number, chain=chain))
+        except Interrupted:
+            pass  # another chain failed, and says why
+        except BaseException:
+            stop.fire()
+            raise
+
+    def _failed(self, stage: Stage, code: Code, machine: str, text: str) -> Fail:
+        where = f" on {machine}" if machine else ""
+        advice = f"\n{stage.advice}" if stage.advice else ""
+        self._report(stage.name, "failed", text, machine, code)
+        return Fail(code=code, reason=f"{stage.name}{where}: {text}{advice}")
+
+    async def _late(self, stage: Stage, deadline_s: float) -> Fail:
+        waiting = list(self._awaited.values())
+        if not waiting:
+            return self._failed(
+                stage, Code.DAEMON_TIMEOUT, "", f"not done within {deadline_s:.0f} s"
+            )
+        first = next((w for w in waiting if w.probe.log is not None), waiting[0])
+        text = f"not done within {deadline_s:.0f} s: " + "; ".join(
+            f"{self._shells.name(w.probe.machine)}: {w.probe.what}: {w.missing}"
+            for w in waiting[:5]
+        )
+        text += await self._tail(first.probe.machine, first.probe.log)
+        return self._failed(
+            stage, Code.DAEMON_TIMEOUT, self._shells.name(first.probe.machine), text
+        )
+
+    async def _chain(self, stage_number: int, chain: Chain) -> None:
+        for part in _batches(chain):
+            first = part[0]
+            if isinstance(first, WriteFile):
+                await self._write([f for f in part if isinstance(f, WriteFile)])
+            elif isinstance(first, Command):
+                await self._command(first)
+            else:
+                await self._await(stage_number, first)
+
+    async def _write(self, files: Sequence[WriteFile]) -> None:
+        command, content = shell.write_files(files)
+        machine = files[0].machine
+        result = await self._run(machine, "write files", command, content, _WRITE_S, None)
+        if result.exit_code != 0:
+            names = ", ".join(f.path for f in files[:5])
+            text = f"could not write {names}: {_ending(result)}"
+            raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(machine), text)
+
+    async def _command(self, each: Command) -> None:
+        result = await self._run(
+            each.machine, each.what, each.script, each.stdin, each.timeout_s, each.log
+        )
+        name = self._shells.name(each.machine)
+        if result.exit_code != 0:
+            text = f"{each.what}: {_ending(result)}" + await self._tail(each.machine, each.log)
+            raise PlanFailed(Code.COMMAND_FAILED, name, text)
+        await self._progressed(each.what, name)
+
+    async def _progressed(self, what: str, machine: str) -> None:
+        self._report(what, "done", machine=machine)
+        self._untold = True
+        await self._tell_when_due()
+
+    async def _tell_when_due(self) -> None:
+        now = self._clock.seconds()
+        if self._untold and now - self._flushed_at >= _FLUSH_S:
+            self._untold, self._flushed_at = False, now
+            await self._flush()
+
+    async def _run(
+        self,
+        machine: InstanceId,
+        what: str,
+        command: str,
+        stdin: bytes,
+        timeout_s: float,
+        logged: str | None,
+    ) -> CommandResult:
+        """Repeated while the machine cannot be reached, a few times; not after its own time-out."""
+        name = self._shells.name(machine)
+        for attempt in range(1, _CONNECT_TRIES + 1):
+            began = self._clock.seconds()
+            try:
+                return await self._shells.run(machine, command, stdin=stdin, timeout_s=timeout_s)
+            except RemoteError as error:
+                spent = self._clock.seconds() - began
+                if error.kind is Fault.HOST_KEY:
+                    raise PlanFailed(Code.HOST_KEY_CHANGED, name, error.text) from None
+                if error.kind is Fault.TIMEOUT and spent >= 0.9 * timeout_s:
+                    text = f"{what}: not done within {timeout_s:.0f} s"
+                    text += await self._tail(machine, logged)
+                    raise PlanFailed(Code.COMMAND_TIMEOUT, name, text) from None
+                if attempt == _CONNECT_TRIES:
+                    text = f"{what}: {error.text} ({attempt} tries)"
+                    raise PlanFailed(Code.MACHINE_UNREACHABLE, name, text) from None
+                self._report(what, "retry", error.text, name, Code.MACHINE_UNREACHABLE)
+                await sleep(self._clock, _BACKOFF.delay_s(attempt, self._rng))
+        raise AssertionError("the loop returns or raises")
+
+    async def _await(self, number: int, each: HttpProbe) -> None:
+        next_alive = self._clock.seconds() + _FIRST_ALIVE_S
+        while True:
+            try:
+                missing = each.missing(*await self._probe.get(each.url, _PROBE_S))
+            except ProbeError as error:
+                missing = error.text or "no answer"
+            if not missing:
+                self._awaited.pop(number, None)
+                await self._progressed(each.what, self._shells.name(each.machine))
+                return
+            self._awaited[number] = _Awaited(probe=each, missing=missing)
+            if each.alive is not None and self._clock.seconds() >= next_alive:
+                await self._check_alive(each, each.alive, missing)
+                next_alive = self._clock.seconds() + _ALIVE_S
+            await self._tell_when_due()
+            await sleep(self._clock, each.every_s)
+
+    async def _check_alive(self, each: HttpProbe, script: str, missing: str) -> None:
+        try:
+            result = await self._shells.run(each.machine, script, timeout_s=_TAIL_S)
+        except RemoteError:
+            return  # the next round, or the deadline, decides
+        if result.exit_code not in (0, None):
+            text = f"{each.what}: the daemon has died ({missing})"
+            text += await self._tail(each.machine, each.log)
+            raise PlanFailed(Code.DAEMON_DIED, self._shells.name(each.machine), text)
+
+    async def _tail(self, machine: InstanceId, path: str | None) -> str:
+        """The last lines of a log as an appendix to a text; "" when they cannot be had."""
+        if path is None:
+            return ""
+        try:
+            result = await self._shells.run(machine, shell.tail(path), timeout_s=_TAIL_S)
+        except RemoteError:
+            return ""
+        lines = result.stdout.strip()
+        return f"\nlast lines of {path}:\n{lines[-1500:]}" if lines else f"\n{path} is empty"
+
+
+def _batches(chain: Chain) -> Iterator[list[Action]]:
+    """Consecutive files of one machine together, everything else alone."""
+    for key, part in groupby(
+        enumerate(chain),
+        key=lambda p: p[1].machine if isinstance(p[1], WriteFile) else p[0],
+    ):
+        del key
+        yield [action for _, action in part]
+
+
+def _ending(result: CommandResult) -> str:
+    """How a command ended, with its last words."""
+    how = f"exit code {result.exit_code}" if result.exit_code is not None else result.signal
+    said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-_OUTPUT_LINES:]
+    return how + (": " + "\n".join(said) if said else "")

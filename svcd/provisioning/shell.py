@@ -1,0 +1,151 @@
+"""Texts of the shell commands that svcd runs on machines, and how their output is read. Pure.
+
+They are written for POSIX sh and coreutils, and run alike on servers and on machines that are
+folders (`SVCD_MACHINE_ROOT` is set there; `sudo` does nothing).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from svcd.model.cluster import Cluster, MachineFacts
+from svcd.provisioning.distributions.spi import WriteFile
+
+DEFAULT_PREFIX = "/opt/svcd/vanilla"
+
+FACTS = f"""\
+: svcd-facts
+printf 'home=%s\\n' "$HOME"
+printf 'root=%s\\n' "${{SVCD_MACHINE_ROOT:-}}"
+printf 'prefix=%s\\n' "${{SVCD_VANILLA_PREFIX:-{DEFAULT_PREFIX}}}"
+printf 'cores=%s\\n' "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)"
+printf 'memory_mib=%s\\n' "$(awk '/^MemTotal:/ {{print int($2/1024)}}' /proc/meminfo)"
+"""
+
+
+def facts(output: str) -> MachineFacts | None:
+    """What FACTS printed; None when it makes no sense (a banner alone, a cut line)."""
+    values: dict[str, str] = {}
+    for line in output.splitlines():
+        name, equals, value = line.partition("=")
+        if equals:
+            values[name.strip()] = value.strip()
+    home = values.get("home", "")
+    if not home.startswith("/"):
+        return None
+    return MachineFacts(
+        home=home,
+        root=values.get("root", ""),
+        prefix=values.get("prefix", "") or DEFAULT_PREFIX,
+        cores=_number(values.get("cores"), 1),
+        memory_mib=_number(values.get("memory_mib"), 1024),
+    )
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdecimal() and int(text) > 0 else default
+
+
+def hosts(cluster: Cluster) -> str:
+    """The lines of the hosts file for all machines of the cluster that have an address."""
+    lines = [
+        f"{i.internal_ip} {i.instance_name}\n"
+        for i in cluster.instances()
+        if i.internal_ip is not None
+    ]
+    return "# svcd begin\n127.0.0.1 localhost\n" + "".join(lines) + "# svcd end\n"
+
+
+_PREPARE = """\
+set -eu
+root=${SVCD_MACHINE_ROOT:-}
+hosts=${SVCD_HOSTS_FILE:-/etc/hosts}
+as_root() {
+    if [ -n "$root" ] || [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+volume() {
+    device=$1 id=$2 point=$3
+    if [ -n "$root" ]; then
+        folder=$root/dev/${device##*/}
+        [ -d "$folder" ] || { echo "volume $id is not at $folder" >&2; return 75; }
+        mkdir -p "$root${point%/*}"
+        if [ -L "$root$point" ]; then rm -f "$root$point"; fi
+        ln -s "$folder" "$root$point"
+        return 0
+    fi
+    if mountpoint -q "$point" 2>/dev/null; then return 0; fi
+    serial=$(printf %.20s "$id")
+    tries=0
+    while :; do
+        for found in /dev/disk/by-id/*"$serial"*; do
+            if [ -b "$found" ]; then device=$found; break 2; fi
+        done
+        if [ -b "$device" ] && [ "$tries" -ge 2 ]; then break; fi
+        tries=$((tries + 1))
+        [ "$tries" -le 20 ] || { echo "volume $id: no device $device" >&2; return 75; }
+        sleep 0.5
+    done
+    if ! as_root blkid -p "$device" >/dev/null 2>&1; then as_root mkfs.ext4 -q -F "$device"; fi
+    as_root mkdir -p "$point"
+    as_root mount "$device" "$point"
+    if ! grep -q " $point " /etc/fstab; then
+        uuid=$(as_root blkid -s UUID -o value "$device")
+        echo "UUID=$uuid $point ext4 defaults,nofail 0 2" | as_root tee -a /etc/fstab >/dev/null
+    fi
+    as_root chown "$(id -u):$(id -g)" "$point"
+}
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+if [ -f "$hosts" ]; then
+    sed '/^# svcd begin/,/^# svcd end/d;/^127\\.0\\.1\\.1[[:space:]]/d' "$hosts" >"$new"
+else
+    mkdir -p "${hosts%/*}"
+fi
+cat >>"$new"
+as_root cp "$new" "$hosts"
+if [ -z "$root" ]; then as_root chmod 644 "$hosts"; fi
+"""
+
+
+def prepare(volumes: Sequence[tuple[str, str, str]]) -> str:
+    """The command that installs the hosts lines of its stdin and mounts volumes.
+
+    volumes: (device, volume id, mount point without root) of each.
+    """
+    calls = "".join(
+        f"volume {shlex.quote(d)} {shlex.quote(i)} {shlex.quote(p)}\n" for d, i, p in volumes
+    )
+    return _PREPARE + calls
+
+
+def write_files(files: Sequence[WriteFile]) -> tuple[str, bytes]:
+    """Command and stdin that write all `files` (of one machine), each atomically.
+
+    The contents follow one another on stdin and are cut apart by size from a temporary copy:
+    reading a pipe by `head -c` alone loses bytes with implementations that read ahead.
+    """
+    folders = sorted({f.path.rpartition("/")[0] or "/" for f in files})
+    lines = [
+        "set -eu",
+        "all=$(mktemp)",
+        "trap 'rm -f \"$all\"' EXIT",
+        'cat >"$all"',
+        "mkdir -p -- " + " ".join(shlex.quote(f) for f in folders),
+        "put() {",
+        '    tail -c "+$1" "$all" | head -c "$2" >"$4.svcd-new"',
+        '    chmod "$3" "$4.svcd-new"',
+        '    mv -f -- "$4.svcd-new" "$4"',
+        "}",
+    ]
+    offset = 1
+    for each in files:
+        size = len(each.content)
+        lines.append(f"put {offset} {size} {each.mode:04o} {shlex.quote(each.path)}")
+        offset += size
+    return "\n".join(lines) + "\n", b"".join(f.content for f in files)
+
+
+def tail(path: str, lines: int = 20) -> str:
+    """The command that prints the last lines of a log; an absent log prints nothing."""
+    return f"tail -n {lines} -- {shlex.quote(path)} 2>/dev/null || true"

@@ -1,0 +1,328 @@
+"""What the instances of a cluster need to have their server, addresses and volumes. Pure.
+
+Each instance is looked at by itself; see the planner's note on visibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from svcd.model.cloud import FloatingIp, NewServer, Server, VolumeState
+from svcd.model.cluster import Cluster, Instance, NodeGroup, Volume
+from svcd.model.ids import InstanceId, timestamp
+from svcd.provisioning import lifecycle, userdata
+from svcd.provisioning.failures import Code
+from svcd.provisioning.lifecycle import has_reached
+from svcd.provisioning.observed import Observed, is_fresh
+from svcd.provisioning.steps import (
+    AnyStep,
+    AssociateFloatingIp,
+    AttachVolumes,
+    CreateFloatingIp,
+    CreateServer,
+    CreateVolumes,
+    DeleteFloatingIp,
+    DeleteServer,
+    DeleteVolume,
+    Fail,
+    Memory,
+)
+
+MOST_REPLACED: Final = 2
+"""Servers that are given up for one instance before the work fails."""
+
+
+class Spawning:
+    """Collects what all instances need; one pass, linear in what is observed."""
+
+    def __init__(self, cluster: Cluster, observed: Observed, memory: Memory, now: float) -> None:
+        self.cluster = cluster
+        self.memory = memory
+        self.now = now
+        self.changes: dict[InstanceId, dict[str, Any]] = {}
+        self.steps: list[AnyStep] = []
+        self.waiting: list[str] = []
+        self.fail: Fail | None = None
+        self._servers: dict[str, list[Server]] = {}
+        self._volumes: dict[str, list[VolumeState]] = {}
+        self._addresses: dict[str, list[FloatingIp]] = {}
+        for server in observed.servers:
+            if server.status != "DELETED":
+                self._of(self._servers, server.metadata.get("svcd_instance_id", ""), server)
+        for volume in observed.volumes:
+            self._of(self._volumes, volume.metadata.get("svcd_instance_id", ""), volume)
+        for address in observed.floating_ips:
+            self._of(self._addresses, address.description.rpartition(":")[2], address)
+        self._data = userdata.user_data(cluster.username, cluster.management_public_key)
+
+    @staticmethod
+    def _of(index: dict[str, list[Any]], key: str, value: object) -> None:
+        index.setdefault(key, []).append(value)
+
+    def instance(self, group: NodeGroup, each: Instance) -> None:
+        if has_reached(each, lifecycle.SPAWNED):
+            return
+        server = self._server(group, each)
+        if server is None:
+            return
+        change: dict[str, Any] = {"server_id": server.id, "status": server.status}
+        self.changes[each.instance_id] = change
+        if server.status != "ACTIVE":
+            self.waiting.append(f"server {each.instance_name} is {server.status}")
+            return
+        fixed = [a for a, kind in server.addresses if kind == "fixed"]
+        if not fixed:
+            self.waiting.append(f"server {each.instance_name} has no address")
+            return
+        change["internal_ip"] = fixed[0]
+        other = [a for a, kind in server.addresses if kind != "fixed"]
+        change["management_ip"] = other[0] if other else fixed[0]
+        addressed = group.floating_ip_pool is None or self._floating(group, each, server, change)
+        stored = group.volumes_per_node == 0 or self._storage(group, each, server, change)
+        if addressed and stored and self.fail is None:
+            change["step"] = lifecycle.SPAWNED
+
+    def _server(self, group: NodeGroup, each: Instance) -> Server | None:
+        """The usable server of an instance; otherwise plans what leads to one."""
+        mine = self._servers.get(each.instance_id, [])
+        usable = [s for s in mine if s.status != "ERROR" and s.task_state != "deleting"]
+        usable.sort(key=lambda s: (s.id != each.server_id, s.status != "ACTIVE", s.id))
+        doomed = [s for s in mine if s not in usable] + usable[1:]
+        for server in doomed:
+            self._delete(server)
+        if usable:
+            return usable[0]
+        if doomed:
+            broken = next((s for s in doomed if s.status == "ERROR"), None)
+            if broken is not None and _is_present(each, broken):
+                self._give_up(each, broken)
+            else:
+                self.waiting.append(f"old server of {each.instance_name} is being deleted")
+            return None
+        if each.server_id is None and each.requested_at is None:
+            self._create(group, each)
+        elif is_fresh(each, self.now):
+            self.waiting.append(f"server {each.instance_name} is not listed yet")
+        elif each.server_id is None:  # the create call never arrived
+            self._create(group, each)
+        return None
+
+    def _give_up(self, each: Instance, broken: Server) -> None:
+        fault = broken.fault or "the cloud gives no reason"
+        reason = f"server {broken.id} of {each.instance_name} is in ERROR: {fault}"
+        if "quota" in fault.lower():
+            self.fail = Fail(code=Code.QUOTA, reason=reason)
+        elif each.attempts >= MOST_REPLACED:
+            self.fail = Fail(code=Code.SERVER_ERROR, reason=f"{reason}; gave up")
+        else:
+            self.changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
+            self.waiting.append(reason)
+
+    def _create(self, group: NodeGroup, each: Instance) -> None:
+        key = f"create-server:{each.instance_id}"
+        tried = self.memory.of(key)
+        if tried.not_before > self.now:  # no intent for a call that is not made now
+            self.waiting.append(f"server {each.instance_name}: {tried.reason}")
+            return
+        cluster = self.cluster
+        apart = not set(group.node_processes).isdisjoint(cluster.anti_affinity)
+        new = NewServer(
+            name=each.instance_name,
+            image_id=cluster.default_image_id,
+            flavor_id=group.flavor_id,
+            keypair=cluster.user_keypair_id,
+            network_id=cluster.neutron_management_network,
+            security_groups=(cluster.security_group_id,) if cluster.security_group_id else (),
+            server_group_id=cluster.server_group_id if apart else None,
+            user_data=self._data,
+            metadata={
+                "svcd_cluster_id": cluster.id,
+                "svcd_instance_id": each.instance_id,
+            },
+        )
+        self.changes[each.instance_id] = {"requested_at": timestamp(self.now)}
+        self.steps.append(
+            CreateServer(
+                key=key,
+                what="create server",
+                machine=each.instance_name,
+                instance=each.instance_id,
+                new=new,
+            )
+        )
+
+    def _delete(self, server: Server) -> None:
+        self.steps.append(
+            DeleteServer(
+                key=f"delete-server:{server.id}",
+                what="delete server",
+                machine=server.name,
+                server_id=server.id,
+            )
+        )
+
+    def _floating(
+        self, group: NodeGroup, each: Instance, server: Server, change: dict[str, Any]
+    ) -> bool:
+        mine = sorted(
+            self._addresses.get(each.instance_id, []), key=lambda f: (f.port_id is None, f.id)
+        )
+        if not mine:
+            create = CreateFloatingIp(
+                key=f"create-floating-ip:{each.instance_id}",
+                what="allocate floating IP",
+                machine=each.instance_name,
+                pool=group.floating_ip_pool or "",
+                description=f"svcd:{self.cluster.id}:{each.instance_id}",
+                instance=each.instance_id,
+            )
+            self._ask_for(each, create, change)
+            return False
+        for surplus in mine[1:]:  # made twice, because an answer was lost
+            if surplus.port_id is None:
+                self.steps.append(
+                    DeleteFloatingIp(
+                        key=f"delete-floating-ip:{surplus.id}",
+                        what="release floating IP",
+                        machine=each.instance_name,
+                        floating_ip_id=surplus.id,
+                    )
+                )
+        address = mine[0]
+        change["floating_ip_id"] = address.id
+        if address.port_id is None:
+            self.steps.append(
+                AssociateFloatingIp(
+                    key=f"associate-floating-ip:{address.id}:{server.id}",
+                    what="associate floating IP",
+                    machine=each.instance_name,
+                    floating_ip_id=address.id,
+                    server_id=server.id,
+                )
+            )
+            return False
+        change["management_ip"] = address.address
+        return True
+
+    def _storage(
+        self, group: NodeGroup, each: Instance, server: Server, change: dict[str, Any]
+    ) -> bool:
+        by_index: dict[int, VolumeState] = {}
+        for volume in sorted(
+            self._volumes.get(each.instance_id, []), key=lambda v: (v.attached_to is None, v.id)
+        ):
+            index = _index(volume)
+            if volume.status.startswith("error") or index in by_index:
+                self._drop(each, volume)
+            elif volume.status != "deleting":
+                by_index[index] = volume
+        if self.fail is not None:
+            return False
+        numbers = range(1, group.volumes_per_node + 1)
+        missing = [n for n in numbers if n not in by_index]
+        if missing:
+            self._ask_for(each, self._new_volumes(group, each, missing), change)
+            return False
+        known = {v.volume_id: v for v in each.volumes}
+        ready = [by_index[n] for n in numbers]
+        change["volumes"] = tuple(
+            Volume(
+                volume_id=v.id, device=v.device or (known[v.id].device if v.id in known else None)
+            )
+            for v in ready
+        )
+        free = tuple(v.id for v in ready if v.status == "available")
+        if free:
+            self.steps.append(
+                AttachVolumes(
+                    key=f"attach-volumes:{each.instance_id}",
+                    what="attach volumes",
+                    machine=each.instance_name,
+                    instance=each.instance_id,
+                    server_id=server.id,
+                    volumes=free,
+                )
+            )
+            return False
+        busy = [v for v in ready if v.status != "in-use"]
+        if busy:
+            self.waiting.append(f"volume {busy[0].id} of {each.instance_name} is {busy[0].status}")
+            return False
+        return True
+
+    def _ask_for(
+        self, each: Instance, create: CreateVolumes | CreateFloatingIp, change: dict[str, Any]
+    ) -> None:
+        """A create call with its intent; neither while what was made may not be listed yet."""
+        tried = self.memory.of(create.key)
+        if tried.not_before > self.now:
+            reason = tried.reason or f"{create.what} of {each.instance_name}: not listed yet"
+            self.waiting.append(reason)
+            return
+        change["requested_at"] = timestamp(self.now)
+        self.steps.append(create)
+
+    def _new_volumes(
+        self, group: NodeGroup, each: Instance, missing: Sequence[int]
+    ) -> CreateVolumes:
+        """A step by itself for each attempt: what replaces a broken volume need not wait."""
+        attempts = self.changes.get(each.instance_id, {}).get("attempts", each.attempts)
+        return CreateVolumes(
+            key=f"create-volumes:{each.instance_id}:{attempts}",
+            what="create volumes",
+            machine=each.instance_name,
+            instance=each.instance_id,
+            size_gib=group.volumes_size,
+            volumes=tuple(
+                (
+                    f"volume_{each.instance_name}_{n}",
+                    {
+                        "svcd_cluster_id": self.cluster.id,
+                        "svcd_instance_id": each.instance_id,
+                        "svcd_volume_index": str(n),
+                    },
+                )
+                for n in missing
+            ),
+        )
+
+    def _drop(self, each: Instance | None, volume: VolumeState) -> None:
+        key = f"delete-volume:{volume.id}"
+        if each is not None and volume.status == "error":
+            if each.attempts >= MOST_REPLACED:
+                self.fail = Fail(
+                    code=Code.VOLUME_ERROR,
+                    reason=f"volume {volume.id} of {each.instance_name} is in error; gave up",
+                )
+                return
+            if key not in self.memory.tried:
+                self.changes.setdefault(each.instance_id, {})["attempts"] = each.attempts + 1
+        self.steps.append(
+            DeleteVolume(key=key, what="delete volume", machine=volume.name, volume_id=volume.id)
+        )
+
+    def orphans(self) -> None:
+        """Servers and volumes of instances that this cluster no longer has."""
+        known = {i.instance_id for i in self.cluster.instances()}
+        for instance_id, servers in self._servers.items():
+            if instance_id not in known:
+                for server in servers:
+                    self._delete(server)
+        for instance_id, volumes in self._volumes.items():
+            if instance_id not in known:
+                for volume in volumes:
+                    if volume.attached_to is None:
+                        self._drop(None, volume)
+
+
+def _index(volume: VolumeState) -> int:
+    text = volume.metadata.get("svcd_volume_index", "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _is_present(each: Instance, server: Server) -> bool:
+    """Whether `server` is the one that is counted on now, not one that was given up before."""
+    if each.server_id is not None:
+        return server.id == each.server_id
+    return each.requested_at is not None

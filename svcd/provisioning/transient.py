@@ -1,0 +1,63 @@
+"""Ends transient clusters: each when its last execution has ended (behaviour 23).
+
+A transient cluster without any execution yet is left alone, however old it is: the store's
+`idle_transient` lists only those that had one.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ClusterId
+from svcd.ports import Store, Tx
+from svcd.provisioning import lifecycle
+from svcd.provisioning.commands import Wakes
+from svcd.settings import Provisioning
+from svcd.tasks import Loop
+
+log = Logger()
+
+
+class Transient:
+    """Looks every `transient_poll_s`; `poke` when an execution has ended."""
+
+    def __init__(
+        self, store: Store, controller: Wakes, clock: IReactorTime, settings: Provisioning
+    ) -> None:
+        self._store = store
+        self._controller = controller
+        self._clock = clock
+        self._loop = Loop(clock, "transient clusters", settings.transient_poll_s, self._turn)
+
+    def start(self) -> None:
+        self._loop.start(now=False)
+
+    def poke(self) -> None:
+        """Look now."""
+        self._loop.poke()
+
+    async def stop(self) -> None:
+        await self._loop.stop()
+
+    async def _turn(self) -> None:
+        for cluster_id in await self._store.read(lambda tx: tx.clusters.idle_transient()):
+            await self._end(cluster_id)
+
+    async def _end(self, cluster_id: ClusterId) -> None:
+        """One transaction: an execution that was accepted meanwhile keeps the cluster alive."""
+
+        async def work(tx: Tx) -> Cluster | None:
+            row = await tx.clusters.find(cluster_id)
+            if row is None or row.status is not ClusterStatus.ACTIVE:
+                return None
+            if cluster_id not in await tx.clusters.idle_transient():
+                return None
+            wanted = lifecycle.delete(row, False, self._clock.seconds())
+            return row if await tx.clusters.save(wanted) else None  # else: at the next turn
+
+        row = await self._store.tx(work)
+        if row is not None:
+            log.info("Transient cluster {name} {id} has no more to do", name=row.name, id=row.id)
+            self._controller.wake(cluster_id)

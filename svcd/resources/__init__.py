@@ -1,0 +1,1 @@
+"""The HTTP interface: one door, one file a resource."""

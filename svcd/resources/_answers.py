@@ -1,0 +1,72 @@
+"""What goes back: answers as values, their header bytes, and errors in their one shape.
+
+Source: interface, "Errors": the body has exactly `error_code`, `error_name`, `error_message`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+
+import msgspec
+from attrs import define, frozen
+
+from svcd.errors import SvcdError
+
+JSON = b"application/json"
+
+_encoder = msgspec.json.Encoder()
+encode = _encoder.encode
+
+STATUS_LINES: Mapping[int, bytes] = {
+    s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus
+} | {413: b"HTTP/1.1 413 Content Too Large\r\n", 414: b"HTTP/1.1 414 URI Too Long\r\n"}
+
+
+@define(slots=True)
+class Answer:
+    """A whole answer. headers: beyond the usual ones."""
+
+    status: int
+    body: bytes = b""
+    content_type: bytes = JSON
+    headers: Mapping[str, str] | None = None
+
+
+@frozen(kw_only=True)
+class Download:
+    """A body that is sent piece by piece, `size` bytes in all."""
+
+    size: int
+    pieces: AsyncIterator[bytes]
+    content_type: bytes = b"text/html; charset=utf-8"
+
+
+def error_answer(error: SvcdError) -> Answer:
+    """The answer for `error`."""
+    body = encode(
+        {"error_code": error.status, "error_name": error.name, "error_message": error.message}
+    )
+    return Answer(error.status, body, JSON, error.headers or None)
+
+
+def header_lines(headers: Mapping[str, str]) -> bytes:
+    """Header lines, made safe: whatever could end a line is replaced."""
+    lines = [
+        f"{name}: {value}".replace("\r", " ").replace("\n", " ") for name, value in headers.items()
+    ]
+    return "".join(line + "\r\n" for line in lines).encode("utf-8", "replace")
+
+
+def raw_error(error: SvcdError, request_id: str) -> bytes:
+    """A whole response for a request that never became one; the connection is closed after it."""
+    answer = error_answer(error)
+    return b"".join(
+        (
+            STATUS_LINES[answer.status],
+            b"Server: svcd\r\nContent-Type: application/json\r\nConnection: close\r\n",
+            header_lines({"X-Request-Id": request_id, **error.headers}),
+            b"Content-Length: %d\r\n\r\n" % len(answer.body),
+            answer.body,
+        )
+    )

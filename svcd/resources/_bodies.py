@@ -1,0 +1,193 @@
+# mypy: allow-untyped-calls
+"""Bodies that are too big to hold: uploads as an async iterator, downloads as a producer.
+
+Nothing here holds more than a few pieces: an upload pauses its connection while the reader is
+behind, a download rests while the connection's buffer is full.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import IO
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer, IReactorTime
+from twisted.web.http import Request
+from zope.interface import implementer
+
+from svcd.tasks import DeadlineExceeded, with_deadline
+
+PIECE_BYTES = 262_144
+_HIGH_BYTES = 2 * PIECE_BYTES
+
+
+class Disconnected(Exception):
+    """The caller went away while its body was read or its answer was written."""
+
+
+class Body:
+    """The raw body of a request. size: declared bytes, None when chunked."""
+
+    size: int | None = None
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+    async def read(self) -> bytes:
+        """All of it; only for routes whose limit is small."""
+        return b"".join([piece async for piece in self])
+
+
+class WholeBody(Body):
+    """A body that has arrived already, in memory or in a file."""
+
+    def __init__(self, content: IO[bytes], size: int) -> None:
+        self.size = size
+        self._content = content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := self._content.read(PIECE_BYTES):
+            yield piece
+
+
+class StreamedBody(Body):
+    """A body that is still arriving. `pause` and `resume` act on its connection.
+
+    started: called once when the reader first wants something (`100 Continue` is sent then).
+    Raises the error given to `fail` at the reader.
+    """
+
+    def __init__(
+        self,
+        size: int | None,
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        started: Callable[[], None],
+    ) -> None:
+        self.size = size
+        self._pause = pause
+        self._resume = resume
+        self._started: Callable[[], None] | None = started
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+        self._paused = False
+        self._ended = False
+        self._error: Exception | None = None
+        self._reader: Deferred[None] | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the connection rests because of us."""
+        return self._paused
+
+    def push(self, data: bytes) -> None:
+        """The connection received `data`."""
+        self._chunks.append(data)
+        self._held += len(data)
+        if self._held >= _HIGH_BYTES and not self._paused:
+            self._paused = True
+            self._pause()
+        if self._held >= PIECE_BYTES:
+            self._wake()
+
+    def end(self) -> None:
+        """All of it has arrived."""
+        self._ended = True
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """It will never arrive."""
+        if not self._ended and self._error is None:
+            self._error = error
+            self._wake()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._started is not None:
+            started, self._started = self._started, None
+            started()
+        while True:
+            if self._error is not None:
+                raise self._error
+            if self._held >= PIECE_BYTES or (self._ended and self._held):
+                yield self._take()
+            elif self._ended:
+                return
+            else:
+                self._reader = Deferred()
+                await self._reader
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.callback(None)
+
+    def _take(self) -> bytes:
+        parts: list[bytes] = []
+        missing = PIECE_BYTES
+        while missing and self._chunks:
+            chunk = self._chunks.popleft()
+            if len(chunk) > missing:
+                self._chunks.appendleft(chunk[missing:])
+                chunk = chunk[:missing]
+            parts.append(chunk)
+            missing -= len(chunk)
+        piece = b"".join(parts)
+        self._held -= len(piece)
+        if self._paused and self._held < PIECE_BYTES:
+            self._paused = False
+            self._resume()
+        return piece
+
+
+@implementer(IPushProducer)
+class Sender:
+    """Writes pieces to a request as fast as its connection takes them.
+
+    stall_s: a connection that takes nothing for so long counts as gone.
+    """
+
+    def __init__(self, request: Request, clock: IReactorTime, stall_s: float) -> None:
+        self._request = request
+        self._clock = clock
+        self._stall_s = stall_s
+        self._stopped = False
+        self._paused = False
+        self._turn: Deferred[None] | None = None
+
+    async def send(self, pieces: AsyncIterator[bytes]) -> None:
+        """All of `pieces`. Raises Disconnected, and what the iterator raises."""
+        self._request.registerProducer(self, True)
+        try:
+            async for piece in pieces:
+                if self._paused and not self._stopped:
+                    await self._drained()
+                if self._stopped:
+                    raise Disconnected
+                self._request.write(piece)
+        finally:
+            if not self._stopped:
+                self._request.unregisterProducer()
+
+    async def _drained(self) -> None:
+        self._turn = Deferred()
+        try:
+            await with_deadline(self._clock, self._stall_s, "the reader", self._turn)
+        except DeadlineExceeded:
+            raise Disconnected from None
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        self._wake()
+
+    def stopProducing(self) -> None:
+        self._stopped = True
+        self._wake()
+
+    def _wake(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.callback(None)

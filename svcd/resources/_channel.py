@@ -1,0 +1,291 @@
+# mypy: allow-untyped-calls
+"""One HTTP connection: what Twisted's parser leaves open is closed here.
+
+Header deadline and least body rate (a trickling peer never resets them), limits of request line and
+headers, `Host`, `100 Continue` only when the body is wanted, JSON for requests that cannot be read,
+and a lingering close so that a peer that is still sending can read why it was refused.
+
+Note: lingering close. Closing a socket with unread data makes the kernel send a reset, and the peer
+may lose our answer. So the answer is followed by a half close, what still arrives is thrown away,
+and the connection is dropped at the peer's end of stream or after `_LINGER_S`.
+
+Note: pipelining. A chunk of input may hold a thousand requests. When the answer to one does not go
+out, the next is not taken up, or a peer that reads nothing would fill our memory with answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from twisted.internet.interfaces import (
+    IDelayedCall,
+    IHalfCloseableDescriptor,
+    IHalfCloseableProtocol,
+)
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel
+from zope.interface import implementer
+
+from svcd.errors import (
+    BadRequest,
+    HeadersTooLarge,
+    RequestTimeout,
+    SvcdError,
+    UriTooLong,
+)
+from svcd.resources._answers import raw_error
+
+if TYPE_CHECKING:
+    from svcd.resources._site import ApiRequest, ApiSite
+
+_LINGER_S = 2.0
+_LINGER_BYTES = 16 * 1024 * 1024
+_MAX_REQUEST_LINE = 16_384
+_MAX_BLANK_LINES = 4
+_MAX_LENGTH_DIGITS = 20
+
+
+@implementer(IHalfCloseableProtocol)
+class ApiChannel(HTTPChannel):
+    """A connection of the API."""
+
+    MAX_LENGTH = 65_536
+    totalHeadersSize = 65_536
+    maxHeaders = 200
+
+    site: ApiSite
+    requests: list[ApiRequest]
+    transport: Any
+    callLater: Callable[..., IDelayedCall]
+    timeOut: Any
+    _networkProducer: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._in_header = False
+        self._in_body = False
+        self._lingering = False
+        self._discarded = 0
+        self._timer: IDelayedCall | None = None
+        self._body_bytes = 0
+        self._blank_lines = 0
+        self._unregistered = False
+
+    # ---- life ----
+
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        self.site.opened(self)
+
+    def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
+        self._stop_timer()
+        super().connectionLost(reason)
+        self.site.closed(self)
+
+    def readConnectionLost(self) -> None:
+        """The peer sends nothing more, but may still read: what it asked for is answered."""
+        self.persistent = False
+        if self._lingering or not self.requests or not self.requests[-1].complete:
+            self._stop_timer()
+            self.loseConnection()
+
+    def writeConnectionLost(self) -> None:
+        """Our own half close, see `linger`."""
+
+    def close_when_idle(self) -> None:
+        """Take no further request; close now when none is being answered."""
+        self.persistent = False
+        if not self.requests and not self._lingering:
+            self.loseConnection()
+
+    # ---- reading ----
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._lingering:
+            self._discarded += len(data)
+            if self._discarded > _LINGER_BYTES:
+                self.abort()
+            return
+        if self._in_body:
+            self._body_bytes += len(data)
+        super().dataReceived(data)
+        if self._timer is None and not self._lingering:
+            if self._in_body:
+                self._watch_body()
+            elif not (self.paused or self._handlingRequest) and (self._in_header or self._buffer):
+                self._timer = self.callLater(self.site.header_deadline_s, self._header_late)
+
+    def lineReceived(self, line: bytes) -> None:
+        if self._lingering:
+            return
+        if not self._in_header:
+            if not line:
+                self._blank_lines += 1
+                if self._blank_lines > _MAX_BLANK_LINES:
+                    self.refuse(BadRequest("blank lines in place of a request"))
+                return
+            self._in_header = True
+            self._blank_lines = 0
+            if len(line) > _MAX_REQUEST_LINE:
+                self.refuse(
+                    UriTooLong(f"the request line is longer than {_MAX_REQUEST_LINE} bytes")
+                )
+                return
+        if self._receivedHeaderSize + len(line) > self.totalHeadersSize:
+            self.refuse(
+                HeadersTooLarge(f"the headers are larger than {self.totalHeadersSize} bytes")
+            )
+            return
+        super().lineReceived(line)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        if not self._lingering:
+            super().rawDataReceived(data)
+
+    def lineLengthExceeded(self, line: bytes) -> None:
+        """A line that does not end within MAX_LENGTH."""
+        if self._in_header:
+            self.refuse(HeadersTooLarge(f"a header line is longer than {self.MAX_LENGTH} bytes"))
+        else:
+            self.refuse(UriTooLong(f"the request line is longer than {_MAX_REQUEST_LINE} bytes"))
+
+    def headerReceived(self, line: bytes) -> bool:
+        if self._receivedHeaderCount >= self.maxHeaders:
+            self.refuse(HeadersTooLarge(f"there are more than {self.maxHeaders} header lines"))
+            return False
+        name, _, value = line.partition(b":")
+        if len(value.strip()) > _MAX_LENGTH_DIGITS and name.lower() == b"content-length":
+            self.refuse(BadRequest(f"Content-Length has more than {_MAX_LENGTH_DIGITS} digits"))
+            return False
+        return bool(super().headerReceived(line))
+
+    def allHeadersReceived(self) -> None:
+        if self._lingering:
+            return
+        self._in_header = False
+        self._stop_timer()
+        request = self.requests[-1]
+        self.persistent = self.checkPersistence(request, self._version) and not self.site.draining
+        if self._version == b"HTTP/1.1":
+            hosts = request.requestHeaders.getRawHeaders(b"Host")
+            if hosts is None or len(hosts) != 1:
+                self.refuse(BadRequest("HTTP/1.1 needs exactly one Host header"))
+                return
+        if self.length != 0:
+            self._in_body = True
+            self._body_bytes = 0
+        request.gotLength(self.length)
+        if self._in_body and not request.early:
+            self.send_continue(request)
+
+    def send_continue(self, request: ApiRequest) -> None:
+        """`100 Continue` when the peer waits for it."""
+        expect = request.requestHeaders.getRawHeaders(b"Expect")
+        if expect and expect[0].lower() == b"100-continue" and self._version == b"HTTP/1.1":
+            self._send100Continue()
+
+    def allContentReceived(self) -> None:
+        if self._lingering:
+            return
+        self._in_body = False
+        self._stop_timer()
+        super().allContentReceived()
+
+    # ---- refusing ----
+
+    def _respondToBadRequestAndDisconnect(self) -> None:
+        self.refuse(BadRequest("the request is not HTTP that this server understands"))
+
+    def refuse(self, error: SvcdError) -> None:
+        """Answer what cannot become a request, or break the body of the one that is arriving."""
+        if self._lingering or self.transport is None:
+            return
+        request = self.requests[-1] if self.requests else None
+        if request is not None and request.early:
+            request.body_failed(error)
+            return
+        self.site.refused(error)
+        self.transport.write(raw_error(error, self.site.new_request_id()))
+        self.linger()
+
+    def linger(self) -> None:
+        """Half close, read on for a moment without looking, then close."""
+        self._lingering = True
+        self._in_header = self._in_body = False
+        self._stop_timer()
+        self.setTimeout(None)
+        self._networkProducer.resumeProducing()
+        if self.isSecure() or not IHalfCloseableDescriptor.providedBy(self.transport):
+            self.loseConnection()
+            return
+        self._unregister()
+        cast("Any", self.transport).loseWriteConnection()
+        self._timer = self.callLater(_LINGER_S, self._lingered)
+
+    def loseConnection(self) -> None:
+        """Close when what was written has gone out. Idempotent."""
+        self._unregister()
+        self.transport.loseConnection()
+
+    def _unregister(self) -> None:
+        if not self._unregistered:
+            self._unregistered = True
+            self._networkProducer.unregisterProducer()
+
+    def abort(self) -> None:
+        """Cut the connection off."""
+        self.transport.abortConnection()
+
+    def _lingered(self) -> None:
+        self._timer = None
+        self.loseConnection()
+
+    def requestDone(self, request: Any) -> None:
+        if request.complete:
+            if self._waitingForTransport:
+                self.paused = True  # what follows in the buffer waits for `resumeProducing`
+                self._networkProducer.pauseProducing()
+            super().requestDone(request)
+            return
+        self.requests.remove(request)
+        self.linger()
+
+    def resumeProducing(self) -> None:
+        """What was written has gone out: take up the requests that have arrived meanwhile."""
+        super().resumeProducing()
+        if self.paused:
+            self.paused = False
+            self.dataReceived(b"")
+
+    # ---- deadlines ----
+
+    def _header_late(self) -> None:
+        self._timer = None
+        self.refuse(
+            RequestTimeout(
+                f"the header did not arrive within {self.site.header_deadline_s:g} seconds"
+            )
+        )
+
+    def _watch_body(self) -> None:
+        self._body_bytes = 0
+        self._timer = self.callLater(self.site.header_deadline_s, self._check_body)
+
+    def _check_body(self) -> None:
+        self._timer = None
+        least = self.site.header_deadline_s * self.site.min_body_rate_bytes
+        request = self.requests[-1]
+        if self._body_bytes >= least or request.body_paused():
+            self._watch_body()
+            return
+        self.refuse(
+            RequestTimeout(
+                f"the body arrived at less than {self.site.min_body_rate_bytes} bytes a second"
+            )
+        )
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()

@@ -1,0 +1,38 @@
+"""Media types of a request and of its answer. Pure.
+
+Source: interface, "Authentication" 4; behaviour, Part I 5.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+
+@lru_cache(maxsize=256)
+def accepts_json(accept: bytes) -> bool:
+    """Whether an `Accept` header lets us answer with application/json.
+
+    The most specific range that matches decides by its q-value; an unreadable q counts as 1.
+    """
+    best = (-1, 0.0)
+    for part in accept.decode("latin-1").split(","):
+        media, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        rank = {"*/*": 0, "*": 0, "application/*": 1, "application/json": 2}.get(media)
+        if rank is None:
+            continue
+        quality = 1.0
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            if name.strip() == "q":
+                try:
+                    quality = float(value)
+                except ValueError:
+                    quality = 1.0
+        best = max(best, (rank, quality))
+    return best[0] >= 0 and best[1] > 0.0
+
+
+@lru_cache(maxsize=256)
+def is_json(content_type: bytes) -> bool:
+    """Whether a `Content-Type` is application/json; parameters are allowed."""
+    return content_type.split(b";", 1)[0].strip().lower() == b"application/json"

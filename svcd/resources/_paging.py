@@ -1,0 +1,31 @@
+"""`limit`, `marker` and filters of lists: additive, and only under v1.1 (behaviour, Part I 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.errors import ValidationError
+from svcd.ports import Page
+from svcd.resources._route import Call
+
+MAX_LIMIT = 1000
+
+_ALL = Page()
+
+
+def page_of(call: Call, filters: Sequence[str]) -> Page:
+    """The page that `call` asks for. Raises ValidationError for a bad limit."""
+    if not call.has_query or call.version == "1.0":
+        return _ALL
+    limit = call.one("limit")
+    number: int | None = None
+    if limit is not None:
+        if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit[:9]) <= MAX_LIMIT:
+            raise ValidationError(f"?limit: expected a number from 1 to {MAX_LIMIT}")
+        number = int(limit)
+    given = {name: call.one(name) for name in filters}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in [*chosen.items(), ("marker", call.one("marker") or "")]:
+        if "\x00" in value:
+            raise ValidationError(f"?{name}: control characters are not allowed")
+    return Page(limit=number, marker=call.one("marker"), filters=chosen)

@@ -1,0 +1,567 @@
+# mypy: allow-untyped-calls
+"""The one door: every request passes here, and only here are status codes and headers made.
+
+Order of checks (behaviour, Part I 4): HTTP -> token -> tenant -> route -> size and media type ->
+id in the path -> shape -> references -> rules -> act. The first four and the shape are the door's;
+`exists` of a route is the id check; the rest are the commands'.
+
+Note: shielded. A handler is never cancelled: not when its caller goes away, not when it takes
+longer than `request_timeout_s` (the caller is told, the work goes on and is logged if it fails). So
+no database call is ever cut off.
+
+Note: the quick way. A handler that never has to wait (SQLite) is driven to its end in place,
+without a Deferred; one that waits is carried on by `Deferred.fromCoroutine` from where it stopped.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import uuid
+from collections.abc import Coroutine, Generator, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from klein import Klein
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.resource import IResource
+from twisted.web.server import NOT_DONE_YET
+from zope.interface import implementer
+
+from svcd import logs
+from svcd.errors import (
+    Forbidden,
+    InternalError,
+    LengthRequired,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    PlatformTimeout,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from svcd.metrics import Metrics
+from svcd.model.cloud import Caller
+from svcd.model.ids import TenantId
+from svcd.model.secret import Secret
+from svcd.model.shapes import Shape
+from svcd.ports import Identity
+from svcd.resources._answers import (
+    Answer,
+    Download,
+    encode,
+    error_answer,
+    header_lines,
+)
+from svcd.resources._bodies import Body, Disconnected, Sender, WholeBody
+from svcd.resources._dispatch import Leaf, Tree, allowed, segments_of
+from svcd.resources._faults import as_answerable
+from svcd.resources._negotiate import accepts_json, is_json
+from svcd.resources._route import RAW, Call, Options, Route, bound, declared, endpoint
+from svcd.resources._site import ApiRequest, too_large
+from svcd.tasks import incident_id
+
+log = Logger()
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
+_TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_JSON_SUFFIX = b".json"
+_METHODS = {
+    m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
+}
+"""Methods that metrics tell apart; a peer cannot make more."""
+
+
+class _Exchange:
+    """One request on its way through the door."""
+
+    __slots__ = ("answered", "method", "pattern", "request", "request_id", "started", "tenant")
+
+    def __init__(self, request: Any, request_id: str, started: float) -> None:
+        self.request = request
+        self.request_id = request_id
+        self.started = started
+        self.method = ""
+        self.pattern = "unknown"
+        self.tenant = ""
+        self.answered = False
+
+
+@lru_cache(maxsize=1024)
+def _anonymous(tenant: str) -> Caller:
+    return Caller(tenant_id=TenantId(tenant), user_id="anonymous", user_name="anonymous")
+
+
+@implementer(IResource)
+class Rest:
+    """The API as one leaf resource of twisted.web."""
+
+    isLeaf = True
+    server = None
+
+    def __init__(
+        self, clock: IReactorTime, metrics: Metrics, identity: Identity | None, options: Options
+    ) -> None:
+        self.metrics = metrics
+        self._clock = clock
+        self._identity = identity
+        self._options = options
+        self._classes: tuple[type, ...] = ()
+        self._routes: dict[str, Route] = {}
+        self._tree: Tree[Route] | None = None
+        self._prefix = f"req-{uuid.uuid4().hex[:12]}-"
+        self._count = 0
+        self._running = 0
+        self._idle: list[Deferred[None]] = []
+
+    # ---- routes ----
+
+    def add(self, resource: object) -> None:
+        """Take the marked methods of `resource` as routes."""
+        self._classes = (*self._classes, type(resource))
+        for each in bound(resource, self._options.sizes):
+            self._routes[each.endpoint] = each
+        self._tree = None
+
+    @property
+    def app(self) -> Klein:
+        """The routes as a Klein app, for everything that speaks Klein."""
+        return _klein(self._classes).__get__(self, type(self))
+
+    def routes(self) -> Sequence[Route]:
+        """All routes, in the order in which they were added."""
+        return list(self._routes.values())
+
+    @property
+    def tree(self) -> Tree[Route]:
+        """Compiled when first asked for after the last `add`."""
+        if self._tree is None:
+            self._tree = Tree(self.app, self._routes)
+        return self._tree
+
+    def _from_klein(self, request: Any, **_: str) -> Deferred[None]:
+        """Klein's way in: the same as ours; None leaves the answer alone."""
+        done: Deferred[None] = Deferred()
+        request.notifyFinish().addBoth(lambda _: done.callback(None))
+        self.render(request)
+        return done
+
+    # ---- what the site asks ----
+
+    def new_request_id(self) -> str:
+        """Unique in the life of the daemon, and most likely beyond."""
+        self._count += 1
+        return f"{self._prefix}{self._count:x}"
+
+    def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
+        """See `_site.Door`."""
+        if method in (b"GET", b"HEAD", b"DELETE"):
+            return self._options.max_json_bytes, False
+        found = self._find(uri.partition(b"?")[0], method)
+        made = found[0].methods.get(method) if found else None
+        if made is None:
+            return self._options.max_json_bytes, False
+        limit = self._options.max_json_bytes if made.limit is None else made.limit
+        return limit, made.streams
+
+    def idle(self) -> Deferred[None]:
+        """Fires when no handler runs any more."""
+        done: Deferred[None] = Deferred()
+        if self._running:
+            self._idle.append(done)
+        else:
+            done.callback(None)
+        return done
+
+    # ---- resource ----
+
+    def getChildWithDefault(self, name: bytes, request: Any) -> Rest:
+        """Everything below is us."""
+        return self
+
+    def putChild(self, path: bytes, child: IResource) -> None:
+        """Not taken: routes come from `add`."""
+        raise NotImplementedError
+
+    def render(self, request: Any) -> int:
+        """Answer `request`, now or later."""
+        x = _Exchange(request, self._request_id(request), self._clock.seconds())
+        self.metrics.request_started()
+        token = logs.request_id.set(x.request_id)
+        tenant = logs.tenant.set("")
+        work = self._serve(x)
+        try:
+            waits_for = work.send(None)
+        except StopIteration as stop:
+            self._answer(x, stop.value)
+        except Exception as error:
+            self._fail(x, error)
+        else:
+            self._carry_on(x, _rest_of(work, waits_for))
+        finally:
+            logs.tenant.reset(tenant)
+            logs.request_id.reset(token)
+        return NOT_DONE_YET
+
+    def _request_id(self, request: Any) -> str:
+        given = request.requestHeaders.getRawHeaders(b"X-Request-Id")
+        if given:
+            text: str = given[0].decode("latin-1")
+            if _SANE_ID.match(text):
+                return text
+        return self.new_request_id()
+
+    def _carry_on(self, x: _Exchange, work: Generator[Any, Any, Answer | Download]) -> None:
+        self._running += 1
+        timer = None
+        if not getattr(x.request, "early", False):
+            timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
+
+        def done(result: Any) -> None:
+            if timer is not None and timer.active():
+                timer.cancel()
+            try:
+                with logs.about(request=x.request_id, tenant=x.tenant):
+                    if isinstance(result, Failure):
+                        self._fail(x, cast("Exception", result.value))
+                    else:
+                        self._answer(x, result)
+            finally:
+                self._ended()
+
+        Deferred.fromCoroutine(work).addBoth(done)
+
+    def _ended(self) -> None:
+        self._running -= 1
+        if not self._running:
+            idle, self._idle = self._idle, []
+            for each in idle:
+                each.callback(None)
+
+    def _late(self, x: _Exchange) -> None:
+        seconds = self._options.request_timeout_s
+        self._answer(
+            x,
+            error_answer(
+                PlatformTimeout(
+                    f"the request took longer than {seconds:g} s; what it asked for may still be "
+                    "done, look before you try again"
+                )
+            ),
+        )
+
+    # ---- the checks ----
+
+    def _find(
+        self, path: bytes, method: bytes
+    ) -> tuple[Leaf[Route], tuple[bytes, ...], bool] | None:
+        """The leaf, the path's values, and whether `.json` was cut off."""
+        segments = segments_of(path)
+        if segments is None:
+            return None
+        if segments[-1].endswith(_JSON_SUFFIX):
+            found = self.tree.find([*segments[:-1], segments[-1][: -len(_JSON_SUFFIX)]], method)
+            if found is not None:
+                made = found[0].methods.get(method)
+                if made is None or made.suffix:
+                    return (*found, True)
+        found = self.tree.find(segments, method)
+        return None if found is None else (*found, False)
+
+    async def _serve(self, x: _Exchange) -> Answer | Download:
+        request = x.request
+        method: bytes = request.method
+        x.method = _METHODS.get(method, "other")
+        found = self._find(request.path, method)
+        if found is None:
+            await self._authorize(x, _tenant_in(request.path))
+            raise NotFound(f"path {_shown(request.path)} not found")
+        leaf, raw_values, suffix = found
+        made = leaf.methods.get(method)
+        names = leaf.names if made is None else made.names
+        x.pattern = leaf.pattern if made is None else made.pattern
+        values = _decoded(names, raw_values)
+        if names and names[0] == "tenant_id":
+            caller = await self._authorize(x, None if values is None else values.pop("tenant_id"))
+        else:
+            caller = _anonymous("")
+        if values is None:
+            raise NotFound(f"path {_shown(request.path)} not found")
+        if made is None:
+            allow = {"Allow": allowed(leaf.methods)}
+            if method == b"OPTIONS":
+                return Answer(200, headers=allow)
+            raise MethodNotAllowed(f"{_shown(method)} is not a method of this path", allow)
+        body = self._body_of(request, made, suffix)
+        call = Call(caller, "1.1" if leaf.pattern.startswith("/v1.1") else "1.0", request.args)
+        if made.exists is not None:
+            await made.exists(call, **values)
+        if isinstance(made.body, Shape):
+            shaped = made.body.decode(body.read() if body else b"", self._options.limits)
+            result = await made.handler(call, body=shaped, **values)
+        elif made.body is RAW:
+            result = await made.handler(call, body=_raw_body(request), **values)
+        else:
+            result = await made.handler(call, **values)
+        return self._wrapped(made, result)
+
+    async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
+        """The caller, whose tenant is that of the path. tenant None: the path names none."""
+        if self._identity is None:
+            if tenant is None or not _TENANT.match(tenant):
+                raise NotFound(f"path {_shown(x.request.path)} not found")
+            x.tenant = tenant
+            logs.tenant.set(tenant)
+            return _anonymous(tenant)
+        given = x.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
+        token = given[0].decode("latin-1").strip() if given else ""
+        if not token:
+            raise Unauthorized(
+                "the header X-Auth-Token is missing: get a token from the identity service"
+            )
+        caller = await self._identity.authenticate(Secret(token))
+        if tenant is not None and caller.tenant_id != tenant:
+            raise Forbidden(f"the token is not for tenant {_shown(tenant)}")
+        x.tenant = caller.tenant_id
+        logs.tenant.set(caller.tenant_id)
+        return caller
+
+    def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
+        """The body's file after the checks of size and media types."""
+        limit = getattr(request, "too_large", None)
+        if limit is not None:
+            raise too_large(limit)
+        headers = request.requestHeaders
+        if not made.plain and not suffix:
+            accept = headers.getRawHeaders(b"Accept")
+            if accept and accept[0] != b"*/*" and not accepts_json(b",".join(accept)):
+                raise NotAcceptable("answers are application/json; send Accept: application/json")
+        if made.body is None:
+            return None
+        content = request.content
+        if not made.streams:
+            most = self._options.max_json_bytes if made.limit is None else made.limit
+            size = content.seek(0, 2)
+            content.seek(0)
+            if size > most:
+                raise too_large(most)
+        if isinstance(request, ApiRequest) and not (
+            headers.hasHeader(b"Content-Length") or headers.hasHeader(b"Transfer-Encoding")
+        ):
+            raise LengthRequired("send a body with a Content-Length")
+        if isinstance(made.body, Shape) and size:
+            types_ = headers.getRawHeaders(b"Content-Type")
+            if not types_ or not is_json(types_[0]):
+                given = _shown(types_[0]) if types_ else "none"
+                raise UnsupportedMediaType(
+                    f"the body must be application/json, its Content-Type is {given}"
+                )
+        return content
+
+    # ---- the answer ----
+
+    def _wrapped(self, made: Route, result: object) -> Answer | Download:
+        if made.plain:
+            assert isinstance(result, (Answer, Download))
+            return result
+        if made.success == 204:
+            return Answer(204)
+        before, after = made.wrapper
+        parts: tuple[bytes, ...]
+        if isinstance(result, bytes):
+            parts = (before, result, after)
+        elif isinstance(result, list) and result and isinstance(result[0], bytes):
+            parts = (before, b"[", b",".join(result), b"]", after)
+        else:
+            parts = (before, encode(result), after)
+        return Answer(made.success, b"".join(parts))
+
+    def _answer(self, x: _Exchange, answer: Answer | Download) -> None:
+        if x.answered:
+            return
+        x.answered = True
+        request = x.request
+        if isinstance(answer, Download):
+            self._send(x, answer)
+            return
+        self._respond(request, answer, x.request_id)
+        self._finished(x, answer.status)
+
+    def _respond(self, request: Any, answer: Answer, request_id: str) -> None:
+        status, body = answer.status, answer.body
+        if isinstance(request, ApiRequest):
+            if status == 204:
+                lines = b"X-Request-Id: %b\r\n" % request_id.encode()
+            else:
+                lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
+                    answer.content_type,
+                    len(body),
+                    request_id.encode(),
+                )
+            if answer.headers:
+                lines += header_lines(answer.headers)
+            request.respond(status, lines, body)
+            return
+        if request._disconnected:
+            return
+        request.setResponseCode(status)
+        request.setHeader(b"X-Request-Id", request_id.encode())
+        for name, value in (answer.headers or {}).items():
+            request.setHeader(name.encode(), value.encode())
+        if status != 204:
+            request.setHeader(b"Content-Type", answer.content_type)
+            request.setHeader(b"Content-Length", b"%d" % len(body))
+            request.write(body)
+        request.finish()
+
+    def _send(self, x: _Exchange, download: Download) -> None:
+        """Start a download; it runs on its own until its end or the caller's."""
+        request = x.request
+        if isinstance(request, ApiRequest):
+            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
+                download.content_type,
+                download.size,
+                x.request_id.encode(),
+            )
+            request.respond(200, lines, b"", last=False)
+        else:
+            request.setHeader(b"X-Request-Id", x.request_id.encode())
+            request.setHeader(b"Content-Type", download.content_type)
+            request.setHeader(b"Content-Length", b"%d" % download.size)
+        if request._disconnected:
+            self._finished(x, 200)
+            return
+        self._running += 1
+
+        def done(result: Any) -> None:
+            if isinstance(result, Failure):
+                if not result.check(Disconnected):
+                    log.failure("Download broke off", failure=result)
+                if not request._disconnected:
+                    request.loseConnection()
+            elif not request._disconnected:
+                request.finish()
+            self._finished(x, 200)
+            self._ended()
+
+        Deferred.fromCoroutine(self._pump(request, download)).addBoth(done)
+
+    async def _pump(self, request: Any, download: Download) -> None:
+        gone = request.notifyFinish()
+        sender = Sender(request, self._clock, self._options.stall_s)
+        gone.addErrback(lambda _: sender.stopProducing())
+        try:
+            if request.method != b"HEAD":
+                await sender.send(download.pieces)
+        finally:
+            close = getattr(download.pieces, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _fail(self, x: _Exchange, error: BaseException) -> None:
+        if isinstance(error, Disconnected):
+            x.answered = True
+            self._finished(x, 499)
+            return
+        answerable = as_answerable(error)
+        if answerable is None:
+            incident = incident_id()
+            log.failure(
+                "Request {method} {pattern} failed, incident {incident}",
+                failure=Failure(error),
+                method=x.method,
+                pattern=x.pattern,
+                incident=incident,
+            )
+            answerable = InternalError(
+                f"internal error, incident {incident}: the log of the service says more"
+            )
+        answer = error_answer(answerable)
+        if answer.status == 401 and self._identity is not None:
+            challenge = {"WWW-Authenticate": self._identity.challenge()}
+            answer.headers = {**challenge, **answerable.headers}
+        self._answer(x, answer)
+
+    def _finished(self, x: _Exchange, status: int) -> None:
+        seconds = self._clock.seconds() - x.started
+        self.metrics.request_finished(x.pattern, x.method, status, seconds)
+        if self._options.access_log:
+            log.info(
+                "{method} {path} answered {status} in {ms:.1f} ms",
+                method=x.method,
+                path=_shown(x.request.path),
+                status=status,
+                ms=seconds * 1000.0,
+            )
+
+
+@lru_cache(maxsize=64)
+def _klein(classes: tuple[type, ...]) -> Klein:
+    """The routes of resource classes, registered once: werkzeug takes 25 ms to compile them."""
+    app = Klein()
+    for cls in classes:
+        for each in declared(cls):
+            method, pattern = each["method"], each["pattern"]
+            name = endpoint(method, pattern)
+            app.route(pattern, methods=[method], endpoint=name)(Rest._from_klein)
+    return app
+
+
+@types.coroutine
+def _rest_of(
+    work: Coroutine[Any, Any, Answer | Download], waits_for: Any
+) -> Generator[Any, Any, Answer | Download]:
+    """The rest of a coroutine that was started by hand and now waits for `waits_for`."""
+    while True:
+        thrown: BaseException | None = None
+        got = None
+        try:
+            got = yield waits_for
+        except BaseException as error:
+            thrown = error
+        try:
+            waits_for = work.send(got) if thrown is None else work.throw(thrown)
+        except StopIteration as stop:
+            result: Answer | Download = stop.value
+            return result
+
+
+def _raw_body(request: Any) -> Body:
+    streamed = getattr(request, "body", None)
+    if streamed is not None:
+        return streamed  # type: ignore[no-any-return]
+    size = request.content.seek(0, 2)
+    request.content.seek(0)
+    return WholeBody(request.content, size)
+
+
+def _tenant_in(path: bytes) -> str | None:
+    """The tenant of a path that is no route, so that the order of the checks holds for it too."""
+    segments = segments_of(path) or []
+    if len(segments) > 2 and segments[0] in (b"v1.0", b"v1.1"):
+        return segments[1].decode("utf-8", "replace")
+    return None
+
+
+def _decoded(names: tuple[str, ...], values: tuple[bytes, ...]) -> dict[str, str] | None:
+    """The path's values as text; None when one is no text or holds a control character."""
+    try:
+        result = {n: v.decode("utf-8") for n, v in zip(names, values, strict=True)}
+    except UnicodeDecodeError:
+        return None
+    for value in result.values():
+        if _CONTROL.search(value):
+            return None
+    return result
+
+
+def _shown(value: bytes | str) -> str:
+    """`value` for a message: printable and short."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= 200 else text[:200] + "…"

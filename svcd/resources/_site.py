@@ -1,0 +1,320 @@
+# mypy: allow-untyped-calls
+"""The HTTP server of the API: requests that know their limits before their body, and draining.
+
+Only this and `_channel` know Twisted's parser. The resource works without them too (in memory).
+
+Note: early requests. A body that is streamed, or one that is declared too large, is answered before
+it has arrived: the request is processed at the end of its headers (`early`). When it is answered
+before it is `complete`, the connection is closed after the answer.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from typing import Any, Protocol
+from urllib.parse import unquote_to_bytes
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.python.failure import Failure
+from twisted.web.http import datetimeToString
+from twisted.web.resource import IResource
+from twisted.web.server import Request, Site
+
+from svcd.errors import ContentTooLarge, ServiceUnavailable, SvcdError
+from svcd.metrics import Metrics
+from svcd.resources._answers import STATUS_LINES, raw_error
+from svcd.resources._bodies import Disconnected, StreamedBody
+from svcd.resources._channel import ApiChannel
+from svcd.tasks import DeadlineExceeded, with_deadline
+
+_IN_MEMORY_BYTES = 65_536
+"""Larger bodies that are not streamed wait in a file, so that many slow peers fill no memory."""
+
+
+class Door(Protocol):
+    """What the site needs of the resource it serves."""
+
+    metrics: Metrics
+
+    def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
+        """Most bytes of the body of such a request, and whether it is streamed."""
+        ...
+
+    def new_request_id(self) -> str: ...
+    def render(self, request: Any) -> object: ...
+    def idle(self) -> Deferred[None]:
+        """Fires when no handler runs any more."""
+        ...
+
+
+class ApiRequest(Request):
+    """A request of the API.
+
+    early: it is processed before its body is there. complete: the body is there.
+    too_large: the limit that its body is over, else None. body: the body of a streamed request.
+    """
+
+    channel: ApiChannel
+    content: Any
+    early = False
+    complete = False
+    too_large: int | None = None
+    body: StreamedBody | None = None
+    _limit = 0
+    _received = 0
+
+    def gotLength(self, length: int | None) -> None:
+        """The headers are there; decides what becomes of the body."""
+        channel = self.channel
+        self._limit, streams = channel.site.door.body_rule(channel._command, channel._path)
+        if length is not None and length > self._limit:
+            self.too_large = self._limit
+            self._begin()
+        elif streams and length != 0:
+            network = channel._networkProducer
+            self.body = StreamedBody(
+                length,
+                network.pauseProducing,
+                network.resumeProducing,
+                lambda: channel.send_continue(self),
+            )
+            self._begin()
+        elif length is not None and length <= _IN_MEMORY_BYTES:
+            self.content = io.BytesIO()
+        else:
+            self.content = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """A part of the body; nothing beyond the limit is kept."""
+        if self.too_large is not None or self.finished:
+            return
+        self._received += len(data)
+        if self._received > self._limit:
+            self.too_large = self._limit
+            if self.body is not None:
+                self.body_failed(too_large(self._limit))
+            else:
+                self._begin()
+        elif self.body is not None:
+            self.body.push(data)
+        else:
+            self.content.write(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """The whole request has arrived."""
+        self.complete = True
+        if self.body is not None:
+            self.body.end()
+        elif not self.early:
+            self._describe(command, path, version)
+            self.content.seek(0)
+            self.process()
+
+    def body_failed(self, error: SvcdError) -> None:
+        """The rest of the body cannot be read."""
+        if self.body is not None:
+            self.body.fail(error)
+
+    def body_paused(self) -> bool:
+        """Whether the body is slow because of us."""
+        return self.body is not None and self.body.paused
+
+    def _begin(self) -> None:
+        channel = self.channel
+        self.early = True
+        self.content = io.BytesIO()
+        self._describe(channel._command, channel._path, channel._version)
+        self.process()
+
+    def _describe(self, command: bytes, path: bytes, version: bytes) -> None:
+        self.method, self.uri, self.clientproto = command, path, version
+        self.path, question, query = path.partition(b"?")
+        self.args = _parameters(query) if question else {}
+
+    def process(self) -> None:
+        """Hand over to the door, which never raises."""
+        self.site = self.channel.site
+        self.site.door.render(self)
+
+    def respond(self, status: int, lines: bytes, body: bytes, last: bool = True) -> None:
+        """Write the whole answer in one go. lines: header lines. last: the body is all there is."""
+        if self._disconnected or self.finished:
+            return
+        channel = self.channel
+        if channel.site.draining or (self.early and not self.complete):
+            channel.persistent = False
+        self.startedWriting = 1
+        self.code = status
+        head = self.method == b"HEAD"
+        close = b"" if channel.persistent else b"Connection: close\r\n"
+        parts = (STATUS_LINES[status], channel.site.common_lines(), close, lines, b"\r\n")
+        channel.transport.writeSequence(parts if head else (*parts, body))
+        if last:
+            self.finished = 1
+            self._cleanup()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The peer is gone."""
+        if self.body is not None:
+            self.body.fail(Disconnected())
+        super().connectionLost(reason)
+
+
+def _parameters(query: bytes) -> dict[bytes, list[bytes]]:
+    """The decoded parameters; `urllib` itself fails for bytes beyond ASCII."""
+    found: dict[bytes, list[bytes]] = {}
+    for each in query.split(b"&"):
+        if each:
+            name, _, value = each.replace(b"+", b" ").partition(b"=")
+            found.setdefault(unquote_to_bytes(name), []).append(unquote_to_bytes(value))
+    return found
+
+
+def too_large(limit: int) -> SvcdError:
+    """The error of a body over `limit`."""
+    return ContentTooLarge(f"the body is larger than {limit} bytes, the most for this request")
+
+
+class _Refusing(ApiChannel):
+    """A connection too many: it is told so and closed."""
+
+    def connectionMade(self) -> None:
+        self.transport.write(
+            raw_error(
+                ServiceUnavailable("too many connections; try again", 1),
+                self.site.new_request_id(),
+            )
+        )
+        self.transport.loseConnection()
+
+    def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
+        pass
+
+    def dataReceived(self, data: bytes) -> None:
+        pass
+
+
+class ApiSite(Site):
+    """The server. Durations in seconds.
+
+    header_deadline_s: for the header of a request, and the span over which a body's rate is looked
+    at. max_connections: open at once; more are answered 503 and closed.
+    """
+
+    requestFactory = ApiRequest
+
+    def __init__(
+        self,
+        resource: IResource,
+        door: Door,
+        clock: IReactorTime,
+        *,
+        header_deadline_s: float = 10.0,
+        min_body_rate_bytes: int = 1000,
+        idle_timeout_s: float = 75.0,
+        max_connections: int = 20_000,
+    ) -> None:
+        super().__init__(
+            resource, reactor=clock, timeout=idle_timeout_s, parsePOSTFormSubmission=False
+        )
+        self.door = door
+        self.draining = False
+        self.header_deadline_s = header_deadline_s
+        self.min_body_rate_bytes = min_body_rate_bytes
+        self._max_connections = max_connections
+        self._clock = clock
+        self._channels: set[ApiChannel] = set()
+        self._empty: list[Deferred[None]] = []
+        self._second = -1
+        self._common = b""
+
+    def acceptableProtocols(self) -> list[bytes]:
+        return [b"http/1.1"]
+
+    def startFactory(self) -> None:
+        """No log file and no clock of Twisted's own access log."""
+
+    def stopFactory(self) -> None:
+        """See startFactory."""
+
+    def log(self, request: Request) -> None:  # type: ignore[override]
+        """The door writes the access log."""
+
+    def buildProtocol(self, addr: IAddress | None) -> ApiChannel:  # type: ignore[override]
+        """A channel for the connection."""
+        many = len(self._channels) >= self._max_connections
+        if many:
+            self.door.metrics.refused("too_many")
+        channel = _Refusing() if many else ApiChannel()
+        channel.factory = self
+        channel.site = self
+        channel.requestFactory = self.requestFactory
+        channel.callLater = self._clock.callLater
+        channel.timeOut = self.timeOut
+        return channel
+
+    # ---- called by channels ----
+
+    def opened(self, channel: ApiChannel) -> None:
+        """A connection was made."""
+        self._channels.add(channel)
+        self.door.metrics.connections(len(self._channels))
+        if self.draining:
+            channel.close_when_idle()
+
+    def closed(self, channel: ApiChannel) -> None:
+        """A connection is gone."""
+        self._channels.discard(channel)
+        self.door.metrics.connections(len(self._channels))
+        if not self._channels:
+            empty, self._empty = self._empty, []
+            for each in empty:
+                each.callback(None)
+
+    def new_request_id(self) -> str:
+        """For answers to what never became a request."""
+        return self.door.new_request_id()
+
+    def refused(self, error: SvcdError) -> None:
+        """Count what never became a request."""
+        self.door.metrics.refused("too_slow" if error.status == 408 else "bad_request")
+
+    def common_lines(self) -> bytes:
+        """`Server` and `Date`, made once a second."""
+        second = int(self._clock.seconds())
+        if second != self._second:
+            self._second = second
+            self._common = b"Server: svcd\r\nDate: " + datetimeToString(second) + b"\r\n"
+        return self._common
+
+    # ---- stopping ----
+
+    async def drain(self, seconds: float) -> bool:
+        """Close idle connections, let the others end, and wait for them and for all handlers.
+
+        Whether everything ended within `seconds`; what did not is cut off.
+        """
+        self.draining = True
+        for channel in list(self._channels):
+            channel.close_when_idle()
+        try:
+            await with_deadline(self._clock, seconds, "draining", self._all_ended())
+        except DeadlineExceeded:
+            for channel in list(self._channels):
+                channel.abort()
+            return False
+        return True
+
+    async def _all_ended(self) -> None:
+        await self._no_channels()
+        await self.door.idle()
+
+    def _no_channels(self) -> Deferred[None]:
+        gone: Deferred[None] = Deferred()
+        if self._channels:
+            self._empty.append(gone)
+        else:
+            gone.callback(None)
+        return gone

@@ -1,0 +1,73 @@
+"""Puts the resources behind the door: the whole API as one resource and one site."""
+
+from __future__ import annotations
+
+from svcd.model.requests import Limits
+from svcd.resources._rest import Rest
+from svcd.resources._route import Options
+from svcd.resources._site import ApiSite
+from svcd.resources.cluster_templates import ClusterTemplates
+from svcd.resources.clusters import Clusters
+from svcd.resources.data_sources import DataSources
+from svcd.resources.images import Images
+from svcd.resources.job_binaries import JobBinaries
+from svcd.resources.job_binary_internals import JobBinaryInternals
+from svcd.resources.job_executions import JobExecutions
+from svcd.resources.jobs import Jobs
+from svcd.resources.node_group_templates import NodeGroupTemplates
+from svcd.resources.openapi import OpenApi
+from svcd.resources.plugins import Plugins
+from svcd.resources.services import ApiServices
+from svcd.resources.system import System
+
+__all__ = ["ApiServices", "ApiSite", "Rest", "build"]
+
+_CONVERT_BYTES = 262_144
+
+
+def build(services: ApiServices) -> tuple[Rest, ApiSite]:
+    """The API as a leaf resource (for in-memory agents) and as a site (for listening).
+
+    The resource does everything but what needs a connection: deadlines of header and body, limits
+    before the body, streaming of uploads, draining.
+    """
+    server = services.settings.server
+    provisioning = services.settings.provisioning
+    rest = Rest(
+        services.clock,
+        services.metrics,
+        services.identity,
+        Options(
+            request_timeout_s=server.request_timeout_s,
+            stall_s=server.idle_timeout_s,
+            max_json_bytes=server.max_json_bytes,
+            limits=Limits(groups=provisioning.max_groups, nodes=provisioning.max_nodes),
+            access_log=services.settings.log.access,
+            sizes={"binary": server.max_binary_bytes, "convert": _CONVERT_BYTES},
+        ),
+    )
+    for family in (
+        System,
+        Plugins,
+        Images,
+        NodeGroupTemplates,
+        ClusterTemplates,
+        Clusters,
+        DataSources,
+        JobBinaryInternals,
+        JobBinaries,
+        Jobs,
+        JobExecutions,
+    ):
+        rest.add(family(services))
+    rest.add(OpenApi(rest.routes))
+    site = ApiSite(
+        rest,
+        rest,
+        services.clock,
+        header_deadline_s=server.header_deadline_s,
+        min_body_rate_bytes=server.min_body_rate_bytes,
+        idle_timeout_s=server.idle_timeout_s,
+        max_connections=server.max_connections,
+    )
+    return rest, site

@@ -1,0 +1,49 @@
+"""Cluster templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model import wire
+from svcd.model.ids import ClusterTemplateId
+from svcd.model.requests import NewClusterTemplate
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = ("name", "plugin_name", "engine_version")
+
+
+class ClusterTemplates:
+    """`/cluster-templates`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.templates
+
+    @route("GET", "/cluster-templates", returns="cluster_templates")
+    async def list(self, call: Call) -> Sequence[bytes]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        return await self._store.read(
+            lambda tx: tx.cluster_templates.rendered_page(call.tenant_id, page)
+        )
+
+    @route("GET", "/cluster-templates/<template_id>", returns="cluster_template")
+    async def get(self, call: Call, template_id: str) -> bytes:
+        """One."""
+        id_ = ClusterTemplateId(template_id)
+        return await self._store.read(lambda tx: tx.cluster_templates.rendered(call.tenant_id, id_))
+
+    @route("POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
+    async def create(self, call: Call, body: NewClusterTemplate) -> wire.Json:
+        """Make one."""
+        return wire.cluster_template(
+            await self._commands.create_cluster_template(call.caller, body)
+        )
+
+    @route("DELETE", "/cluster-templates/<template_id>")
+    async def delete(self, call: Call, template_id: str) -> None:
+        """Refused while a cluster uses it."""
+        id_ = ClusterTemplateId(template_id)
+        await self._store.tx(lambda tx: tx.cluster_templates.remove(call.tenant_id, id_))

@@ -1,0 +1,68 @@
+"""Clusters, and additive their events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model import wire
+from svcd.model.ids import ClusterId
+from svcd.model.requests import NewCluster, ScaleRequest
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = (
+    "name",
+    "plugin_name",
+    "engine_version",
+    "status",
+    "cluster_template_id",
+    "default_image_id",
+)
+
+
+class Clusters:
+    """`/clusters`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.clusters
+
+    @route("GET", "/clusters", returns="clusters")
+    async def list(self, call: Call) -> Sequence[bytes]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        return await self._store.read(lambda tx: tx.clusters.rendered_page(call.tenant_id, page))
+
+    @route("GET", "/clusters/<cluster_id>", returns="cluster")
+    async def get(self, call: Call, cluster_id: str) -> bytes:
+        """One."""
+        id_ = ClusterId(cluster_id)
+        return await self._store.read(lambda tx: tx.clusters.rendered(call.tenant_id, id_))
+
+    async def _exists(self, call: Call, cluster_id: str) -> None:
+        await self.get(call, cluster_id)
+
+    @route("POST", "/clusters", body=NewCluster, returns="cluster")
+    async def create(self, call: Call, body: NewCluster) -> wire.Json:
+        """Accept a new cluster; it is built behind the answer."""
+        return wire.cluster(await self._commands.create(call.caller, body))
+
+    @route("PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists")
+    async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Json:
+        """Accept a change of size."""
+        id_ = ClusterId(cluster_id)
+        return wire.cluster(await self._commands.scale(call.caller, id_, body))
+
+    @route("DELETE", "/clusters/<cluster_id>")
+    async def delete(self, call: Call, cluster_id: str) -> None:
+        """Accept the end of the cluster. `?force=true` (v1.1, additive) drops the record."""
+        force = call.version != "1.0" and (call.one("force") or "").lower() in ("true", "1", "yes")
+        await self._commands.delete(call.caller, ClusterId(cluster_id), force)
+
+    @route("GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
+    async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Json]:
+        """Its story, oldest first (additive)."""
+        id_ = ClusterId(cluster_id)
+        events = await self._store.read(lambda tx: tx.clusters.events(call.tenant_id, id_))
+        return [wire.cluster_event(each) for each in events]

@@ -1,0 +1,49 @@
+"""Data sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model import wire
+from svcd.model.ids import DataSourceId
+from svcd.model.requests import NewDataSource
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = ("name", "type", "url")
+
+
+class DataSources:
+    """`/data-sources`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.jobs
+        self._hide = services.settings.server.hide_credentials
+
+    @route("GET", "/data-sources", returns="data_sources", since="1.1")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        found = await self._store.read(lambda tx: tx.data_sources.page(call.tenant_id, page))
+        return [wire.data_source(each, self._hide) for each in found]
+
+    @route("GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
+    async def get(self, call: Call, data_source_id: str) -> wire.Json:
+        """One."""
+        id_ = DataSourceId(data_source_id)
+        found = await self._store.read(lambda tx: tx.data_sources.get(call.tenant_id, id_))
+        return wire.data_source(found, self._hide)
+
+    @route("POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
+    async def create(self, call: Call, body: NewDataSource) -> wire.Json:
+        """Make one; the location itself is not looked at."""
+        made = await self._commands.create_data_source(call.caller, body)
+        return wire.data_source(made, self._hide, created=True)
+
+    @route("DELETE", "/data-sources/<data_source_id>", since="1.1")
+    async def delete(self, call: Call, data_source_id: str) -> None:
+        """Refused while an execution refers to it."""
+        id_ = DataSourceId(data_source_id)
+        await self._store.tx(lambda tx: tx.data_sources.remove(call.tenant_id, id_))

@@ -1,0 +1,117 @@
+"""Image registry: metadata on the platform's images and nothing else (behaviour, Part I 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.errors import ImageNotRegistered, InvalidReference, NotFound
+from svcd.model import wire
+from svcd.model.cloud import Image
+from svcd.model.requests import RegisterImage, Tags
+from svcd.ports import Access, CloudError, CloudSession, Fault
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = ("name", "username", "status")
+
+
+def is_registered(image: Image) -> bool:
+    """Whether the registry knows the image."""
+    return bool(image.properties.get(wire.IMAGE_USERNAME))
+
+
+class Images:
+    """`/images`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._cloud = services.cloud
+        self._store = services.store
+
+    def _session(self, call: Call) -> CloudSession:
+        return self._cloud.session(Access(tenant_id=call.tenant_id, token=call.caller.token))
+
+    async def _image(self, call: Call, image_id: str) -> Image:
+        try:
+            return await self._session(call).image(image_id)
+        except CloudError as error:
+            if error.kind is Fault.NOT_FOUND:
+                raise NotFound.of("image", image_id) from None
+            raise
+
+    async def _exists(self, call: Call, image_id: str) -> None:
+        await self._image(call, image_id)
+
+    @route("GET", "/images", returns="images")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """Registered images that carry all the tags asked for."""
+        wanted = set(call.all("tags"))
+        shown = [
+            wire.image(image)
+            for image in await self._session(call).images()
+            if is_registered(image) and wanted <= set(wire.image_tags(image))
+        ]
+        page = page_of(call, _FILTERS)
+        for name, value in page.filters.items():
+            shown = [each for each in shown if each[name] == value]
+        if page.marker is not None:
+            ids = [each["id"] for each in shown]
+            if page.marker not in ids:
+                raise NotFound.of("image", page.marker)
+            shown = shown[ids.index(page.marker) + 1 :]
+        return shown if page.limit is None else shown[: page.limit]
+
+    @route("GET", "/images/<image_id>", returns="image")
+    async def get(self, call: Call, image_id: str) -> wire.Json:
+        """One registered image."""
+        image = await self._image(call, image_id)
+        if not is_registered(image):
+            raise ImageNotRegistered(
+                f"image {image_id!r} is not registered: register it by POST images/{image_id}"
+            )
+        return wire.image(image)
+
+    @route("POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
+    async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Json:
+        """Register, or overwrite what was registered."""
+        given = {wire.IMAGE_USERNAME: body.username}
+        gone = [wire.IMAGE_DESCRIPTION]
+        if body.description:
+            given[wire.IMAGE_DESCRIPTION] = body.description
+            gone = []
+        return await self._change(call, image_id, given, gone)
+
+    @route("DELETE", "/images/<image_id>")
+    async def unregister(self, call: Call, image_id: str) -> None:
+        """Forget it; its tags go too. Idempotent."""
+        image = await self._image(call, image_id)
+        user = await self._store.read(lambda tx: tx.clusters.uses_image(call.tenant_id, image_id))
+        if user is not None:
+            raise InvalidReference(
+                f"image {image_id!r} is used by cluster {user!r}: delete the cluster first"
+            )
+        kept = [
+            name
+            for name in image.properties
+            if name in (wire.IMAGE_USERNAME, wire.IMAGE_DESCRIPTION)
+            or name.startswith(wire.IMAGE_TAG)
+        ]
+        if kept:
+            await self._change(call, image_id, {}, kept)
+
+    @route("POST", "/images/<image_id>/tag", body=Tags, returns="image", exists="_exists")
+    async def tag(self, call: Call, image_id: str, body: Tags) -> wire.Json:
+        """Add tags. Idempotent."""
+        given = {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in body.tags}
+        return await self._change(call, image_id, given, [])
+
+    @route("POST", "/images/<image_id>/untag", body=Tags, returns="image", exists="_exists")
+    async def untag(self, call: Call, image_id: str, body: Tags) -> wire.Json:
+        """Remove tags. Idempotent."""
+        return await self._change(call, image_id, {}, [wire.IMAGE_TAG + tag for tag in body.tags])
+
+    async def _change(
+        self, call: Call, image_id: str, given: dict[str, str], gone: Sequence[str]
+    ) -> wire.Json:
+        changed = await self._session(call).set_image_properties(image_id, given, gone)
+        return wire.image(changed)

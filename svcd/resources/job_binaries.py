@@ -1,0 +1,75 @@
+"""Job binaries: links to binaries kept by svcd or in the object store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.errors import BadJobBinary, InvalidReference
+from svcd.model import wire
+from svcd.model.ids import JobBinaryId
+from svcd.model.job import JobBinary
+from svcd.model.requests import NewJobBinary
+from svcd.ports import CloudError, Fault
+from svcd.resources._answers import Download
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+from svcd.workflow.binaries import Binaries
+
+_FILTERS = ("name", "url")
+
+
+class JobBinaries:
+    """`/job-binaries`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.jobs
+        self._binaries = Binaries(services.store, services.object_store)
+        self._hide = services.settings.server.hide_credentials
+
+    @route("GET", "/job-binaries", returns="binaries", since="1.1")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
+        return [wire.job_binary(each, self._hide) for each in found]
+
+    @route("GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
+    async def get(self, call: Call, binary_id: str) -> wire.Json:
+        """One."""
+        return wire.job_binary(await self._record(call, binary_id), self._hide)
+
+    async def _record(self, call: Call, binary_id: str) -> JobBinary:
+        id_ = JobBinaryId(binary_id)
+        return await self._store.read(lambda tx: tx.job_binaries.get(call.tenant_id, id_))
+
+    @route("POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
+    async def create(self, call: Call, body: NewJobBinary) -> wire.Json:
+        """Make one."""
+        made = await self._commands.create_job_binary(call.caller, body)
+        return wire.job_binary(made, self._hide, created=True)
+
+    @route("DELETE", "/job-binaries/<binary_id>", since="1.1")
+    async def delete(self, call: Call, binary_id: str) -> None:
+        """Refused while a job uses it."""
+        id_ = JobBinaryId(binary_id)
+        await self._store.tx(lambda tx: tx.job_binaries.remove(call.tenant_id, id_))
+
+    @route("GET", "/job-binaries/<binary_id>/data", plain=True, since="1.1")
+    async def data(self, call: Call, binary_id: str) -> Download:
+        """The raw data, from wherever it is kept."""
+        record = await self._record(call, binary_id)
+        try:
+            size, pieces = await self._binaries.open(call.tenant_id, record)
+        except CloudError as error:
+            if error.kind in (Fault.UNAUTHORIZED, Fault.FORBIDDEN):
+                raise BadJobBinary(
+                    f"the object store refuses user and password of job binary {binary_id!r}"
+                ) from None
+            if error.kind is Fault.NOT_FOUND:
+                raise InvalidReference(
+                    f"the object that job binary {binary_id!r} points to does not exist"
+                ) from None
+            raise
+        return Download(size=size, pieces=pieces)

@@ -1,0 +1,110 @@
+"""Job binary internals: raw data kept by svcd, streamed in and out in pieces of 256 KiB."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from svcd.errors import BadJobBinary
+from svcd.model import names, wire
+from svcd.model.ids import JobBinaryInternalId, timestamp
+from svcd.model.job import JobBinaryInternal
+from svcd.resources._answers import Download
+from svcd.resources._bodies import Body
+from svcd.resources._paging import page_of
+from svcd.resources._route import RAW, Call, route
+from svcd.resources.services import ApiServices
+from svcd.workflow.binaries import Binaries
+
+_FILTERS = ("name",)
+
+
+class JobBinaryInternals:
+    """`/job-binary-internals`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._binaries = Binaries(services.store, services.object_store)
+        self._clock = services.clock
+        self._new_id = services.new_id
+        self._metrics = services.metrics
+
+    @route("GET", "/job-binary-internals", returns="binaries", since="1.1")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        found = await self._store.read(lambda tx: tx.internals.page(call.tenant_id, page))
+        return [wire.job_binary_internal(each) for each in found]
+
+    @route("GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1")
+    async def get(self, call: Call, binary_id: str) -> wire.Json:
+        """One, without its data."""
+        return wire.job_binary_internal(await self._record(call, binary_id))
+
+    async def _record(self, call: Call, binary_id: str) -> JobBinaryInternal:
+        id_ = JobBinaryInternalId(binary_id)
+        return await self._store.read(lambda tx: tx.internals.get(call.tenant_id, id_))
+
+    @route(
+        "PUT",
+        "/job-binary-internals/<name>",
+        body=RAW,
+        streams=True,
+        limit="binary",
+        suffix=False,
+        returns="job_binary_internal",
+        since="1.1",
+    )
+    async def upload(self, call: Call, name: str, body: Body) -> wire.Json:
+        """Store the body under the name of the path; its media type is ignored."""
+        if not names.is_data_name(name):
+            raise BadJobBinary(
+                f"the name in the path must have 1 to {names.MAX_NAME} characters: "
+                + names.DESCRIPTIONS[names.DATA_NAME]
+            )
+        upload_id = self._new_id()
+        await self._store.tx(lambda tx: tx.internals.begin(upload_id))
+        try:
+            record = await self._receive(call, name, body, upload_id)
+        except BaseException:
+            await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
+            raise
+        self._metrics.uploaded(record.datasize)
+        return wire.job_binary_internal(record)
+
+    async def _receive(
+        self, call: Call, name: str, body: Body, upload_id: str
+    ) -> JobBinaryInternal:
+        digest, size, index = hashlib.sha256(), 0, 0
+        async for piece in body:
+            await self._append(upload_id, index, piece)
+            digest.update(piece)
+            size += len(piece)
+            index += 1
+        if not size:
+            raise BadJobBinary("the body is empty: send the data of the binary")
+        record = JobBinaryInternal(
+            id=JobBinaryInternalId(self._new_id()),
+            tenant_id=call.tenant_id,
+            name=name,
+            datasize=size,
+            digest=digest.hexdigest(),
+            created_at=timestamp(self._clock.seconds()),
+        )
+        await self._store.tx(lambda tx: tx.internals.finish(upload_id, record))
+        return record
+
+    async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
+        await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))
+
+    @route("GET", "/job-binary-internals/<binary_id>/data", plain=True, since="1.1")
+    async def data(self, call: Call, binary_id: str) -> Download:
+        """The raw data."""
+        record = await self._record(call, binary_id)
+        return Download(size=record.datasize, pieces=self._binaries.pieces(record))
+
+    @route("DELETE", "/job-binary-internals/<binary_id>", since="1.1")
+    async def delete(self, call: Call, binary_id: str) -> None:
+        """Refused while a job binary points to it."""
+        id_ = JobBinaryInternalId(binary_id)
+        await self._store.tx(lambda tx: tx.internals.remove(call.tenant_id, id_))

@@ -1,0 +1,88 @@
+"""Jobs, the hints for their configuration, and execute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model import wire
+from svcd.model.ids import JobBinaryId, JobId
+from svcd.model.job import Job, JobBinary
+from svcd.model.requests import ExecuteRequest, NewJob
+from svcd.ports import Page, Tx
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = ("name", "type")
+
+
+class Jobs:
+    """`/jobs`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.jobs
+        self._distributions = services.distributions
+        self._hide = services.settings.server.hide_credentials
+
+    @route("GET", "/jobs", returns="jobs", since="1.1")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """All, by creation, with their binaries as objects."""
+        page = page_of(call, _FILTERS)
+
+        async def load(tx: Tx) -> Sequence[wire.Json]:
+            jobs = await tx.jobs.page(call.tenant_id, page)
+            if not jobs:
+                return []
+            known = await tx.job_binaries.page(call.tenant_id, Page())
+            binaries = {each.id: each for each in known}
+            return [wire.job(each, binaries, self._hide) for each in jobs]
+
+        return await self._store.read(load)
+
+    @route("GET", "/jobs/<job_id>", returns="job", since="1.1")
+    async def get(self, call: Call, job_id: str) -> wire.Json:
+        """One."""
+
+        async def load(tx: Tx) -> wire.Json:
+            return await self._expanded(tx, await tx.jobs.get(call.tenant_id, JobId(job_id)))
+
+        return await self._store.read(load)
+
+    async def _expanded(self, tx: Tx, job: Job) -> wire.Json:
+        binaries: dict[JobBinaryId, JobBinary] = {}
+        for id_ in (*job.mains, *job.libs):
+            if id_ not in binaries:
+                binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
+        return wire.job(job, binaries, self._hide)
+
+    @route("POST", "/jobs", body=NewJob, returns="job", since="1.1")
+    async def create(self, call: Call, body: NewJob) -> wire.Json:
+        """Make one."""
+        made = await self._commands.create_job(call.caller, body)
+        return await self._store.read(lambda tx: self._expanded(tx, made))
+
+    @route("DELETE", "/jobs/<job_id>", since="1.1")
+    async def delete(self, call: Call, job_id: str) -> None:
+        """Refused while an execution refers to it."""
+        await self._store.tx(lambda tx: tx.jobs.remove(call.tenant_id, JobId(job_id)))
+
+    @route("GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
+    async def hints(self, call: Call, job_type: str) -> wire.Json:
+        """Advice for the configuration of a type."""
+        return self._commands.hints(job_type)
+
+    async def _exists(self, call: Call, job_id: str) -> None:
+        await self._store.read(lambda tx: tx.jobs.get(call.tenant_id, JobId(job_id)))
+
+    @route(
+        "POST",
+        "/jobs/<job_id>/execute",
+        body=ExecuteRequest,
+        returns="job_execution",
+        exists="_exists",
+        since="1.1",
+    )
+    async def execute(self, call: Call, job_id: str, body: ExecuteRequest) -> wire.Json:
+        """Accept a run on a cluster, or on a new transient one (additive)."""
+        return wire.execution(await self._commands.execute(call.caller, JobId(job_id), body))

@@ -1,0 +1,53 @@
+"""Node group templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd.model import wire
+from svcd.model.ids import NodeGroupTemplateId
+from svcd.model.requests import NewNodeGroupTemplate
+from svcd.resources._paging import page_of
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+_FILTERS = ("name", "plugin_name", "engine_version", "flavor_id")
+
+
+class NodeGroupTemplates:
+    """`/node-group-templates`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._commands = services.templates
+
+    @route("GET", "/node-group-templates", returns="node_group_templates")
+    async def list(self, call: Call) -> Sequence[bytes]:
+        """All, by creation."""
+        page = page_of(call, _FILTERS)
+        return await self._store.read(
+            lambda tx: tx.node_group_templates.rendered_page(call.tenant_id, page)
+        )
+
+    @route("GET", "/node-group-templates/<template_id>", returns="node_group_template")
+    async def get(self, call: Call, template_id: str) -> bytes:
+        """One."""
+        id_ = NodeGroupTemplateId(template_id)
+        return await self._store.read(
+            lambda tx: tx.node_group_templates.rendered(call.tenant_id, id_)
+        )
+
+    @route(
+        "POST", "/node-group-templates", body=NewNodeGroupTemplate, returns="node_group_template"
+    )
+    async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.Json:
+        """Make one."""
+        return wire.node_group_template(
+            await self._commands.create_node_group_template(call.caller, body)
+        )
+
+    @route("DELETE", "/node-group-templates/<template_id>")
+    async def delete(self, call: Call, template_id: str) -> None:
+        """Refused while a cluster or cluster template uses it."""
+        id_ = NodeGroupTemplateId(template_id)
+        await self._store.tx(lambda tx: tx.node_group_templates.remove(call.tenant_id, id_))

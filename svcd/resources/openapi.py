@@ -1,0 +1,136 @@
+"""`/openapi.json`: the interface as OpenAPI 3.1, made of the routes and the request shapes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from svcd.model import wire
+from svcd.model.shapes import Shape
+from svcd.resources._answers import JSON, Answer, encode
+from svcd.resources._route import Call, Raw, Route, route
+
+_REF = "#/components/schemas/{name}"
+_ERROR = {
+    "type": "object",
+    "description": "Every error has exactly these attributes.",
+    "properties": {
+        "error_code": {"type": "integer", "description": "the HTTP status"},
+        "error_name": {"type": "string", "description": "the kind of error, without ids or names"},
+        "error_message": {"type": "string", "description": "for a person; one fault a line"},
+    },
+    "required": ["error_code", "error_name", "error_message"],
+    "additionalProperties": False,
+}
+_PAGING = ("limit", "marker")
+
+
+class OpenApi:
+    """The description, made when it is first asked for."""
+
+    def __init__(self, routes: Callable[[], Sequence[Route]]) -> None:
+        self._routes = routes
+        self._made: bytes | None = None
+
+    @route("GET", "/openapi.json", open=True, plain=True)
+    async def get(self, call: Call) -> Answer:
+        """This description."""
+        if self._made is None:
+            self._made = encode(document(self._routes()))
+        return Answer(200, self._made, JSON)
+
+
+def document(routes: Sequence[Route]) -> wire.Json:
+    """The OpenAPI document of `routes`."""
+    shapes = {each.body.cls for each in routes if isinstance(each.body, Shape)}
+    ordered = sorted(shapes, key=lambda cls: cls.__name__)
+    refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
+    for schema in schemas.values():
+        if schema.get("type") == "object" and "properties" in schema:
+            schema["additionalProperties"] = False
+    schemas["Error"] = _ERROR
+    by_class = dict(zip(ordered, refs, strict=True))
+    paths: wire.Json = {}
+    first: dict[str, str] = {}  # paths that differ in names only are one path in OpenAPI
+    for each in routes:
+        path = first.setdefault(
+            re.sub(r"<\w+>", "{}", each.pattern), re.sub(r"<(\w+)>", r"{\1}", each.pattern)
+        )
+        paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, by_class)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cluster provisioning and data processing",
+            "version": "1.1",
+            "description": "v1.0 manages clusters; v1.1 adds data processing.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+            },
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.Json:
+    text = inspect.getdoc(made.handler) or ""
+    operation: wire.Json = {
+        "operationId": re.sub(r"\W+", "_", f"{made.method} {made.pattern}").strip("_").lower(),
+        "summary": text.split("\n")[0],
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"\{(\w+)\}", path)
+        ],
+        "responses": {
+            str(made.success): _success(made),
+            "default": {
+                "description": "an error",
+                "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}},
+            },
+        },
+    }
+    if made.open:
+        operation["security"] = []
+    if _is_list(made) and made.pattern.startswith("/v1.1/"):
+        operation["parameters"] += [
+            {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
+        ]
+    if isinstance(made.body, Shape):
+        schema = by_class[made.body.cls]
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema}},
+        }
+    elif isinstance(made.body, Raw):
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+    return operation
+
+
+def _is_list(made: Route) -> bool:
+    return made.method == "GET" and made.returns is not None and made.returns.endswith("s")
+
+
+def _success(made: Route) -> wire.Json:
+    if made.success == 204:
+        return {"description": "done"}
+    if made.plain:
+        return {"description": "the data", "content": {"*/*": {}}}
+    schema: Any = {"type": "object"}
+    if made.returns is not None:
+        inner = {"type": "array", "items": schema} if _is_list(made) else schema
+        schema = {
+            "type": "object",
+            "properties": {made.returns: inner},
+            "required": [made.returns],
+        }
+    return {
+        "description": "accepted" if made.success == 202 else "found",
+        "content": {"application/json": {"schema": schema}},
+    }

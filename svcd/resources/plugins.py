@@ -1,0 +1,128 @@
+"""Plugins: what can be installed. Read only, and the conversion of configuration files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from svcd.errors import NotFound
+from svcd.model import wire
+from svcd.model.convert import convert
+from svcd.model.requests import NewClusterTemplate
+from svcd.model.template import ConfigValue
+from svcd.resources._bodies import Body
+from svcd.resources._route import RAW, Call, route
+from svcd.resources.services import ApiServices
+
+
+def short(distribution: Any) -> wire.Json:
+    """A plugin as in lists."""
+    return {
+        "name": distribution.name,
+        "title": distribution.title,
+        "description": distribution.description,
+        "versions": list(distribution.versions),
+    }
+
+
+def detail(distribution: Any, version: str) -> wire.Json:
+    """A plugin with what one version has."""
+    return {
+        **short(distribution),
+        "node_processes": {
+            service: list(processes)
+            for service, processes in distribution.node_processes(version).items()
+        },
+        "required_image_tags": list(distribution.required_image_tags(version)),
+        "configs": [
+            {
+                "name": each.name,
+                "description": each.description,
+                "default_value": _default(each.default_value),
+                "config_type": each.config_type,
+                "applicable_target": each.applicable_target,
+                "scope": each.scope.value,
+                "is_optional": each.is_optional,
+                "priority": each.priority,
+            }
+            for each in distribution.configs(version)
+        ],
+    }
+
+
+def _default(value: ConfigValue) -> str | bool:
+    """A default on the wire: a string or a boolean. Source: interface, "Config entry"."""
+    return value if isinstance(value, bool) else str(value)
+
+
+class Plugins:
+    """`/plugins`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._distributions = services.distributions
+        self._templates = services.templates
+
+    @route("GET", "/plugins", returns="plugins")
+    async def list(self, call: Call) -> Sequence[wire.Json]:
+        """All, in the order of the settings."""
+        return [short(each) for each in self._distributions.all()]
+
+    @route("GET", "/plugins/<plugin_name>", returns="plugin")
+    async def get(self, call: Call, plugin_name: str) -> wire.Json:
+        """One."""
+        return short(self._distributions.get(plugin_name))
+
+    @route("GET", "/plugins/<plugin_name>/<version>", returns="plugin")
+    async def version(self, call: Call, plugin_name: str, version: str) -> wire.Json:
+        """One, with a version's processes, tags and options."""
+        return detail(self._of(plugin_name, version), version)
+
+    def _of(self, plugin_name: str, version: str) -> Any:
+        distribution = self._distributions.get(plugin_name)
+        if version not in distribution.versions:
+            raise NotFound(f"version {version!r} of plugin {plugin_name!r} not found")
+        return distribution
+
+    async def _exists(self, call: Call, plugin_name: str, version: str, **_: str) -> None:
+        self._of(plugin_name, version)
+
+    @route(
+        "POST",
+        "/plugins/<plugin_name>/<version>/convert-config",
+        body=RAW,
+        returns="cluster_template",
+        exists="_exists",
+        limit="convert",
+    )
+    @route(
+        "POST",
+        "/plugins/<plugin_name>/<version>/convert-config/<template_name>",
+        body=RAW,
+        returns="cluster_template",
+        exists="_exists",
+        limit="convert",
+    )
+    async def convert(
+        self, call: Call, plugin_name: str, version: str, body: Body, template_name: str = ""
+    ) -> wire.Json:
+        """Make a cluster template of a configuration file."""
+        distribution = self._of(plugin_name, version)
+        new: NewClusterTemplate = convert(
+            await body.read(),
+            plugin_name=plugin_name,
+            engine_version=version,
+            processes={
+                process: service
+                for service, processes in distribution.node_processes(version).items()
+                for process in processes
+            },
+            configs={
+                (each.applicable_target, each.name): each.config_type
+                for each in distribution.configs(version)
+            },
+            template_name=template_name,
+            flavor_id=call.one("flavor_id") or "",
+        )
+        return wire.cluster_template(
+            await self._templates.create_cluster_template(call.caller, new)
+        )

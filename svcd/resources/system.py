@@ -1,0 +1,47 @@
+"""What belongs to the daemon and to no tenant: versions, health, metrics. No token needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svcd import metrics
+from svcd.errors import ServiceUnavailable
+from svcd.model import wire
+from svcd.resources._answers import Answer
+from svcd.resources._route import Call, route
+from svcd.resources.services import ApiServices
+
+
+class System:
+    """`/`, `/healthz`, `/readyz`, `/metrics`."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self._metrics = services.metrics
+        self._readiness = services.readiness
+
+    @route("GET", "/", returns="versions", open=True)
+    async def versions(self, call: Call) -> Sequence[wire.Json]:
+        """The versions of the interface."""
+        return [
+            {"id": "v1.0", "status": "SUPPORTED"},
+            {"id": "v1.1", "status": "CURRENT"},
+        ]
+
+    @route("GET", "/healthz", open=True)
+    async def health(self, call: Call) -> wire.Json:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @route("GET", "/readyz", open=True)
+    async def ready(self, call: Call) -> wire.Json:
+        """Everything that requests need is there. 503 names what is not."""
+        parts = await self._readiness()
+        wrong = [f"{part}: {problem}" for part, problem in parts.items() if problem]
+        if wrong:
+            raise ServiceUnavailable("not ready: " + "; ".join(wrong))
+        return {"status": "ready", "parts": dict.fromkeys(parts, "ready")}
+
+    @route("GET", "/metrics", open=True, plain=True)
+    async def expose(self, call: Call) -> Answer:
+        """Prometheus text format."""
+        return Answer(200, self._metrics.exposition(), metrics.CONTENT_TYPE.encode())

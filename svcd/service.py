@@ -1,0 +1,403 @@
+# mypy: allow-untyped-calls
+"""The composition root: rooms are put together here and nowhere else.
+
+`Daemon` is the service over given ports, on any clock: the real one and the fake differ only in
+what is handed in. `DaemonService` and `CloudService` are what `twistd` runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IListeningPort, IReactorTime
+from twisted.logger import Logger
+from twisted.web.client import Agent, HTTPConnectionPool
+
+from svcd.clients.cloud import OpenStack
+from svcd.clients.http import HttpClient
+from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.probe import HttpProbe
+from svcd.clients.ssh import SshRemote
+from svcd.clients.webhdfs import WebHdfsClient
+from svcd.embedded.host import EmbeddedHost, origin_of
+from svcd.errors import NotFound
+from svcd.listening import EndpointError, ListenError, listen, url_of
+from svcd.model.cluster import Cluster
+from svcd.model.ids import ClusterId, timestamp
+from svcd.model.job import JobType
+from svcd.ports import (
+    Cloud,
+    Engine,
+    FileSystem,
+    Identity,
+    ObjectStore,
+    Probe,
+    Remote,
+    Sealer,
+)
+from svcd.preflight import SettingsRefused, StartError
+from svcd.provisioning.commands import Clusters, Templates
+from svcd.provisioning.controller import Controller
+from svcd.provisioning.distributions.registry import DistributionError, Distributions
+from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
+from svcd.provisioning.distributions.vanilla.image import build
+from svcd.provisioning.machines_view import machines
+from svcd.provisioning.perform import Ports
+from svcd.provisioning.transient import Transient
+from svcd.resources import api
+from svcd.sealer import FernetSealer, SealerError
+from svcd.settings import CloudSettings, Loaded, Settings
+from svcd.state_dir import StateFolder, StateFolderError
+from svcd.store.database import Database, SchemaError
+from svcd.store.sqlite import SqliteDatabase
+from svcd.store.store import SqlStore
+from svcd.workflow.commands import Jobs
+from svcd.workflow.document import ObjectStoreAccess
+from svcd.workflow.poller import Poller
+
+log = Logger()
+
+
+@frozen(kw_only=True)
+class Outside:
+    """Everything a daemon needs of the outside. identity: None with `auth.mode=none`."""
+
+    clock: IReactorTime
+    store: SqlStore
+    identity: Identity | None
+    cloud: Cloud
+    object_store: ObjectStore
+    remote: Remote
+    probe: Probe
+    engine: Engine
+    files: FileSystem
+    sealer: Sealer
+    new_id: Callable[[], str]
+    rng: random.Random
+    cloud_ready: Callable[[], Any] | None = None
+
+
+class Engines:
+    """Implements workflow.engines.Engines over the distributions."""
+
+    def __init__(self, distributions: Distributions) -> None:
+        self._distributions = distributions
+
+    def endpoints(self, cluster: Cluster) -> Endpoints | None:
+        made_by = self._of(cluster)
+        return None if made_by is None else made_by.endpoints(cluster, machines(cluster))
+
+    def job_types(self, cluster: Cluster) -> Sequence[JobType]:
+        made_by = self._of(cluster)
+        return () if made_by is None else made_by.job_types(cluster.engine_version)
+
+    def hints(self, job_type: JobType) -> Sequence[Hint]:
+        found: dict[str, Hint] = {}
+        for each in self._distributions.all():
+            for version in each.versions:
+                for hint in each.hints(version, job_type):
+                    found.setdefault(hint.name, hint)
+        return list(found.values())
+
+    def _of(self, cluster: Cluster) -> IDistribution | None:
+        """None when it is not enabled any more: its clusters can still be deleted."""
+        try:
+            return self._distributions.get(cluster.plugin_name)
+        except NotFound:
+            return None
+
+
+class Daemon:
+    """The rooms, wired. `site` is for listening, `resource` for an agent in memory."""
+
+    def __init__(
+        self, outside: Outside, settings: Settings, distributions: Distributions, auth_url: str
+    ) -> None:
+        self._outside = outside
+        access = ObjectStoreAccess(
+            auth_url=auth_url, region=settings.cloud.region, interface=settings.cloud.interface
+        )
+        engines = Engines(distributions)
+        clock, store, new_id, rng = outside.clock, outside.store, outside.new_id, outside.rng
+        self.poller = Poller(
+            store=store,
+            engine=outside.engine,
+            files=outside.files,
+            object_store=outside.object_store,
+            engines=engines,
+            probe=outside.probe,
+            clock=clock,
+            settings=settings.workflow,
+            access=access,
+            idle=self._look_for_idle,
+            rng=rng,
+        )
+        self.controller = Controller(
+            Ports(
+                store=store,
+                cloud=outside.cloud,
+                remote=outside.remote,
+                probe=outside.probe,
+                distributions=distributions,
+                sealer=outside.sealer,
+                kill_executions=self.poller.kill_all_of,
+            ),
+            clock,
+            settings.provisioning,
+            rng,
+            settled=self._settled,
+        )
+        self.transient = Transient(store, self.controller, clock, settings.provisioning)
+        self.clusters = Clusters(
+            store,
+            outside.cloud,
+            distributions,
+            self.controller,
+            outside.sealer,
+            clock,
+            new_id,
+            settings.provisioning,
+        )
+        self.jobs = Jobs(
+            store=store,
+            engine=outside.engine,
+            engines=engines,
+            poller=self.poller,
+            create_cluster=self.clusters.create,
+            end_cluster=lambda caller, id_: self.clusters.delete(caller, id_, force=False),
+            clock=clock,
+            new_id=new_id,
+            settings=settings.workflow,
+            access=access,
+        )
+        services = api.ApiServices(
+            store=store,
+            identity=outside.identity,
+            cloud=outside.cloud,
+            object_store=outside.object_store,
+            clusters=self.clusters,
+            templates=Templates(
+                store, outside.cloud, distributions, clock, new_id, settings.provisioning
+            ),
+            jobs=self.jobs,
+            distributions=distributions,
+            clock=clock,
+            settings=settings,
+            readiness=self._readiness,
+            new_id=new_id,
+        )
+        self.resource, self.site = api.build(services)
+
+    async def start(self) -> None:
+        """Take up unfinished work. The caller opens the port after this."""
+        await self.controller.start()
+        self.poller.start()
+        self.transient.start()
+
+    async def stop(self) -> None:
+        """Park all work; the rows say what is left."""
+        await self.transient.stop()
+        await self.poller.stop()
+        await self.controller.stop()
+        await self._outside.remote.close()
+
+    def _look_for_idle(self) -> None:
+        self.transient.poke()
+
+    def _settled(self, cluster_id: ClusterId) -> None:
+        self.poller.wake()
+
+    async def _readiness(self) -> Mapping[str, str]:
+        parts = {"store": await self._outside.store.ready()}
+        if self._outside.cloud_ready is not None:
+            parts["cloud"] = await self._outside.cloud_ready()
+        return parts
+
+
+class DaemonService:
+    """`twistd svcd`: everything real, on the reactor.
+
+    broken: fails with StartError when it cannot go on.
+    """
+
+    def __init__(self, reactor: Any, loaded: Loaded) -> None:
+        self._reactor = reactor
+        self._settings = loaded.settings
+        self._folder: StateFolder | None = None
+        self._host: EmbeddedHost | None = None
+        self._store: SqlStore | None = None
+        self._daemon: Daemon | None = None
+        self._port: IListeningPort | None = None
+        self.broken: Deferred[None] = Deferred()
+
+    async def start(self) -> None:
+        """Raises StartError."""
+        settings = self._settings
+        try:
+            self._folder = StateFolder(settings.server.state_dir)
+            sealer = FernetSealer(self._folder.path / "seal.key")
+            database = await open_database(
+                self._reactor, settings, self._folder.path, self._database_taken
+            )
+            self._store = store = SqlStore(database, sealer)
+            await store.open(timestamp(self._reactor.seconds()))
+            cloud_settings = settings.cloud
+            if settings.cloud.kind == "embedded":
+                self._host = EmbeddedHost(
+                    self._reactor, settings, self._folder.path, _image_problem
+                )
+                await self._host.start()
+                cloud_settings = self._host.client_settings()
+            distributions = Distributions(
+                settings.plugins.enabled,
+                fake_engine_url=settings.fake.engine_url
+                or origin_of(cloud_settings.auth_url) + "/engine",
+            )
+        except (DistributionError, EndpointError) as error:
+            raise SettingsRefused(str(error)) from error
+        except (StateFolderError, SealerError, SchemaError, ListenError) as error:
+            raise StartError(str(error)) from error
+        self._daemon = Daemon(
+            self._outside(store, sealer, cloud_settings),
+            settings,
+            distributions,
+            cloud_settings.auth_url,
+        )
+        await self._daemon.start()
+        self._daemon.site.noisy = False
+        try:
+            self._port = await listen(
+                self._reactor, "server.listen", settings.server.listen, self._daemon.site
+            )
+        except EndpointError as error:
+            raise SettingsRefused(str(error)) from error
+        except ListenError as error:
+            raise StartError(str(error)) from error
+        base = url_of(self._port)
+        self._folder.write_endpoints(
+            {
+                "api": base,
+                **(self._host.endpoints() if self._host is not None else {}),
+                "pid": os.getpid(),
+            }
+        )
+        log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
+
+    async def stop(self) -> None:
+        """Listener first, then requests in flight, then work, then what it stands on."""
+        if self._folder is not None:
+            self._folder.remove_endpoints()
+        if self._port is not None:
+            await cast("Any", self._port.stopListening())
+        if self._daemon is not None:
+            await self._daemon.site.drain(self._settings.server.drain_s)
+            await self._daemon.stop()
+        if self._host is not None:
+            await self._host.stop()
+        if self._store is not None:
+            await self._store.close()
+        if self._folder is not None:
+            self._folder.release()
+
+    def _database_taken(self, reason: str) -> None:
+        if not self.broken.called:
+            self.broken.errback(StartError(reason))
+
+    def _outside(self, store: SqlStore, sealer: Sealer, cloud: CloudSettings) -> Outside:
+        reactor, settings = self._reactor, self._settings
+        pool = HTTPConnectionPool(reactor, persistent=True)
+        pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
+        pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
+        pool.retryAutomatically = False  # the clients repeat what is safe to repeat
+        agent = Agent(reactor, pool=pool, connectTimeout=10)
+        platform = OpenStack(agent, reactor, cloud)
+        engine_http = HttpClient(agent, reactor, engine_error)
+        return Outside(
+            clock=reactor,
+            store=store,
+            identity=platform.identity(settings.auth) if settings.auth.mode == "keystone" else None,
+            cloud=platform,
+            object_store=platform,
+            remote=SshRemote(reactor, reactor, settings.ssh),
+            probe=HttpProbe(agent, reactor),
+            engine=OozieClient(engine_http),
+            files=WebHdfsClient(engine_http),
+            sealer=sealer,
+            new_id=lambda: str(uuid.uuid4()),
+            rng=random.Random(),
+            cloud_ready=platform.ready,
+        )
+
+
+class CloudService:
+    """`twistd svcd-cloud`: the embedded cloud without the daemon."""
+
+    def __init__(self, reactor: Any, loaded: Loaded) -> None:
+        self._reactor = reactor
+        self._settings = loaded.settings
+        self._folder: StateFolder | None = None
+        self._host: EmbeddedHost | None = None
+
+    async def start(self) -> None:
+        """Raises StartError."""
+        try:
+            self._folder = StateFolder(self._settings.server.state_dir, "cloud.lock")
+            self._host = EmbeddedHost(
+                self._reactor, self._settings, self._folder.path, _image_problem, admin=True
+            )
+            await self._host.start()
+        except EndpointError as error:
+            raise SettingsRefused(str(error)) from error
+        except (StateFolderError, ListenError) as error:
+            raise StartError(str(error)) from error
+        self._folder.write_endpoints({**self._host.endpoints(), "pid": os.getpid()})
+        log.info("Serving identity at {url}", url=self._host.client_settings().auth_url)
+
+    async def stop(self) -> None:
+        """Machines live on."""
+        if self._folder is not None:
+            self._folder.remove_endpoints()
+        if self._host is not None:
+            await self._host.stop()
+        if self._folder is not None:
+            self._folder.release()
+
+
+def _image_problem(prefix: Path) -> str:
+    return build.problem(prefix) or ""
+
+
+async def open_database(
+    reactor: Any, settings: Settings, folder: Path, taken: Callable[[str], None]
+) -> Database:
+    """The database of `database.url`, which `preflight` has checked. Raises SchemaError.
+
+    taken: told with a line when another daemon has taken it.
+    """
+    url = settings.database.url
+    if url.startswith("postgres"):
+        from svcd.store.postgres import PostgresDatabase  # here: its libraries are an extra
+
+        database = PostgresDatabase(reactor, settings.database, taken)
+        await database.open()
+        return database
+    path = Path(url.removeprefix("sqlite:///")) if url else folder / "svcd.sqlite"
+    with contextlib.suppress(OSError):  # what is wrong with it is told when it is opened
+        path.touch(0o600)  # SQLite itself would let everybody read it
+    return SqliteDatabase(path)
+
+
+def first_command(base: str, settings: Settings) -> str:
+    """A command to paste: it lists the distributions on offer."""
+    embedded = settings.cloud.kind == "embedded"
+    token = '-H "X-Auth-Token: $TOKEN" ' if settings.auth.mode == "keystone" else ""
+    tenant = settings.embedded.tenant if embedded else "$PROJECT_ID"
+    return f"curl -s {token}{base}/v1.1/{tenant}/plugins"

@@ -1,0 +1,332 @@
+"""The settings: one schema, three sources (TOML file < `SVCD_*` environment < `--set` flags).
+
+Every key is `section.name`; an unknown one is an error, and each value remembers its origin
+(`svcd config show`). Durations end in `_s` (seconds), sizes in `_bytes`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+
+class SettingsError(Exception):
+    """A setting is unknown or has a wrong value: one line that says which, where and why."""
+
+
+_PASSWORDS = re.compile(r"(//[^:/?@]*:)[^/?]*@|((?:ssl)?password=)[^&\s]*")
+
+
+def without_passwords(text: str) -> str:
+    """`text` with the passwords of URLs in it replaced by stars."""
+    return _PASSWORDS.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
+
+
+def _doc(text: str) -> dict[str, str]:
+    return {"doc": text}
+
+
+@frozen(kw_only=True)
+class Server:
+    listen: str = field(default="tcp:127.0.0.1:8386", metadata=_doc("endpoint of the API"))
+    state_dir: Path = field(default=Path("state"), metadata=_doc("folder for everything kept"))
+    header_deadline_s: float = field(
+        default=10.0, metadata=_doc("time for a request's header to arrive")
+    )
+    min_body_rate_bytes: int = field(
+        default=1000, metadata=_doc("bytes a second a body must reach")
+    )
+    idle_timeout_s: float = field(default=75.0, metadata=_doc("idle keep-alive connections"))
+    request_timeout_s: float = field(default=60.0, metadata=_doc("a handler may take this long"))
+    drain_s: float = field(default=10.0, metadata=_doc("requests in flight may finish at stop"))
+    max_connections: int = field(default=20000, metadata=_doc("open connections at once"))
+    max_json_bytes: int = field(default=1_048_576, metadata=_doc("largest JSON body"))
+    max_binary_bytes: int = field(default=536_870_912, metadata=_doc("largest internal job binary"))
+    hide_credentials: bool = field(
+        default=False, metadata=_doc("mask credentials of data sources and binaries in answers")
+    )
+
+
+@frozen(kw_only=True)
+class Database:
+    url: str = field(
+        default="",
+        repr=False,
+        metadata=_doc("sqlite:///PATH or postgresql://…; empty: a file in state_dir"),
+    )
+    connections: int = field(default=8, metadata=_doc("most connections to PostgreSQL"))
+    connect_timeout_s: float = field(default=5.0, metadata=_doc("until PostgreSQL answers"))
+    statement_timeout_s: float = field(default=15.0, metadata=_doc("one statement of PostgreSQL"))
+    wait_s: float = field(default=5.0, metadata=_doc("wait for a free connection, then 503"))
+
+
+@frozen(kw_only=True)
+class Auth:
+    mode: str = field(default="none", metadata=_doc("none or keystone"))
+    cache_s: float = field(default=300.0, metadata=_doc("how long a good token is believed"))
+    negative_cache_s: float = field(default=10.0, metadata=_doc("and a refused one"))
+    cache_size: int = field(default=10_000, metadata=_doc("tokens remembered"))
+
+
+@frozen(kw_only=True)
+class CloudSettings:
+    kind: str = field(default="embedded", metadata=_doc("embedded or openstack"))
+    listen: str = field(
+        default="tcp:127.0.0.1:8387", metadata=_doc("endpoint of the embedded cloud")
+    )
+    auth_url: str = field(default="", metadata=_doc("identity service, ends in /v3"))
+    username: str = field(default="", metadata=_doc("svcd's own user"))
+    password: str = field(default="", repr=False, metadata={"doc": "its password", "secret": True})
+    application_credential_id: str = field(default="", metadata=_doc("instead of a password"))
+    application_credential_secret: str = field(
+        default="", repr=False, metadata={"doc": "its secret", "secret": True}
+    )
+    project: str = field(default="", metadata=_doc("svcd's own project"))
+    user_domain: str = field(default="default", metadata=_doc("domain id of the user"))
+    project_domain: str = field(default="default", metadata=_doc("domain id of the project"))
+    region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
+    interface: str = field(default="public", metadata=_doc("public, internal or admin"))
+    timeout_s: float = field(default=30.0, metadata=_doc("one call, body included"))
+    calls_at_once: int = field(default=20, metadata=_doc("calls in flight"))
+
+
+@frozen(kw_only=True)
+class Embedded:
+    """The embedded cloud."""
+
+    network: str = field(
+        default="127.1.0.0/16", metadata=_doc("addresses of the loopback machines")
+    )
+    ssh_port: int = field(default=2222, metadata=_doc("SSH port of the loopback machines"))
+    boot_s: float = field(default=0.0, metadata=_doc("time a server stays in BUILD"))
+    list_lag_s: float = field(default=0.0, metadata=_doc("how late lists show changes"))
+    delete_s: float = field(default=0.0, metadata=_doc("time a server takes to go"))
+    volume_s: float = field(default=0.0, metadata=_doc("time a volume takes to change state"))
+    quota_instances: int = field(default=200, metadata=_doc("servers a project may have"))
+    quota_cores: int = field(default=800, metadata=_doc("virtual processors"))
+    quota_ram_mib: int = field(default=1_638_400, metadata=_doc("memory"))
+    quota_volumes: int = field(default=400, metadata=_doc("volumes"))
+    quota_volume_gib: int = field(default=40_000, metadata=_doc("volume space"))
+    quota_floating_ips: int = field(default=50, metadata=_doc("floating addresses"))
+    token_ttl_s: float = field(default=86_400.0, metadata=_doc("life of a token"))
+    username: str = field(default="demo", metadata=_doc("user of endpoints.json"))
+    password: str = field(
+        default="demo", repr=False, metadata={"doc": "its password", "secret": True}
+    )
+    tenant: str = field(default="demo", metadata=_doc("its project: id and name"))
+    image_prefix: str = field(
+        default="", metadata=_doc("vanilla software tree; empty: state_dir/image/vanilla-3.5.0")
+    )
+
+
+@frozen(kw_only=True)
+class Plugins:
+    enabled: tuple[str, ...] = field(
+        default=("vanilla",), metadata=_doc("distributions on offer, in this order")
+    )
+
+
+@frozen(kw_only=True)
+class Fake:
+    engine_url: str = field(
+        default="",
+        metadata=_doc("scripted engine of the fake distribution; empty: the embedded cloud's"),
+    )
+
+
+@frozen(kw_only=True)
+class Ssh:
+    connect_timeout_s: float = field(default=10.0, metadata=_doc("until logged in"))
+    channels: int = field(default=8, metadata=_doc("commands at once on one connection"))
+    keepalive_s: float = field(default=30.0, metadata=_doc("silence before a keep-alive"))
+
+
+@frozen(kw_only=True)
+class Provisioning:
+    on_failure: str = field(
+        default="remove", metadata=_doc("remove or keep the servers of a failed create")
+    )
+    max_nodes: int = field(default=1000, metadata=_doc("instances of one cluster"))
+    max_groups: int = field(default=100, metadata=_doc("node groups of one cluster"))
+    machines_at_once: int = field(default=30, metadata=_doc("machines worked on in parallel"))
+    spawn_deadline_s: float = field(default=1800.0, metadata=_doc("Spawning"))
+    prepare_deadline_s: float = field(default=900.0, metadata=_doc("Preparing"))
+    configure_deadline_s: float = field(default=600.0, metadata=_doc("Configuring"))
+    start_deadline_s: float = field(default=900.0, metadata=_doc("Starting"))
+    decommission_deadline_s: float = field(default=14_400.0, metadata=_doc("Decommissioning"))
+    delete_deadline_s: float = field(default=1800.0, metadata=_doc("Deleting"))
+    poll_s: float = field(default=1.0, metadata=_doc("looks at the cloud while building"))
+    transient_poll_s: float = field(default=30.0, metadata=_doc("looks for idle clusters"))
+
+
+@frozen(kw_only=True)
+class Workflow:
+    poll_s: float = field(default=5.0, metadata=_doc("status ticks of running executions"))
+    submit_deadline_s: float = field(default=900.0, metadata=_doc("from Active to submitted"))
+    manual_deadline_s: float = field(
+        default=300.0, metadata=_doc("SUSPENDED with an action in START_MANUAL")
+    )
+    cancel_s: float = field(default=5.0, metadata=_doc("a cancel answers within this time"))
+    unreachable_deadline_s: float = field(
+        default=1800.0, metadata=_doc("engine silent: the execution fails after this time")
+    )
+    log_bytes: int = field(default=1_048_576, metadata=_doc("most of a job's log that is shown"))
+
+
+@frozen(kw_only=True)
+class Logging:
+    format: str = field(default="human", metadata=_doc("human or json"))
+    level: str = field(default="info", metadata=_doc("debug, info, warn or error"))
+    access: bool = field(default=True, metadata=_doc("one line a request"))
+
+
+@frozen(kw_only=True)
+class Settings:
+    """All sections. Source of the operator's names: design, "The operator's contract"."""
+
+    server: Server = field(factory=Server)
+    database: Database = field(factory=Database)
+    auth: Auth = field(factory=Auth)
+    cloud: CloudSettings = field(factory=CloudSettings)
+    embedded: Embedded = field(factory=Embedded)
+    plugins: Plugins = field(factory=Plugins)
+    fake: Fake = field(factory=Fake)
+    ssh: Ssh = field(factory=Ssh)
+    provisioning: Provisioning = field(factory=Provisioning)
+    workflow: Workflow = field(factory=Workflow)
+    log: Logging = field(factory=Logging)
+
+
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "auth.mode": ("none", "keystone"),
+    "cloud.kind": ("embedded", "openstack"),
+    "cloud.interface": ("public", "internal", "admin"),
+    "provisioning.on_failure": ("remove", "keep"),
+    "log.format": ("human", "json"),
+    "log.level": ("debug", "info", "warn", "error"),
+}
+
+
+@frozen(kw_only=True)
+class Loaded:
+    """Settings and where each given key came from (`default` for the rest)."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+@functools.cache
+def schema() -> Mapping[str, tuple[Any, str, bool]]:
+    """`section.name` -> (type, documentation, is it secret), in order."""
+    result: dict[str, tuple[Any, str, bool]] = {}
+    sections = typing.get_type_hints(Settings)
+    for section in attrs.fields(Settings):
+        kind = sections[section.name]
+        hints = typing.get_type_hints(kind)
+        for each in attrs.fields(kind):
+            result[f"{section.name}.{each.name}"] = (
+                hints[each.name],
+                each.metadata.get("doc", ""),
+                bool(each.metadata.get("secret")),
+            )
+    return result
+
+
+def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[str] = ()) -> Loaded:
+    """Read the three sources.
+
+    flags: `section.name=value` texts. Raises SettingsError.
+    """
+    known = schema()
+    given: dict[str, tuple[object, str]] = {}
+    if config is not None:
+        given.update(_from_file(config, known))
+    by_variable = {"SVCD_" + key.upper().replace(".", "_"): key for key in known}
+    sections_here = {key.partition(".")[0] for key in known}
+    for variable, text in environment.items():
+        section, _, name = variable.removeprefix("SVCD_").lower().partition("_")
+        if variable in by_variable:
+            given[by_variable[variable]] = (text, f"environment {variable}")
+        elif variable.startswith("SVCD_") and section in sections_here:
+            given[f"{section}.{name}"] = (text, f"environment {variable}")  # unknown, see below
+    for flag in flags:
+        key, equals, text = flag.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {flag}: write it as section.key=value")
+        given[key.strip()] = (text, "--set")
+    values: dict[str, dict[str, object]] = {}
+    for key, (raw, origin) in given.items():
+        if key not in known:
+            near = _nearest(key, list(known))
+            raise SettingsError(f"unknown setting {key} ({origin}); did you mean {near}?")
+        section, _, name = key.partition(".")
+        values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], origin)
+    sections = typing.get_type_hints(Settings)
+    built = {s: sections[s](**v) for s, v in values.items()}
+    return Loaded(
+        settings=Settings(**built),
+        origins={k: given[k][1] if k in given else "default" for k in known},
+    )
+
+
+def _from_file(
+    config: Path, known: Mapping[str, tuple[Any, str, bool]]
+) -> dict[str, tuple[object, str]]:
+    try:
+        tree = tomllib.loads(config.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read settings file {config}: {error}") from None
+    found: dict[str, tuple[object, str]] = {}
+    for section, content in tree.items():
+        if not isinstance(content, dict):
+            raise SettingsError(f"unknown setting {section} ({config}); settings are in sections")
+        for name, value in content.items():
+            found[f"{section}.{name}"] = (value, str(config))
+    return found
+
+
+def _convert(key: str, raw: object, kind: Any, origin: str) -> object:
+    def wrong(expected: str) -> SettingsError:
+        return SettingsError(f"setting {key} ({origin}): expected {expected}, got {raw!r}")
+
+    if kind is bool:
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if isinstance(raw, bool):
+            return raw
+        if not isinstance(raw, str) or raw.lower() not in words:
+            raise wrong("true or false")
+        return words[raw.lower()]
+    if kind in (int, float):
+        if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+            raise wrong("a number")
+        try:
+            number: int | float = kind(raw)
+        except ValueError:
+            raise wrong("a whole number" if kind is int else "a number") from None
+        if not 0 <= number < float("inf"):
+            raise wrong("a number that is not negative")
+        return number
+    if kind is Path or kind is str:
+        if not isinstance(raw, str):
+            raise wrong("a text")
+        if key in _CHOICES and raw not in _CHOICES[key]:
+            raise wrong("one of " + ", ".join(_CHOICES[key]))
+        return Path(raw) if kind is Path else raw
+    items = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
+        raise wrong("a list of texts")
+    return tuple(i.strip() for i in items if i.strip())
+
+
+def _nearest(key: str, known: Sequence[str]) -> str:
+    import difflib
+
+    return (difflib.get_close_matches(key, known, n=1, cutoff=0.0) or [known[0]])[0]

@@ -1,0 +1,60 @@
+"""The state folder: made private, held by one daemon at a time, and `endpoints.json` in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class StateFolderError(Exception):
+    """The folder cannot be used: one line that says why and what to do."""
+
+
+class StateFolder:
+    """Holds `path` until `release`. The lock goes with the process, however it ends."""
+
+    def __init__(self, path: Path, lock_name: str = "lock") -> None:
+        """Raises StateFolderError when the folder is not writable or another daemon holds it."""
+        self.path = path.absolute()
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(
+                self.path / lock_name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+        except OSError as error:
+            raise StateFolderError(
+                f"the state folder {self.path} cannot be used: {error.strerror};"
+                " choose another server.state_dir or change its owner"
+            ) from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._lock, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(self._lock)
+            raise StateFolderError(
+                f"the state folder {self.path} is in use by process {holder};"
+                " stop that one, or choose another server.state_dir"
+            ) from None
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    def write_endpoints(self, endpoints: Mapping[str, Any]) -> None:
+        """Write `endpoints.json` in one step: readers see all of it or nothing."""
+        descriptor, name = tempfile.mkstemp(dir=self.path, prefix=".endpoints-")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(endpoints, file, indent=2)
+            file.write("\n")
+        Path(name).replace(self.path / "endpoints.json")
+
+    def remove_endpoints(self) -> None:
+        """Idempotent."""
+        (self.path / "endpoints.json").unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let another daemon have the folder."""
+        os.close(self._lock)

@@ -1,0 +1,1 @@
+"""The rows: one SQL text, two drivers."""

@@ -1,0 +1,124 @@
+"""Clusters and their events. Every update is a compare-and-set on `version`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from attrs import evolve
+
+from svcd.errors import ClusterNameTaken
+from svcd.model import wire
+from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.ids import ClusterId
+from svcd.model.job import Execution
+from svcd.store.executions import save_unconditionally
+from svcd.store.family import Family, Table, references
+
+EVENTS_KEPT = 2000
+
+_FIND = "select record from clusters where id = :id"
+_SAVE = """
+update clusters
+   set status = :status, generation = :generation, settled_generation = :settled_generation,
+       version = :version, refs = :refs, record = :record, wire = :wire
+ where id = :id and version = :version - 1
+"""
+_DROP = "delete from clusters where id = :id"
+_UNSETTLED = """
+select id from clusters where generation > settled_generation order by created_at, id
+"""
+_IDLE_TRANSIENT = """
+select c.id from clusters c
+ where c.is_transient = 1 and c.status = 'Active' and c.used = 1
+   and not exists (select 1 from executions e where e.cluster_id = c.id and e.ended = 0)
+ order by c.created_at, c.id
+"""
+_USES_IMAGE = """
+select name from clusters where tenant_id = :tenant_id and default_image_id = :image_id
+ order by created_at, id limit 1
+"""
+_EXECUTIONS = "select record from executions where cluster_id = :id"
+_LAST_EVENT = """
+select coalesce(max(number), 0) from cluster_events where cluster_id = :cluster_id
+"""
+_ADD_EVENT = """
+insert into cluster_events (cluster_id, number, record) values (:cluster_id, :number, :record)
+"""
+_TRIM_EVENTS = """
+delete from cluster_events where cluster_id = :cluster_id and number <= :number
+"""
+_EVENTS = """
+select record from cluster_events where cluster_id = :cluster_id order by number
+"""
+
+_event_decoder = msgspec.json.Decoder(ClusterEvent)
+_execution_decoder = msgspec.json.Decoder(Execution)
+
+
+class Clusters(Family[Cluster]):
+    table = Table(
+        name="clusters",
+        what="cluster",
+        record=Cluster,
+        columns={
+            "name": lambda r: r.name,
+            "plugin_name": lambda r: r.plugin_name,
+            "engine_version": lambda r: r.engine_version,
+            "cluster_template_id": lambda r: r.cluster_template_id,
+            "default_image_id": lambda r: r.default_image_id,
+            "status": lambda r: r.status.value,
+            "is_transient": lambda r: int(r.is_transient),
+            "generation": lambda r: r.generation,
+            "settled_generation": lambda r: r.settled_generation,
+            "version": lambda r: r.version,
+            "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
+        },
+        filters=frozenset(
+            {"name", "plugin_name", "engine_version", "status", "cluster_template_id",
+             "default_image_id"}
+        ),
+        taken=ClusterNameTaken,
+        wire=wire.cluster,
+    )  # fmt: skip
+
+    async def find(self, id_: ClusterId) -> Cluster | None:
+        row = await self._sql.one(_FIND, {"id": id_})
+        return None if row is None else self._record(row)
+
+    async def save(self, cluster: Cluster) -> bool:
+        values = self._values(evolve(cluster, version=cluster.version + 1))
+        return await self._sql.run(_SAVE, values) == 1
+
+    async def drop(self, id_: ClusterId) -> None:
+        for row in await self._sql.all(_EXECUTIONS, {"id": id_}):
+            execution = _execution_decoder.decode(row[0])
+            await save_unconditionally(self._sql, evolve(execution, cluster_id=None))
+        await self._sql.run(_DROP, {"id": id_})
+
+    async def unsettled(self) -> Sequence[ClusterId]:
+        return [ClusterId(row[0]) for row in await self._sql.all(_UNSETTLED)]
+
+    async def idle_transient(self) -> Sequence[ClusterId]:
+        return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]
+
+    async def uses_image(self, tenant_id: str, image_id: str) -> str | None:
+        row = await self._sql.one(_USES_IMAGE, {"tenant_id": tenant_id, "image_id": image_id})
+        return None if row is None else str(row[0])
+
+    async def add_events(self, id_: ClusterId, events: Sequence[ClusterEvent]) -> None:
+        row = await self._sql.one(_LAST_EVENT, {"cluster_id": id_})
+        last = int(row[0]) if row else 0
+        if await self._sql.one("select 1 from clusters where id = :id", {"id": id_}) is None:
+            return
+        for number, event in enumerate(events, last + 1):
+            record = msgspec.json.encode(event).decode()
+            await self._sql.run(_ADD_EVENT, {"cluster_id": id_, "number": number, "record": record})
+        newest = last + len(events)
+        if newest > EVENTS_KEPT:
+            await self._sql.run(_TRIM_EVENTS, {"cluster_id": id_, "number": newest - EVENTS_KEPT})
+
+    async def events(self, tenant_id: str, id_: ClusterId) -> Sequence[ClusterEvent]:
+        await self.get(tenant_id, id_)
+        rows = await self._sql.all(_EVENTS, {"cluster_id": id_})
+        return [_event_decoder.decode(row[0]) for row in rows]

@@ -1,0 +1,160 @@
+"""Data sources, internal binaries with their pieces, job binaries and jobs."""
+
+from __future__ import annotations
+
+from svcd.errors import (
+    DataSourceNameTaken,
+    DeletionFailed,
+    JobBinaryInternalNameTaken,
+    JobBinaryNameTaken,
+    JobNameTaken,
+)
+from svcd.model.ids import JobBinaryInternalId
+from svcd.model.job import DataSource, Job, JobBinary, JobBinaryInternal
+from svcd.store.database import Conflict
+from svcd.store.family import Family, Table, references
+
+INTERNAL_URL = "internaldb://"
+
+_SOURCE_USERS = """
+select id from executions where input_id = :id or output_id = :id
+ order by created_at, id limit 5
+"""
+_INTERNAL_USERS = """
+select name from job_binaries where tenant_id = :tenant_id and url = :url limit 5
+"""
+_BINARY_USERS = """
+select name from jobs where tenant_id = :tenant_id and refs like :pattern limit 5
+"""
+_JOB_USERS = "select id from executions where job_id = :id order by created_at, id limit 5"
+
+_BEGIN = "insert into uploads (id) values (:id)"
+_PIECE = """
+insert into pieces (upload_id, number, content) values (:upload_id, :number, :content)
+"""
+_FINISH = "delete from uploads where id = :id"
+_ADD_INTERNAL = """
+insert into internals (id, tenant_id, name, upload_id, created_at, record)
+values (:id, :tenant_id, :name, :upload_id, :created_at, :record)
+"""
+_DROP_PIECES = "delete from pieces where upload_id = :upload_id"
+_UPLOAD_OF = "select upload_id from internals where id = :id"
+_READ_PIECE = """
+select p.content from pieces p join internals i on i.upload_id = p.upload_id
+ where i.id = :id and p.number = :number
+"""
+
+
+def _used(what: str, id_: str, users: list[str]) -> DeletionFailed:
+    return DeletionFailed(f"{what} {id_!r} is used by {', '.join(users)}: delete that first")
+
+
+class DataSources(Family[DataSource]):
+    table = Table(
+        name="data_sources",
+        what="data source",
+        record=DataSource,
+        columns={
+            "name": lambda r: r.name,
+            "type": lambda r: r.type,
+            "url": lambda r: r.url,
+        },
+        filters=frozenset({"name", "type", "url"}),
+        taken=DataSourceNameTaken,
+        sealed="credentials",
+    )
+
+    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
+        users = await self._sql.all(_SOURCE_USERS, {"id": id_})
+        if users:
+            raise _used("data source", id_, [f"job execution {u[0]!r}" for u in users])
+
+
+class Internals(Family[JobBinaryInternal]):
+    """The bytes are rows of `pieces`, written before the record exists and owned by it after."""
+
+    table = Table(
+        name="internals",
+        what="job binary internal",
+        record=JobBinaryInternal,
+        columns={"name": lambda r: r.name, "upload_id": lambda r: r.id},
+        filters=frozenset({"name"}),
+        taken=JobBinaryInternalNameTaken,
+    )
+
+    async def begin(self, upload_id: str) -> None:
+        await self._sql.run(_BEGIN, {"id": upload_id})
+
+    async def append(self, upload_id: str, index: int, piece: bytes) -> None:
+        await self._sql.run(_PIECE, {"upload_id": upload_id, "number": index, "content": piece})
+
+    async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
+        values = {**self._values(record), "upload_id": upload_id}
+        try:
+            await self._sql.run(_ADD_INTERNAL, values)
+        except Conflict:
+            raise JobBinaryInternalNameTaken(
+                f"a job binary internal named {record.name!r} exists already in this tenant:"
+                " choose another name, or delete the other one first"
+            ) from None
+        await self._sql.run(_FINISH, {"id": upload_id})
+
+    async def abandon(self, upload_id: str) -> None:
+        await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})
+        await self._sql.run(_FINISH, {"id": upload_id})
+
+    async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None:
+        row = await self._sql.one(_READ_PIECE, {"id": id_, "number": index})
+        return None if row is None else bytes(row[0])
+
+    async def remove(self, tenant_id: str, id_: str) -> None:
+        upload = await self._sql.one(_UPLOAD_OF, {"id": id_})
+        await super().remove(tenant_id, id_)
+        if upload is not None:
+            await self._sql.run(_DROP_PIECES, {"upload_id": upload[0]})
+
+    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
+        users = await self._sql.all(
+            _INTERNAL_USERS, {"tenant_id": tenant_id, "url": INTERNAL_URL + id_}
+        )
+        if users:
+            raise _used("job binary internal", id_, [f"job binary {u[0]!r}" for u in users])
+
+
+class JobBinaries(Family[JobBinary]):
+    table = Table(
+        name="job_binaries",
+        what="job binary",
+        record=JobBinary,
+        columns={"name": lambda r: r.name, "url": lambda r: r.url},
+        filters=frozenset({"name", "url"}),
+        taken=JobBinaryNameTaken,
+        sealed="extra",
+    )
+
+    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
+        users = await self._sql.all(
+            _BINARY_USERS, {"tenant_id": tenant_id, "pattern": f"% {id_} %"}
+        )
+        if users:
+            raise _used("job binary", id_, [f"job {u[0]!r}" for u in users])
+
+
+class Jobs(Family[Job]):
+    table = Table(
+        name="jobs",
+        what="job",
+        record=Job,
+        columns={
+            "name": lambda r: r.name,
+            "type": lambda r: r.type.value,
+            "refs": lambda r: references([*r.mains, *r.libs]),
+        },
+        filters=frozenset({"name", "type"}),
+        taken=JobNameTaken,
+    )
+
+    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
+        users = await self._sql.all(_JOB_USERS, {"id": id_})
+        if users:
+            raise _used("job", id_, [f"job execution {u[0]!r}" for u in users])

@@ -1,0 +1,47 @@
+"""The driver port: one SQL text, transactions as functions, and the errors they give.
+
+A transaction is `await db.tx(fn)` with `fn(sql: Sql)`. Inside it only methods of `sql` may be
+awaited: the SQLite driver runs the coroutine to its end without giving control back, and refuses
+anything else, so code that would hold a PostgreSQL connection over a remote call fails in every
+test run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Mapping[str, object]
+
+
+class Conflict(Exception):
+    """A uniqueness rule refused the row. args[0] names the columns or the index."""
+
+
+class SchemaError(Exception):
+    """The database's schema cannot be used: one line that says why and what to do."""
+
+
+class Sql(Protocol):
+    """Statements of one transaction. Parameters are named: `:name` in the text."""
+
+    async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]: ...
+    async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
+    async def run(self, text: str, parameters: Parameters | None = None) -> int:
+        """The number of rows that were changed. Raises Conflict."""
+        ...
+
+
+class Database(Protocol):
+    """A database of either driver."""
+
+    async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
+    async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
+    async def script(self, text: str) -> None:
+        """Several statements in one transaction (a migration)."""
+        ...
+
+    async def close(self) -> None: ...

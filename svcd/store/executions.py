@@ -1,0 +1,92 @@
+"""Job executions. Those whose deletion was accepted show only to `find` and `unfinished`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from attrs import evolve
+
+from svcd.model import wire
+from svcd.model.ids import ClusterId, ExecutionId
+from svcd.model.job import Execution
+from svcd.store.database import Sql
+from svcd.store.family import Family, Table
+
+_FIND = "select record from executions where id = :id"
+_SET = """
+update executions
+   set cluster_id = :cluster_id, status = :status, ended = :ended, hidden = :hidden,
+       version = :version, record = :record, wire = :wire
+ where id = :id and version = :version - 1
+"""
+_USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
+_DROP = "delete from executions where id = :id"
+_UNFINISHED = "select record from executions where ended = 0 order by created_at, id"
+_DELETING = """
+select record from executions where ended = 1 and hidden = 1 order by created_at, id
+"""
+_OF_CLUSTER = """
+select record from executions where cluster_id = :cluster_id order by created_at, id
+"""
+
+
+class Executions(Family[Execution]):
+    table = Table(
+        name="executions",
+        what="job execution",
+        record=Execution,
+        columns={
+            "job_id": lambda r: r.job_id,
+            "cluster_id": lambda r: r.cluster_id,
+            "input_id": lambda r: r.input_id,
+            "output_id": lambda r: r.output_id,
+            "status": lambda r: r.status.value,
+            "ended": lambda r: int(r.end_time is not None),
+            "hidden": lambda r: int(r.delete_requested),
+            "version": lambda r: r.version,
+        },
+        filters=frozenset({"job_id", "cluster_id", "input_id", "output_id", "status"}),
+        wire=wire.execution,
+        visible=" and hidden = 0",
+    )
+
+    async def add(self, record: Execution) -> None:
+        """A transient cluster remembers that it had one, so that it ends without it too."""
+        await super().add(record)
+        await self._sql.run(_USED, {"id": record.cluster_id})
+
+    async def find(self, id_: ExecutionId) -> Execution | None:
+        row = await self._sql.one(_FIND, {"id": id_})
+        return None if row is None else self._record(row)
+
+    async def save(self, execution: Execution) -> bool:
+        values = self._values(evolve(execution, version=execution.version + 1))
+        return await self._sql.run(_SET, values) == 1
+
+    async def drop(self, id_: ExecutionId) -> None:
+        await self._sql.run(_DROP, {"id": id_})
+
+    async def unfinished(self) -> Sequence[Execution]:
+        rows = [*await self._sql.all(_UNFINISHED), *await self._sql.all(_DELETING)]
+        return [self._record(row) for row in rows]
+
+    async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
+        rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})
+        return [self._record(row) for row in rows]
+
+
+async def save_unconditionally(sql: Sql, execution: Execution) -> None:
+    """Write `execution` over the version it was read with, inside the reading transaction."""
+    later = evolve(execution, version=execution.version + 1)
+    values = {
+        "id": later.id,
+        "cluster_id": later.cluster_id,
+        "status": later.status.value,
+        "ended": int(later.end_time is not None),
+        "hidden": int(later.delete_requested),
+        "version": later.version,
+        "record": msgspec.json.encode(later).decode(),
+        "wire": msgspec.json.encode(wire.execution(later)).decode(),
+    }
+    await sql.run(_SET, values)

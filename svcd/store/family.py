@@ -1,0 +1,188 @@
+"""What all families of records share: one table, a record column, paging, and names that clash.
+
+A family declares its table once; the SQL texts are built from that declaration when the class is
+first used, never from a request. Filters and markers come as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import attrs
+import msgspec
+from attrs import field, frozen
+
+from svcd.errors import NameTaken, NotFound
+from svcd.model.job import Credentials
+from svcd.model.secret import Secret
+from svcd.ports import Page, Sealer
+from svcd.store.database import Conflict, Parameters, Sql
+
+R = TypeVar("R")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def references(ids: Iterable[str | None]) -> str:
+    """The text of a `refs` column: each id with a blank on both sides."""
+    return "".join(f" {i} " for i in sorted({i for i in ids if i}))
+
+
+@frozen(kw_only=True)
+class Table(Generic[R]):
+    """A family's declaration.
+
+    what: the word for messages. columns: name -> value of a record, beside id, tenant_id,
+    created_at and record. filters: columns that a list may be filtered by. taken: the error of a
+    name clash. wire: renders the stored wire JSON. hidden: condition of rows that do not show.
+    """
+
+    name: str
+    what: str
+    record: type[R]
+    columns: Mapping[str, Callable[[R], object]]
+    filters: frozenset[str]
+    taken: type[NameTaken] | None = None
+    wire: Callable[[R], dict[str, object]] | None = None
+    sealed: str | None = None
+    visible: str = ""
+    decoder: msgspec.json.Decoder[R] = field(init=False, eq=False)
+    insert: str = field(init=False)
+    select: str = field(init=False)
+
+    @decoder.default
+    def _decoder(self) -> msgspec.json.Decoder[R]:
+        return msgspec.json.Decoder(self.record)
+
+    @insert.default
+    def _insert(self) -> str:
+        names = [*self.all_columns()]
+        values = ", ".join(f":{n}" for n in names)
+        return f"insert into {self.name} ({', '.join(names)}) values ({values})"
+
+    @select.default
+    def _select(self) -> str:
+        return "record, sealed" if self.sealed else "record"
+
+    def all_columns(self) -> Sequence[str]:
+        extra = [*(["wire"] if self.wire else []), *(["sealed"] if self.sealed else [])]
+        return ["id", "tenant_id", *self.columns, "created_at", "record", *extra]
+
+
+class Family(Generic[R]):
+    """Implements ports.Rows for one table within one transaction."""
+
+    table: Table[R]
+
+    def __init__(self, sql: Sql, sealer: Sealer) -> None:
+        self._sql = sql
+        self._sealer = sealer
+
+    async def add(self, record: R) -> None:
+        try:
+            await self._sql.run(self.table.insert, self._values(record))
+        except Conflict as conflict:
+            if self.table.taken is None or "name" not in str(conflict):
+                raise
+            name = cast("Any", record).name
+            raise self.table.taken(
+                f"a {self.table.what} named {name!r} exists already in this tenant:"
+                " choose another name, or delete the other one first"
+            ) from None
+
+    async def get(self, tenant_id: str, id_: str) -> R:
+        row = await self._sql.one(
+            f"select {self.table.select} from {self.table.name}"
+            f" where id = :id and tenant_id = :tenant_id{self.table.visible}",
+            {"id": id_, "tenant_id": tenant_id},
+        )
+        if row is None:
+            raise NotFound.of(self.table.what, id_)
+        return self._record(row)
+
+    async def page(self, tenant_id: str, page: Page) -> Sequence[R]:
+        rows = await self._page(self.table.select, tenant_id, page)
+        return [self._record(row) for row in rows]
+
+    async def remove(self, tenant_id: str, id_: str) -> None:
+        await self.get(tenant_id, id_)
+        await self._refuse_if_used(tenant_id, id_)
+        await self._sql.run(f"delete from {self.table.name} where id = :id", {"id": id_})
+
+    async def rendered(self, tenant_id: str, id_: str) -> bytes:
+        row = await self._sql.one(
+            f"select wire from {self.table.name}"
+            f" where id = :id and tenant_id = :tenant_id{self.table.visible}",
+            {"id": id_, "tenant_id": tenant_id},
+        )
+        if row is None:
+            raise NotFound.of(self.table.what, id_)
+        return cast("str", row[0]).encode()
+
+    async def rendered_page(self, tenant_id: str, page: Page) -> Sequence[bytes]:
+        rows = await self._page("wire", tenant_id, page)
+        return [cast("str", row[0]).encode() for row in rows]
+
+    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
+        """Raise when another record refers to the row that is to be removed."""
+
+    async def _page(self, select: str, tenant_id: str, page: Page) -> Sequence[tuple[Any, ...]]:
+        where = f"tenant_id = :tenant_id{self.table.visible}"
+        values: dict[str, object] = {"tenant_id": tenant_id}
+        for column, value in page.filters.items():
+            if column in self.table.filters:
+                where += f" and {column} = :f_{column}"
+                values[f"f_{column}"] = value
+        if page.marker is not None:
+            after = await self._sql.one(
+                f"select created_at from {self.table.name}"
+                " where id = :marker and tenant_id = :tenant_id",
+                {"marker": page.marker, "tenant_id": tenant_id},
+            )
+            if after is None:
+                raise NotFound(
+                    f"marker {page.marker!r} not found among the {self.table.what}s:"
+                    " use an id of this list"
+                )
+            where += " and (created_at, id) > (:after, :marker)"
+            values |= {"after": after[0], "marker": page.marker}
+        limit = ""
+        if page.limit is not None:
+            limit = " limit :limit"
+            values["limit"] = page.limit
+        return await self._sql.all(
+            f"select {select} from {self.table.name} where {where} order by created_at, id{limit}",
+            values,
+        )
+
+    def _values(self, record: R) -> Parameters:
+        each = cast("Any", record)
+        values: dict[str, object] = {
+            "id": each.id,
+            "tenant_id": each.tenant_id,
+            "created_at": each.created_at,
+        }
+        for column, value in self.table.columns.items():
+            values[column] = value(record)
+        bare = each
+        if self.table.sealed:
+            credentials: Credentials | None = getattr(each, self.table.sealed)
+            bare = attrs.evolve(each, **{self.table.sealed: None})
+            values["sealed"] = (
+                None
+                if credentials is None
+                else self._sealer.seal(Secret(_encode(credentials).decode()))
+            )
+        values["record"] = _encode(bare).decode()
+        if self.table.wire:
+            values["wire"] = _encode(self.table.wire(record)).decode()
+        return values
+
+    def _record(self, row: tuple[Any, ...]) -> R:
+        record = self.table.decoder.decode(row[0])
+        if self.table.sealed and row[1] is not None:
+            opened = self._sealer.open(row[1]).reveal()
+            credentials = msgspec.json.decode(opened, type=Credentials)
+            return cast("R", attrs.evolve(cast("Any", record), **{self.table.sealed: credentials}))
+        return record

@@ -1,0 +1,57 @@
+"""Numbered SQL files, each applied once, in order, in one transaction each; forward only."""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib import resources
+
+from svcd.store.database import Database, SchemaError, Sql
+
+_CREATE = """
+create table if not exists schema_version (
+  number integer primary key,
+  applied_at text not null
+)
+"""
+_CURRENT = "select coalesce(max(number), 0) from schema_version"
+
+
+@functools.cache
+def steps() -> tuple[tuple[int, str], ...]:
+    """(number, SQL text) of the files `schema/NNNN_*.sql`, ascending."""
+    found = []
+    for entry in resources.files("svcd.store").joinpath("schema").iterdir():
+        match = re.fullmatch(r"(\d{4})_\w+\.sql", entry.name)
+        if match:
+            found.append((int(match[1]), entry.read_text(encoding="utf-8")))
+    return tuple(sorted(found))
+
+
+async def migrate(database: Database, at: str) -> int:
+    """Bring the schema to the newest version and return its number.
+
+    Raises SchemaError when the database was written by a newer release.
+    """
+    await database.script(_CREATE)
+    current = await database.read(_current)
+    known = steps()
+    newest = known[-1][0]
+    if current > newest:
+        raise SchemaError(
+            f"the database has schema {current}, this release knows {newest}:"
+            " run the release that wrote it, or a newer one"
+        )
+    for number, text in known:
+        if number > current:
+            stamp = at.replace("'", "")
+            await database.script(
+                f"{text};\ninsert into schema_version (number, applied_at)"
+                f" values ({number}, '{stamp}');\n"
+            )
+    return newest
+
+
+async def _current(sql: Sql) -> int:
+    row = await sql.one(_CURRENT)
+    return int(row[0]) if row else 0

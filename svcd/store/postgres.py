@@ -1,0 +1,291 @@
+"""PostgreSQL through txpostgres, behind the same port as SQLite.
+
+Note: transactions. A transaction of SQLite runs alone, and the families are written for that. Here
+it is SERIALIZABLE, which is the same to its author: the server takes one of two that disturb each
+other back, and `tx` runs that one again from its beginning. `begin` travels with the first
+statement. A read of one statement needs no transaction; when its author asks for a second one, it
+is run again from its beginning on one snapshot.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import psycopg2
+from psycopg2 import errorcodes
+from twisted.logger import Logger
+
+from svcd.errors import InvalidData, ServiceUnavailable
+from svcd.settings import Database as DatabaseSettings
+from svcd.store.database import Conflict, Parameters, Row, SchemaError
+from svcd.store.ownership import Ownership
+from svcd.store.pool import Pool
+from svcd.store.sessions import Lost, Session, Sessions, line_of
+from svcd.tasks import shielded, sleep
+
+T = TypeVar("T")
+
+log = Logger()
+
+_TOKENS = {"{blob}": "bytea", "{c}": 'collate "C"', "{bigint}": "bigint"}
+_QUOTED = re.compile(r"('(?:[^']|'')*')")
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+_WRITE = "begin isolation level serializable read write;"
+_SNAPSHOT = "begin isolation level repeatable read read only;"
+_SCRIPT = "begin read write; set local statement_timeout = 0; select pg_advisory_xact_lock({key});"
+_SCRIPT_KEY = 0x73766364
+_ATTEMPTS = 25
+_PAUSE_S = 0.004
+_AGAIN = frozenset({errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED})
+_NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
+_STOP_S = 5.0
+_ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
+
+
+class _Again(Exception):
+    """The server took the transaction back in favour of another one: it can be repeated."""
+
+
+class _Second(Exception):
+    """A read has a second statement."""
+
+
+@functools.lru_cache(maxsize=2000)
+def translate(text: str) -> tuple[str, bool]:
+    """The common SQL text in PostgreSQL's dialect, and whether it has parameters."""
+    for token, word in _TOKENS.items():
+        text = text.replace(token, word)
+    parts = _QUOTED.split(text)
+    if not any(_NAME.search(part) for part in parts[::2]):
+        return text, False
+    doubled = [part.replace("%", "%%") for part in parts]
+    doubled[::2] = [_NAME.sub(r"%(\1)s", part) for part in doubled[::2]]
+    return "".join(doubled), True
+
+
+class _Statements:
+    """Implements `Sql` on one session. begin: sent with the first statement."""
+
+    def __init__(self, session: Session, begin: str) -> None:
+        self._session = session
+        self._begin = begin
+
+    async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
+        return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
+
+    async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
+        return cast("Row | None", (await self._execute(text, parameters)).fetchone())
+
+    async def run(self, text: str, parameters: Parameters | None = None) -> int:
+        return cast("int", (await self._execute(text, parameters)).rowcount)
+
+    async def commit(self) -> None:
+        """Raises RuntimeError when a failed statement was passed over in silence."""
+        if not self._session.in_transaction:
+            return
+        if self._session.failed:
+            await self.rollback()
+            raise RuntimeError("a statement failed, and the transaction went on as if it had not")
+        try:
+            await self._send("commit")
+        except Lost as lost:
+            raise ServiceUnavailable(
+                f"the connection to the database broke: {lost}; whether the change was made is not"
+                " known: look, then try again"
+            ) from lost
+
+    async def rollback(self) -> None:
+        """Never fails: a session that cannot be taken back is not used again."""
+        if self._session.in_transaction:
+            try:
+                await self._session.execute("rollback")
+            except (psycopg2.Error, Lost) as error:
+                log.info("A rollback failed: {reason}", reason=line_of(error))
+                self._session.close()
+
+    async def _execute(self, text: str, parameters: Parameters | None) -> Any:
+        sql, has_parameters = translate(text)
+        try:
+            return await self._send(self._next() + sql, parameters if has_parameters else None)
+        except Lost as lost:
+            raise ServiceUnavailable(
+                f"the connection to the database broke: {lost}; nothing was changed, try again"
+            ) from lost
+
+    def _next(self) -> str:
+        return "" if self._session.in_transaction else self._begin
+
+    async def _send(self, sql: str, parameters: Mapping[str, object] | None = None) -> Any:
+        try:
+            return await self._session.execute(sql, parameters)
+        except psycopg2.Error as error:
+            raise _meaning(error) from error
+        except (ValueError, UnicodeError) as error:
+            raise InvalidData(f"a text cannot be stored: {error}") from error
+
+
+class _One(_Statements):
+    """Without a transaction, which is the same for a single statement."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, "")
+        self._used = False
+
+    def _next(self) -> str:
+        if self._used:
+            raise _Second
+        self._used = True
+        return ""
+
+
+def _meaning(error: psycopg2.Error) -> Exception:
+    """What an error of the server is to the callers of a transaction."""
+    code = error.pgcode or ""
+    if code in _AGAIN:
+        return _Again(line_of(error))
+    if isinstance(error, psycopg2.IntegrityError):
+        return Conflict(error.diag.constraint_name or line_of(error))
+    if isinstance(error, psycopg2.DataError):
+        return InvalidData(f"a value cannot be stored: {line_of(error)}")
+    if code == errorcodes.QUERY_CANCELED:
+        return ServiceUnavailable(
+            "the database took too long for a statement (database.statement_timeout_s);"
+            " nothing was changed, try again"
+        )
+    read_only = code == errorcodes.READ_ONLY_SQL_TRANSACTION
+    if read_only or isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):
+        return ServiceUnavailable(
+            f"the database cannot serve now: {line_of(error)}; nothing was changed, try again"
+        )
+    return cast("Exception", error)
+
+
+class PostgresDatabase:
+    """The database of `settings.url`. taken: told with a line when another daemon has it."""
+
+    def __init__(
+        self,
+        reactor: Any,
+        settings: DatabaseSettings,
+        taken: Callable[[str], None],
+        rng: random.Random | None = None,
+    ) -> None:
+        """Raises SchemaError when the URL cannot be understood."""
+        self._clock = reactor
+        self._settings = settings
+        self._rng = rng or random.Random()
+        self._sessions = Sessions(reactor, settings)
+        self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
+        self._ownership = Ownership(reactor, self._sessions, self._held, taken)
+        self.repeated = 0
+
+    async def open(self) -> None:
+        """Connect and become the owner. Raises SchemaError."""
+        self._sessions.start()
+        try:
+            await self._ownership.take()
+            self._pool.start()
+            encoding = await self.read(_encoding)
+        except (Lost, ServiceUnavailable, psycopg2.Error) as error:
+            await self.close()
+            raise SchemaError(
+                f"cannot open the database of database.url: {line_of(error)}; svcd doctor says more"
+            ) from None
+        except BaseException:
+            await self.close()
+            raise
+        if encoding != "UTF8":
+            await self.close()
+            raise SchemaError(
+                f"the database has the encoding {encoding}: make one with UTF8"
+                " (createdb --encoding UTF8 --template template0 NAME)"
+            )
+
+    async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
+        """Raises ServiceUnavailable. A caller that is cancelled leaves it to run to its end."""
+        return await shielded(self._repeat(work, _WRITE))
+
+    async def read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
+        """Raises ServiceUnavailable. `work` may be run twice."""
+        return await shielded(self._read(work))
+
+    async def script(self, text: str) -> None:
+        """One script at a time in the whole database. Raises SchemaError."""
+        await shielded(self._script(text))
+
+    async def close(self) -> None:
+        """Wait for the transactions under way, and give the database up."""
+        await self._pool.close(_STOP_S)
+        await self._ownership.stop()
+        await self._sessions.stop()
+
+    async def _read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
+        session = await self._pool.acquire()
+        try:
+            return await work(_One(session))
+        except (_Second, _Again):
+            pass
+        finally:
+            self._pool.release(session)
+        return await self._repeat(work, _SNAPSHOT)
+
+    async def _repeat(self, work: Callable[[_Statements], Awaitable[T]], begin: str) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            session = await self._pool.acquire()
+            try:
+                return await _once(session, work, begin)
+            except _Again:
+                self.repeated += 1
+            finally:
+                self._pool.release(session)
+            await sleep(self._clock, self._rng.random() * _PAUSE_S * attempt)
+        raise ServiceUnavailable(
+            f"the database took a change back {_ATTEMPTS} times in favour of others:"
+            " nothing was changed, try again"
+        )
+
+    async def _script(self, text: str) -> None:
+        session = await self._pool.acquire()
+        begin = _SCRIPT.format(key=_SCRIPT_KEY)
+        try:
+            await session.execute(f"{begin} {translate(text)[0]}", unlimited=True)
+            await session.execute("commit", unlimited=True)
+        except (psycopg2.Error, Lost) as error:
+            await _Statements(session, "").rollback()
+            raise SchemaError(
+                f"the schema cannot be made: {line_of(error)}; {_cure(error)}"
+            ) from None
+        finally:
+            self._pool.release(session)
+
+    def _held(self, problem: str) -> None:
+        if problem:
+            self._pool.hold(problem)
+        else:
+            self._pool.resume()
+
+
+async def _once(session: Session, work: Callable[[_Statements], Awaitable[T]], begin: str) -> T:
+    sql = _Statements(session, begin)
+    try:
+        result = await work(sql)
+        await sql.commit()
+    except BaseException:
+        await sql.rollback()
+        raise
+    return result
+
+
+async def _encoding(sql: _Statements) -> str:
+    row = await sql.one(_ENCODING)
+    return str(row[0]) if row else ""
+
+
+def _cure(error: Exception) -> str:
+    if getattr(error, "pgcode", None) in _NO_RIGHTS:
+        return "make the user of database.url the owner of the database"
+    return "look at the server's log"

@@ -1,0 +1,317 @@
+# mypy: allow-untyped-calls, allow-subclassing-any
+"""One connection to PostgreSQL, on txpostgres: opened, watched and closed with a deadline.
+
+Note: what txpostgres leaves to us. It cannot give up a connect or a statement whose server is
+silent: closing the connection is the only way, and it makes what waits fail. It turns every
+cancelled query into CancelledError, so a statement that ran out of its time on the server could
+not be told from a cancel: `_Cursor` leaves the error as it is. And an idle connection that the
+server closes raises into the reactor, which logs a traceback: `_Connection` tells its owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import (
+    TRANSACTION_STATUS_IDLE,
+    TRANSACTION_STATUS_INERROR,
+    TRANSACTION_STATUS_INTRANS,
+    make_dsn,
+    parse_dsn,
+)
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.threads import deferToThreadPool
+from txpostgres import txpostgres
+
+from svcd.settings import Database as DatabaseSettings
+from svcd.settings import without_passwords
+from svcd.store.database import SchemaError
+from svcd.tasks import DeadlineExceeded, Loop, with_deadline
+
+_FAILED = int(TRANSACTION_STATUS_INERROR)
+_OPEN = (int(TRANSACTION_STATUS_INTRANS), _FAILED)
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)  # a busy reactor would notice it too late
+_WATCH_S = 0.5
+_SLACK_S = 2.0  # the server's own time-out comes first when the server is well
+
+
+class Lost(Exception):
+    """The connection broke, or could not be opened. args[0]: one line that says why."""
+
+
+class _Cursor(txpostgres.Cursor):
+    def _handleCancellation(self, failure: Any) -> Any:
+        return failure
+
+
+class _Connection(txpostgres.Connection):
+    """lost: called with a line each time the connection is found broken while nobody waits."""
+
+    cursorFactory = _Cursor
+
+    def __init__(self, reactor: Any, lost: Callable[[str], None]) -> None:
+        super().__init__(reactor)
+        self._lost = lost
+
+    def continuePolling(self, swallowErrors: bool = False) -> None:
+        try:
+            super().continuePolling(swallowErrors)
+        except psycopg2.Error as error:
+            self._lost(line_of(error))
+
+    def connectionLost(self, reason: Any) -> None:
+        super().connectionLost(reason)
+        if self.pollable().closed:
+            self._lost(line_of(reason.value))
+
+
+class Session:
+    """One connection. It is used by one transaction at a time. lost: told once when it breaks."""
+
+    def __init__(
+        self, reactor: Any, limit_s: float, lost: Callable[[Session, str], None] | None = None
+    ) -> None:
+        self._reactor = reactor
+        self._limit_s = limit_s
+        self._lost = lost
+        self._until: float | None = None
+        self._overdue = False
+        self._hung_up = select.poll()
+        self._connection = _Connection(reactor, self._broken)
+
+    async def open(self, dsn: str, limit_s: float) -> None:
+        """Raises Lost."""
+        late = False
+
+        def expire() -> None:
+            nonlocal late
+            late = True
+            self._shut()
+
+        timer = self._reactor.callLater(limit_s, expire)
+        try:
+            await self._cut_short(self._connection.connect(dsn))
+            self._hung_up.register(self._connection.pollable().fileno(), _HUNG_UP)
+        except (psycopg2.Error, ConnectionDone) as error:
+            self.close()
+            reason = f"no answer within {limit_s:g} s" if late else line_of(error)
+            raise Lost(reason) from None
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            if timer.active():
+                timer.cancel()
+
+    async def execute(
+        self,
+        text: str,
+        parameters: Mapping[str, object] | None = None,
+        unlimited: bool = False,
+    ) -> Any:
+        """The cursor with the answer of the last statement in `text`.
+
+        Raises psycopg2.Error, ValueError for a text that the database cannot hold, and Lost.
+        """
+        if not unlimited:
+            self._until = self._reactor.seconds() + self._limit_s + _SLACK_S
+        try:
+            cursor = self._connection.cursor()
+            await self._cut_short(cursor.execute(text, parameters))
+        except ConnectionDone:
+            reason = "the server does not answer" if self._overdue else "closed"
+            raise Lost(reason) from None
+        except psycopg2.Error as error:
+            if self._connection.pollable().closed:
+                raise Lost(line_of(error)) from None
+            raise
+        finally:
+            self._until = None
+        return cursor
+
+    @property
+    def fit(self) -> bool:
+        """It is open at both ends, and no transaction is under way."""
+        pollable = self._connection.pollable()
+        return bool(
+            pollable is not None
+            and not pollable.closed
+            and pollable.get_transaction_status() == TRANSACTION_STATUS_IDLE
+            and not self._hung_up.poll(0)
+        )
+
+    @property
+    def in_transaction(self) -> bool:
+        """A transaction is open, which may have failed."""
+        return self._status() in _OPEN
+
+    @property
+    def failed(self) -> bool:
+        """A statement of the transaction failed, and it can only be taken back."""
+        return self._status() == _FAILED
+
+    def watch(self, now: float) -> None:
+        """Give up a statement whose server has been silent for too long."""
+        if self._until is not None and now > self._until:
+            self._overdue = True
+            self._shut()
+
+    def close(self) -> None:
+        """Close it; nobody is told."""
+        self._lost = None
+        self._shut()
+
+    def _cut_short(self, running: Deferred[Any]) -> Deferred[Any]:
+        """Cancelling closes the connection: asking the server would hold the reactor up."""
+
+        def cut(_: Deferred[Any]) -> None:
+            self._shut()
+
+        outer: Deferred[Any] = Deferred(cut)
+
+        def ended(result: Any) -> None:
+            if not outer.called:  # what was on its way when it was cancelled comes all the same
+                outer.callback(result)
+
+        running.addBoth(ended)
+        return outer
+
+    def _status(self) -> int:
+        pollable = self._connection.pollable()
+        return -1 if pollable.closed else int(pollable.get_transaction_status())
+
+    def _shut(self) -> None:
+        if self._connection.pollable() is not None:
+            self._connection.close()
+
+    def _broken(self, reason: str) -> None:
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            self._shut()
+            lost(self, reason)
+
+
+class Sessions:
+    """Opens sessions by the settings and watches over them."""
+
+    def __init__(self, reactor: Any, settings: DatabaseSettings) -> None:
+        """Raises SchemaError when the URL cannot be understood."""
+        self._reactor = reactor
+        self._settings = settings
+        self._dsn = connection_text(settings)
+        self._open: set[Session] = set()
+        clock: IReactorTime = reactor
+        self._watch = Loop(clock, "database watch", _WATCH_S, self._look)
+
+    async def open(self, lost: Callable[[Session, str], None]) -> Session:
+        """A new session. Raises Lost."""
+        dsn, limit_s = await self._resolved(), self._settings.connect_timeout_s
+        session = Session(self._reactor, self._settings.statement_timeout_s, lost)
+        await session.open(dsn, limit_s)
+        self._open.add(session)
+        return session
+
+    def close(self, session: Session) -> None:
+        """Close one and forget it."""
+        self._open.discard(session)
+        session.close()
+
+    def start(self) -> None:
+        self._watch.start(now=False)
+
+    async def stop(self) -> None:
+        """Close all that are still open."""
+        await self._watch.stop()
+        for session in list(self._open):
+            self.close(session)
+
+    async def _resolved(self) -> str:
+        """The connection text with the addresses of its host: libpq would block to find them."""
+        given = parse_dsn(self._dsn)
+        host = given.get("host", "")
+        if given.get("hostaddr") or not host or any(c in host for c in "/,@:"):
+            return self._dsn
+        limit_s = self._settings.connect_timeout_s
+        try:
+            found = await with_deadline(
+                self._reactor, limit_s, "host name", addresses(self._reactor, host)
+            )
+        except (OSError, UnicodeError) as error:
+            raise Lost(f"{host!r} has no address: {error}") from None
+        except DeadlineExceeded:
+            raise Lost(f"{host!r} was not resolved within {limit_s:g} s") from None
+        hosts, ports = ",".join([host] * len(found)), given.get("port", "")
+        return str(make_dsn(self._dsn, host=hosts, hostaddr=",".join(found), port=ports or None))
+
+    async def _look(self) -> None:
+        now = self._reactor.seconds()
+        for session in list(self._open):
+            session.watch(now)
+
+
+def addresses(reactor: Any, host: str) -> Deferred[list[str]]:
+    """All IP addresses of `host`, in the order in which they should be tried."""
+
+    def look() -> list[str]:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+    return deferToThreadPool(reactor, reactor.getThreadPool(), look)
+
+
+def connection_text(settings: DatabaseSettings) -> str:
+    """What libpq is told. Raises SchemaError.
+
+    A lost peer is noticed within half a minute on both sides; statements end by themselves; and
+    what is not written in a transaction of ours cannot be written at all.
+    """
+    try:
+        given = parse_dsn(settings.url)
+    except psycopg2.Error as error:
+        raise SchemaError(f"database.url cannot be understood: {line_of(error)}") from None
+    limit_ms = int(settings.statement_timeout_s * 1000)
+    options = " ".join(
+        f"-c {each}"
+        for each in (
+            f"statement_timeout={limit_ms}",
+            f"idle_in_transaction_session_timeout={limit_ms * 2}",
+            "default_transaction_read_only=on",
+            "tcp_keepalives_idle=10",
+            "tcp_keepalives_interval=5",
+            "tcp_keepalives_count=3",
+        )
+    )
+    more = {
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+        "tcp_user_timeout": "20000",
+        "application_name": "svcd",
+    }
+    given["options"] = f"{options} {given.get('options', '')}".strip()
+    given["client_encoding"] = "UTF8"
+    given.pop("connect_timeout", None)
+    return str(make_dsn(**{**more, **given}))
+
+
+def line_of(error: BaseException) -> str:
+    """The first line of what the library says, without passwords."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return without_passwords(lines[0] if lines else type(error).__name__)
+
+
+@contextlib.contextmanager
+def closing(sessions: Sessions, session: Session) -> Any:
+    """Close `session` when the block fails."""
+    try:
+        yield
+    except BaseException:
+        sessions.close(session)
+        raise

@@ -1,0 +1,197 @@
+# mypy: allow-untyped-calls
+"""`twistd svcd`: options, log observer, signals and exit code. The only room with the reactor."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, ClassVar, NoReturn, Protocol, cast
+
+from twisted.application.service import MultiService
+from twisted.internet import reactor as _reactor  # noqa: TID251
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorCore
+from twisted.logger import ILogObserver, Logger
+from twisted.python import usage
+from twisted.python.components import Componentized
+from twisted.python.failure import Failure
+
+from svcd import logs
+from svcd.preflight import SettingsRefused, StartError, check
+from svcd.settings import Loaded, SettingsError, load, schema
+
+log = Logger()
+
+
+class Options(usage.Options):
+    """Flags of `twistd svcd` and `twistd svcd-cloud`."""
+
+    synopsis = "[--config FILE] [--set SECTION.KEY=VALUE]…"
+    optParameters: ClassVar[list[list[object]]] = [
+        ["config", "c", None, "settings file (TOML)"],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flags: list[str] = []
+        self.loaded: Loaded | None = None
+
+    def opt_set(self, text: str) -> None:
+        """SECTION.KEY=VALUE: one setting; may be given several times"""
+        self.flags.append(text)
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """Wrong usage or settings: one line on stderr, exit code 2."""
+        try:
+            super().parseOptions(options)
+            config = Path(self["config"]) if self["config"] else None
+            self.loaded = load(config, os.environ, self.flags)
+            check(self.loaded.settings)
+        except (usage.UsageError, SettingsError) as error:
+            print(f"svcd: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+
+    def getUsage(self, width: int | None = None) -> str:
+        """The flags, and every setting with its default and meaning."""
+        text = super().getUsage(width)
+        lines = ["", "Settings (--set, SVCD_SECTION_KEY, or [section] key in the file):"]
+        defaults = load(None, {}).settings
+        for key, (_, meaning, _) in schema().items():
+            section, _, name = key.partition(".")
+            default = getattr(getattr(defaults, section), name)
+            shown = ",".join(default) if isinstance(default, tuple) else str(default)
+            lines.append(f"  {key:34} {meaning} [{shown}]")
+        return text + "\n".join(lines) + "\n"
+
+
+class Startable(Protocol):
+    """What a process is made for. `start` raises StartError.
+
+    It may have a Deferred `broken`, which fails with StartError when it cannot go on.
+    """
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+class _Root(MultiService):
+    """Starts the daemon when twistd starts, and ends the process when that fails."""
+
+    def __init__(self, daemon: Startable, observer: ILogObserver) -> None:
+        super().__init__()
+        self._daemon = daemon
+        self._observer = observer
+        self._core = cast("IReactorCore", _reactor)
+        self._starting: Deferred[None] | None = None
+        self._stopping = False
+
+    def setServiceParent(self, parent: Any) -> None:
+        """twistd takes its log observer from the application, which is our parent."""
+        if isinstance(parent, Componentized):
+            parent.setComponent(ILogObserver, self._observer)
+        super().setServiceParent(parent)
+
+    def startService(self) -> None:
+        super().startService()
+        self._core.callWhenRunning(self._begin)
+
+    def stopService(self) -> Deferred[object]:
+        return Deferred.fromCoroutine(self._end()).addErrback(self._badly_ended)
+
+    def _begin(self) -> None:
+        # Our own handlers: twistd would end by the signal itself and not with exit code 0.
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        log.info("Starting, process {pid}", pid=os.getpid())
+        self._starting = Deferred.fromCoroutine(self._daemon.start()).addErrback(self._failed)
+        broken: Deferred[None] | None = getattr(self._daemon, "broken", None)
+        if broken is not None:
+            broken.addErrback(self._failed)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        cast("Any", _reactor).callFromThread(self._core.stop)
+
+    def _failed(self, failure: Failure) -> None:
+        if self._stopping:
+            return
+        text = " ".join(str(failure.value).split())
+        if not failure.check(StartError):
+            log.failure("Start failed", failure=failure)
+            text = f"start failed: {failure.getErrorMessage()}"
+        # twistd has put its log in the place of sys.stderr
+        print(f"svcd: {text}", file=sys.__stderr__, flush=True)
+        _exit_with(2 if failure.check(SettingsRefused) else 1)
+        self._core.stop()
+
+    async def _end(self) -> object:
+        log.info("Stopping")
+        self._stopping = True
+        try:
+            if self._starting is not None:  # else it would go on starting what is stopped
+                self._starting.cancel()
+                await self._starting
+            await self._daemon.stop()
+        finally:
+            await _as_deferred(super().stopService())
+        log.info("Stopped")
+        return None
+
+    def _badly_ended(self, failure: Failure) -> None:
+        """The process must end all the same, and say so."""
+        log.failure("Stop failed", failure=failure)
+        _exit_with(1)
+
+
+def _as_deferred(result: Any) -> Deferred[Any]:
+    from twisted.internet.defer import maybeDeferred
+
+    return maybeDeferred(lambda: result)
+
+
+def _exit_with(code: int) -> None:
+    """Make the process end with `code`; twistd itself knows only 0."""
+
+    def leave() -> NoReturn:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    atexit.register(leave)
+
+
+def _stream(options: usage.Options) -> IO[str]:
+    """Where log lines go: twistd's --logfile, else stdout."""
+    parent = getattr(options, "parent", None)
+    name = parent.get("logfile") if parent is not None else None
+    daemonized = parent is not None and not parent.get("nodaemon")
+    if not name and daemonized:
+        name = "twistd.log"
+    if not name or name == "-":
+        return sys.stdout
+    return Path(name).open("a", encoding="utf-8")
+
+
+def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> MultiService:
+    """The service that twistd runs."""
+    loaded = options.loaded
+    if loaded is None:  # made by hand and not by twistd
+        options.parseOptions([])
+        loaded = cast("Loaded", options.loaded)
+    observer = logs.observer(
+        _stream(options), loaded.settings.log.format, loaded.settings.log.level
+    )
+    return _Root(service(_reactor, loaded), observer)
+
+
+def makeService(options: Options) -> MultiService:
+    """See IServiceMaker."""
+    from svcd.service import DaemonService  # here, so that --help is quick
+
+    return make(options, DaemonService)

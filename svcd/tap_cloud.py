@@ -1,0 +1,16 @@
+"""`twistd svcd-cloud`: the embedded cloud alone, for clients and for tests that kill the daemon."""
+
+from __future__ import annotations
+
+from twisted.application.service import MultiService
+
+from svcd import tap
+
+Options = tap.Options
+
+
+def makeService(options: tap.Options) -> MultiService:
+    """See IServiceMaker."""
+    from svcd.service import CloudService  # here, so that --help is quick
+
+    return tap.make(options, CloudService)

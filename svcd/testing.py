@@ -1,0 +1,423 @@
+# mypy: allow-untyped-calls
+"""svcd inside a test: the whole daemon on a virtual clock, with no socket, thread, file or JVM.
+
+    from svcd.testing import Effect, FakeService, FaultRule
+
+The embedded cloud, the scripted engine and the machines with a scripted shell stand behind the
+ordinary clients, so serialisation, status codes and errors are the real ones. Time moves only by
+`advance` (and as far as one answer needs it). Services are independent of each other.
+"""
+
+from __future__ import annotations
+
+import json as json_codec
+import random
+import uuid
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, Protocol, Self, TypeVar, cast
+
+import treq.client
+from attrs import evolve, frozen
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from twisted.web.client import readBody
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from zope.interface import implementer
+
+from svcd.clients.cloud import OpenStack
+from svcd.clients.http import HttpClient
+from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.webhdfs import WebHdfsClient
+from svcd.clock import VirtualClock
+from svcd.embedded.cloud.cloud import EmbeddedCloud
+from svcd.embedded.cloud.core import DEMO_KEYPAIR, PLAIN_IMAGE_ID
+from svcd.embedded.cloud.guests import NullGuests
+from svcd.embedded.faults import Effect, FaultRule, Faults
+from svcd.embedded.host import LOGIN
+from svcd.embedded.memory_agent import MemoryAgent
+from svcd.embedded.oozie import ScriptedEngines
+from svcd.embedded.scripted import ScriptedProbe, ScriptedRemote
+from svcd.errors import ServiceUnavailable
+from svcd.model.ids import timestamp
+from svcd.model.wire import IMAGE_USERNAME
+from svcd.provisioning.distributions.registry import Distributions
+from svcd.sealer import MemorySealer
+from svcd.service import Daemon, Outside
+from svcd.settings import Settings, load
+from svcd.store.database import Sql
+from svcd.store.sqlite import SqliteDatabase
+from svcd.store.store import SqlStore
+
+__all__ = [
+    "Answer",
+    "AnswerHeaders",
+    "Effect",
+    "FakeService",
+    "FakeServiceMixin",
+    "FaultRule",
+    "Requested",
+]
+
+T = TypeVar("T")
+
+API_URL = "http://svcd.test:8386"
+CLOUD_URL = "http://cloud.test:8387"
+_ANSWER_S = 300.0
+_REMEMBERED = 10_000
+_DEFAULTS = {"plugins.enabled": "fake", "log.access": "false"}
+
+
+@frozen(kw_only=True)
+class Requested:
+    """A request that reached the API. path: with the query."""
+
+    method: str
+    path: str
+
+
+class AnswerHeaders(Mapping[str, str]):
+    """Header fields of an answer, found in any case; the last value of a repeated field."""
+
+    def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
+        self._fields = {name.lower(): (name, value) for name, value in fields}
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower()][1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._fields.values())
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._fields
+
+    def __repr__(self) -> str:
+        return f"AnswerHeaders({dict(self)!r})"
+
+
+@frozen(kw_only=True)
+class Answer:
+    """An answer of the API."""
+
+    status: int
+    headers: AnswerHeaders
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON, None when there is no body."""
+        return json_codec.loads(self.body) if self.body else None
+
+
+class FakeService:
+    """One svcd.
+
+    url, tenant, image_id, flavor_id, keypair: ready to be used; the image is registered.
+    treq: a treq-like client for asynchronous code; its URLs are absolute, below `url`.
+    faults: rules (FaultRule) that make cloud, engine, HDFS, SSH or store misbehave.
+    settings: `section.key` -> text, as for `--set`.
+    """
+
+    url = API_URL
+    image_id = PLAIN_IMAGE_ID
+    flavor_id = "2"
+    keypair = DEMO_KEYPAIR
+
+    def __init__(self, settings: Mapping[str, str] | None = None, seed: int = 0) -> None:
+        flags = [f"{k}={v}" for k, v in {**_DEFAULTS, **(settings or {})}.items()]
+        loaded = load(None, {}, flags).settings
+        self._settings = loaded
+        self.tenant = loaded.embedded.tenant
+        self.clock = VirtualClock()
+        self.faults = Faults()
+        self._requests: deque[Requested] = deque(maxlen=_REMEMBERED)
+        self._rng = random.Random(seed)
+        self._ids = 0
+        self._closed = False
+        self._memory = memory = MemoryAgent(self.clock)
+        self.cloud = EmbeddedCloud(
+            self.clock,
+            loaded.embedded,
+            NullGuests(),
+            self.faults,
+            None,
+            CLOUD_URL,
+            self._new_id,
+            self._rng,
+            lambda: "",
+        )
+        self.engines = ScriptedEngines(self.clock, self.faults)
+        self.cloud.mount_engine(self.engines.resource)
+        memory.serve(CLOUD_URL, self.cloud.resource)
+        self.remote = ScriptedRemote(self.clock, self.faults)
+        self._store = SqlStore(_Faulty(SqliteDatabase(None), self.faults), MemorySealer())
+        _now(self._store.open(timestamp(self.clock.seconds())))
+        self._register_image()
+        self.cloud.start()
+        self._daemon = self._build(loaded, memory)
+        memory.serve(API_URL, self._daemon.resource)
+        self._agent = _Recording(memory, self._requests)
+        # treq's own producer would read the body by way of the global reactor
+        self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_Body)
+        _now(self._daemon.start())
+
+    # ---- use ------------------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> Sequence[Requested]:
+        """What the API was asked, newest last; the newest 10,000 are kept."""
+        return list(self._requests)
+
+    def token(
+        self, username: str = "", password: str = "", project: str = "", domain: str = "default"
+    ) -> str:
+        """A token of the cloud's identity service, for `auth.mode=keystone`.
+
+        Without arguments that of the user of `tenant`. Users: demo/demo in project demo,
+        alice/alice in alpha, bob/bob in beta.
+        """
+        user = {
+            "name": username or self._settings.embedded.username,
+            "password": password or username or self._settings.embedded.password,
+            "domain": {"id": domain},
+        }
+        scope = {"project": {"name": project or self.tenant, "domain": {"id": domain}}}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        answer = self.call(
+            "POST",
+            f"{CLOUD_URL}/identity/v3/auth/tokens",
+            json={"auth": {"identity": identity, "scope": scope}},
+        )
+        if answer.status != 201:
+            raise RuntimeError(f"no token for {user['name']}: {answer.body.decode()}")
+        return answer.headers["X-Subject-Token"]
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        json: object = None,
+        data: bytes | str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask the API and return its answer. path: from the root, for example /v1.1/demo/jobs."""
+        if self._closed:
+            raise RuntimeError("this FakeService is closed")
+        sent = {"accept": "application/json"}
+        data = data.encode() if isinstance(data, str) else data
+        if json is not None:
+            data = json_codec.dumps(json).encode()
+            sent["content-type"] = "application/json"
+        sent.update((k.lower(), v) for k, v in (headers or {}).items())
+        url = path if path.startswith("http") else self.url + path
+        answer = Deferred.fromCoroutine(self._exchange(method, url, data, sent))
+        return self.result_of(answer)
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass; everything that falls due happens, each thing at its own moment."""
+        self.clock.advance(seconds)
+
+    def result_of(self, waiting: Deferred[T]) -> T:
+        """The result of `waiting`; time moves only as far as that needs, 300 s at the most."""
+        found: list[T | Failure] = []
+        waiting.addBoth(found.append)
+        end = self.clock.seconds() + _ANSWER_S
+        while not found:
+            step = self.clock.next_call_in()
+            if step is None or self.clock.seconds() + step > end:
+                raise RuntimeError(f"no answer within {_ANSWER_S:.0f} virtual seconds")
+            self.clock.advance(step)
+        result = found[0]
+        if isinstance(result, Failure):
+            result.raiseException()
+        return result
+
+    def close(self) -> None:
+        """Stop everything; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self.result_of(Deferred.fromCoroutine(self._stop()))
+        for origin in (API_URL, CLOUD_URL):
+            self._memory.unserve(origin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- inside ---------------------------------------------------------------------------------
+
+    def _build(self, settings: Settings, agent: IAgent) -> Daemon:
+        auth_url = f"{CLOUD_URL}/identity/v3"
+        trusted = settings.auth.mode == "keystone"
+        cloud_settings = evolve(
+            settings.cloud,
+            auth_url=auth_url,
+            username="svcd" if trusted else settings.embedded.username,
+            password="svcd" if trusted else settings.embedded.password,
+            project="service" if trusted else settings.embedded.tenant,
+        )
+        platform = OpenStack(agent, self.clock, cloud_settings)
+        engine_http = HttpClient(agent, self.clock, engine_error)
+        outside = Outside(
+            clock=self.clock,
+            store=self._store,
+            identity=platform.identity(settings.auth) if trusted else None,
+            cloud=platform,
+            object_store=platform,
+            remote=self.remote,
+            probe=ScriptedProbe(self.clock, self.faults),
+            engine=OozieClient(engine_http),
+            files=WebHdfsClient(engine_http),
+            sealer=MemorySealer(),
+            new_id=self._new_id,
+            rng=self._rng,
+        )
+        distributions = Distributions(
+            settings.plugins.enabled, fake_engine_url=f"{CLOUD_URL}/engine", found=()
+        )
+        return Daemon(outside, settings, distributions, auth_url)
+
+    def _register_image(self) -> None:
+        image = self.cloud.core.image(self.image_id)
+        if image is None:
+            raise RuntimeError("the embedded cloud has lost its image")
+        properties = {**image.properties, IMAGE_USERNAME: LOGIN}
+        self.cloud.core.state.images.put(evolve(image, properties=properties))
+
+    def _new_id(self) -> str:
+        """Ids that sort by their making: on this clock many records have one and the same time."""
+        self._ids += 1
+        return str(uuid.UUID(int=self._ids << 96 | self._rng.getrandbits(96), version=4))
+
+    async def _exchange(
+        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        response: IResponse = await self._agent.request(
+            method.encode(),
+            url.encode(),
+            Headers({k: [v] for k, v in headers.items()}),
+            None if data is None else cast("IBodyProducer", _Body(data)),
+        )
+        body: bytes = await readBody(response)
+        fields = [
+            (name.decode("latin-1"), values[-1].decode("latin-1"))
+            for name, values in response.headers.getAllRawHeaders()
+        ]
+        return Answer(status=response.code, headers=AnswerHeaders(fields), body=body)
+
+    async def _stop(self) -> None:
+        await self._daemon.stop()
+        await self.cloud.stop()
+        await self._store.close()
+
+
+class FakeServiceMixin:
+    """For trial test cases: `self.fake_service()` makes one and closes it after the test."""
+
+    def fake_service(self, settings: Mapping[str, str] | None = None, seed: int = 0) -> FakeService:
+        """See FakeService."""
+        service = FakeService(settings, seed)
+        cast("_Cleans", self).addCleanup(service.close)
+        return service
+
+
+class _Cleans(Protocol):
+    def addCleanup(self, f: Callable[[], object]) -> object: ...
+
+
+class _Faulty:
+    """A database that obeys the fault rules for `store`."""
+
+    def __init__(self, database: SqliteDatabase, faults: Faults) -> None:
+        self._database = database
+        self._faults = faults
+
+    async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T:
+        self._check("tx")
+        return await self._database.tx(work)
+
+    async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T:
+        self._check("read")
+        return await self._database.read(work)
+
+    async def script(self, text: str) -> None:
+        await self._database.script(text)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    def _check(self, kind: str) -> None:
+        if self._faults.match("store", kind, "") is not None:
+            raise ServiceUnavailable("the database cannot serve now (a fault rule says so)")
+
+
+@implementer(IAgent)
+class _Recording:
+    """Remembers requests on their way to the API."""
+
+    def __init__(self, agent: IAgent, requests: deque[Requested]) -> None:
+        self._agent = agent
+        self._requests = requests
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        bodyProducer: IBodyProducer | None = None,
+    ) -> Deferred[IResponse]:
+        text = uri.decode("latin-1")
+        if text.startswith(API_URL + "/"):
+            path = text.removeprefix(API_URL)
+            self._requests.append(Requested(method=method.decode("latin-1"), path=path))
+        return self._agent.request(method, uri, headers, bodyProducer)
+
+
+@implementer(IBodyProducer)
+class _Body:
+    """A request body that is there at once."""
+
+    def __init__(self, data: bytes | str | IO[bytes]) -> None:
+        if isinstance(data, str):
+            data = data.encode()
+        self._data = data if isinstance(data, bytes) else data.read()
+        self.length = len(self._data)
+
+    def startProducing(self, consumer: Any) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        consumer.write(self._data)
+        done.callback(None)
+        return done
+
+    def pauseProducing(self) -> None:
+        """All was written."""
+
+    def resumeProducing(self) -> None:
+        """All was written."""
+
+    def stopProducing(self) -> None:
+        """All was written."""
+
+
+def _now(work: Any) -> Any:
+    """The result of a coroutine that needs no time."""
+    found: list[object] = []
+    Deferred.fromCoroutine(work).addBoth(found.append)
+    if not found:
+        raise RuntimeError("the start must not wait")
+    if isinstance(found[0], Failure):
+        found[0].raiseException()
+    return found[0]

@@ -1,0 +1,1 @@
+"""Jobs: from an execution row to a workflow at the engine and back."""

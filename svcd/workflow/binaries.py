@@ -1,0 +1,111 @@
+"""The content of job binaries, wherever it is kept: our own store or the object store.
+
+Always streamed; nothing here holds a whole binary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Final
+
+from attrs import frozen
+
+from svcd.errors import NotFound
+from svcd.model.ids import JobBinaryInternalId, TenantId
+from svcd.model.job import JobBinary, JobBinaryInternal
+from svcd.ports import CloudError, Fault, ObjectStore, Store, Tx
+
+INTERNAL: Final = "internaldb://"
+OBJECT: Final = "objstore-internal://"
+_JAR_START: Final = b"PK\x03\x04"
+_ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
+
+
+@frozen
+class Internal:
+    """Kept by svcd."""
+
+    id: JobBinaryInternalId
+
+
+@frozen
+class Object:
+    """Kept in the object store of the tenant."""
+
+    container: str
+    name: str
+
+
+def location(url: str) -> Internal | Object | None:
+    """What a job binary's url names; None when it is of neither form."""
+    if url.startswith(INTERNAL):
+        id_ = url.removeprefix(INTERNAL)
+        return Internal(JobBinaryInternalId(id_)) if _ID.match(id_) else None
+    if url.startswith(OBJECT):
+        container, slash, name = url.removeprefix(OBJECT).partition("/")
+        return Object(container, name) if slash and container and name else None
+    return None
+
+
+class Binaries:
+    """Opens job binaries."""
+
+    def __init__(self, store: Store, object_store: ObjectStore) -> None:
+        self._store = store
+        self._object_store = object_store
+
+    async def open(
+        self, tenant_id: TenantId, binary: JobBinary
+    ) -> tuple[int, AsyncIterator[bytes]]:
+        """Size in bytes and the content in pieces.
+
+        Raises NotFound (the internal binary has gone) and CloudError (the object store's fault).
+        """
+        match location(binary.url):
+            case Internal(id_):
+                record = await self._store.read(lambda tx: tx.internals.get(tenant_id, id_))
+                return record.datasize, self.pieces(record)
+            case Object(container, name):
+                if binary.extra is None:
+                    text = f"job binary {binary.name!r} has no user and password"
+                    raise CloudError("object-store", Fault.UNAUTHORIZED, text)
+                return await self._object_store.read(tenant_id, binary.extra, container, name)
+            case None:
+                raise NotFound(f"content of job binary {binary.name!r} not found: bad url")
+
+    async def pieces(self, record: JobBinaryInternal) -> AsyncIterator[bytes]:
+        """The content of an internal binary. Raises NotFound when it is deleted meanwhile."""
+        sent = index = 0
+        while sent < record.datasize:
+            piece = await self._store.read(partial(_piece, record.id, index))
+            if not piece:
+                raise NotFound.of("content of job binary internal", record.id)
+            yield piece
+            sent += len(piece)
+            index += 1
+
+
+async def _piece(id_: JobBinaryInternalId, index: int, tx: Tx) -> bytes | None:
+    return await tx.internals.piece(id_, index)
+
+
+async def library_name(
+    name: str, content: AsyncIterator[bytes]
+) -> tuple[str, AsyncIterator[bytes]]:
+    """The file name under which a library is found by the engine, and the same content.
+
+    The engine puts only `*.jar` on the class path; a binary's name need not end so.
+    """
+    first = await anext(content, b"")
+    if first.startswith(_JAR_START) and "." not in name:
+        name = f"{name}.jar"
+    return name, _chain(first, content)
+
+
+async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if first:
+        yield first
+    async for piece in rest:
+        yield piece

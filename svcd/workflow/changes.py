@@ -1,0 +1,48 @@
+"""Every write of an execution's row: read, decide, compare-and-set, and again after a lost race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.ids import ExecutionId
+from svcd.model.job import Execution
+from svcd.ports import Store, Tx
+from svcd.workflow.lifecycle import is_over
+
+_TRIES: Final = 20
+
+
+class Changes:
+    """Writes executions."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def apply(
+        self, id_: ExecutionId, change: Callable[[Execution], Execution]
+    ) -> Execution | None:
+        """The row after `change` (pure, may be called again), None when the row is gone.
+
+        A row that has ended and is to be deleted is dropped, and answered as it was last.
+        Raises ServiceUnavailable after many lost races.
+        """
+
+        async def once(tx: Tx) -> tuple[bool, Execution | None]:
+            row = await tx.executions.find(id_)
+            if row is None:
+                return True, None
+            after = change(row)
+            if after.delete_requested and is_over(after):
+                await tx.executions.drop(id_)
+                return True, after
+            if after == row:
+                return True, row
+            return await tx.executions.save(after), after
+
+        for _ in range(_TRIES):
+            done, after = await self._store.tx(once)
+            if done:
+                return after
+        raise ServiceUnavailable(f"job execution {id_} is being changed by others; try again")

@@ -1,0 +1,473 @@
+"""What a caller can ask of data processing: checks references and rules, writes rows.
+
+All faults of one kind are reported at once; a refused request changes nothing. Only refresh, cancel
+and log talk to the engine, within a bound; the rest is the poller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.errors import (
+    BadJobBinary,
+    InvalidCredentials,
+    InvalidData,
+    InvalidReference,
+    NotFound,
+    PlatformError,
+    PlatformTimeout,
+    ServiceUnavailable,
+    SvcdError,
+)
+from svcd.model.cloud import Caller
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import (
+    ClusterId,
+    DataSourceId,
+    ExecutionId,
+    JobBinaryId,
+    JobId,
+    TenantId,
+    Timestamp,
+    timestamp,
+)
+from svcd.model.job import (
+    DataSource,
+    Execution,
+    ExecutionStatus,
+    Job,
+    JobBinary,
+    JobType,
+)
+from svcd.model.requests import (
+    ExecuteRequest,
+    NewCluster,
+    NewDataSource,
+    NewJob,
+    NewJobBinary,
+)
+from svcd.ports import Engine, EngineError, Fault, I_contra, R, Rows, Store, Tx
+from svcd.settings import Workflow
+from svcd.tasks import DeadlineExceeded, with_deadline
+from svcd.workflow import document, lifecycle
+from svcd.workflow.binaries import Internal, Object, location
+from svcd.workflow.changes import Changes
+from svcd.workflow.engines import Engines
+from svcd.workflow.hints import job_config
+from svcd.workflow.logs import Logs
+from svcd.workflow.poller import Poller
+from svcd.workflow.starting import Material, work_of
+
+_WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
+_UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
+_ENGINE_S: Final = 20.0
+
+
+@frozen
+class _Rule:
+    """mains, libs: least numbers; no_mains: mains must be empty; either: mains or libs will do."""
+
+    mains: int = 0
+    libs: int = 0
+    no_mains: bool = False
+    either: bool = False
+
+
+_RULES: Final[dict[JobType, _Rule]] = {
+    JobType.PIG: _Rule(mains=1),
+    JobType.HIVE: _Rule(mains=1),
+    JobType.SHELL: _Rule(mains=1),
+    JobType.SPARK: _Rule(mains=1),
+    JobType.JAR: _Rule(either=True),
+    JobType.MAP_REDUCE: _Rule(libs=1, no_mains=True),
+    JobType.JAVA: _Rule(libs=1, no_mains=True),
+}
+
+
+def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
+    """What is wrong with the binaries of a job of this type. Pure. Source: behaviour II 4.1."""
+    rule = _RULES[job_type]
+    faults = []
+    if len(mains) < rule.mains:
+        faults.append(f"$.mains: a {job_type.value} job needs at least one main binary")
+    if len(libs) < rule.libs:
+        faults.append(f"$.libs: a {job_type.value} job needs at least one library binary")
+    if rule.no_mains and mains:
+        faults.append(f"$.mains: a {job_type.value} job has no main binaries; put them into libs")
+    if rule.either and not mains and not libs:
+        faults.append(f"$.libs: a {job_type.value} job needs a binary in mains or in libs")
+    for name, ids in (("mains", mains), ("libs", libs)):
+        twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})
+        if twice:
+            faults.append(f"$.{name}: given more than once: {', '.join(twice)}")
+    return faults
+
+
+class Jobs:
+    """The commands.
+
+    create_cluster: makes the transient cluster of an execute that carries a cluster body.
+    end_cluster: takes it back when the execution is refused all the same. access: see Poller.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        engine: Engine,
+        engines: Engines,
+        poller: Poller,
+        create_cluster: Callable[[Caller, NewCluster], Awaitable[Cluster]],
+        end_cluster: Callable[[Caller, ClusterId], Awaitable[None]],
+        clock: IReactorTime,
+        new_id: Callable[[], str],
+        settings: Workflow,
+        access: document.ObjectStoreAccess | None = None,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._engines = engines
+        self._poller = poller
+        self._create_cluster = create_cluster
+        self._end_cluster = end_cluster
+        self._clock = clock
+        self._new_id = new_id
+        self._settings = settings
+        self._access = access
+        self._changes = Changes(store)
+        self._logs = Logs(engine, poller.containers, settings.log_bytes)
+
+    def hints(self, type_name: str) -> dict[str, object]:
+        """The `job_config` of a job type. Raises NotFound."""
+        return job_config(type_name, self._engines)
+
+    # ---- data sources, binaries, jobs ----
+
+    async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
+        """Raises InvalidCredentials (object store without account) and DataSourceNameTaken."""
+        credentials = new.credentials.whole()
+        if new.type == "objstore" and credentials is None:
+            raise InvalidCredentials(
+                "$.credentials: a data source in the object store needs user and password"
+            )
+        record = DataSource(
+            id=DataSourceId(self._new_id()),
+            tenant_id=caller.tenant_id,
+            name=new.name,
+            description=new.description,
+            type=new.type,
+            url=new.url,
+            credentials=credentials,
+            created_at=self._now(),
+        )
+        await self._store.tx(lambda tx: tx.data_sources.add(record))
+        return record
+
+    async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary:
+        """Raises BadJobBinary, InvalidReference (no such internal binary), JobBinaryNameTaken."""
+        place = location(new.url)
+        extra = new.extra.whole()
+        if place is None:
+            raise BadJobBinary(
+                "$.url: expected internaldb://<job binary internal id> or "
+                "objstore-internal://<container>/<object>"
+            )
+        if isinstance(place, Object) and extra is None:
+            raise BadJobBinary("$.extra: a binary in the object store needs user and password")
+        record = JobBinary(
+            id=JobBinaryId(self._new_id()),
+            tenant_id=caller.tenant_id,
+            name=new.name,
+            description=new.description,
+            url=new.url,
+            extra=extra,
+            created_at=self._now(),
+        )
+
+        async def write(tx: Tx) -> None:
+            if isinstance(place, Internal):
+                what = "job binary internal"
+                faults = await _fault_of(tx.internals, caller.tenant_id, place.id, "$.url", what)
+                if faults:
+                    raise InvalidReference("\n".join(faults))
+            await tx.job_binaries.add(record)
+
+        await self._store.tx(write)
+        return record
+
+    async def create_job(self, caller: Caller, new: NewJob) -> Job:
+        """Raises InvalidData (rules of the type), InvalidReference, JobNameTaken."""
+        record = Job(
+            id=JobId(self._new_id()),
+            tenant_id=caller.tenant_id,
+            name=new.name,
+            description=new.description,
+            type=new.type,
+            mains=tuple(JobBinaryId(each) for each in new.mains),
+            libs=tuple(JobBinaryId(each) for each in new.libs),
+            created_at=self._now(),
+        )
+
+        async def write(tx: Tx) -> None:
+            faults: list[str] = []
+            for name, ids in (("mains", record.mains), ("libs", record.libs)):
+                for index, id_ in enumerate(ids):
+                    where = f"$.{name}[{index}]"
+                    fault = await _fault_of(
+                        tx.job_binaries, caller.tenant_id, id_, where, "job binary"
+                    )
+                    faults += fault
+            if faults:
+                raise InvalidReference("\n".join(faults))
+            rules = job_faults(record.type, record.mains, record.libs)
+            if rules:
+                raise InvalidData("\n".join(rules))
+            await tx.jobs.add(record)
+
+        await self._store.tx(write)
+        return record
+
+    # ---- executions ----
+
+    async def execute(self, caller: Caller, job_id: JobId, new: ExecuteRequest) -> Execution:
+        """A new execution, `Pending`. It starts when its cluster is Active.
+
+        Raises NotFound (the job), InvalidReference, InvalidData, and what creating a cluster
+        raises. A refused request leaves no cluster behind.
+        """
+        row = Execution(
+            id=ExecutionId(self._new_id()),
+            tenant_id=caller.tenant_id,
+            job_id=job_id,
+            cluster_id=ClusterId(new.cluster_id) if new.cluster_id is not None else None,
+            input_id=DataSourceId(new.input_id) if new.input_id is not None else None,
+            output_id=DataSourceId(new.output_id) if new.output_id is not None else None,
+            job_configs=new.job_configs,
+            created_at=self._now(),
+        )
+        if new.cluster is None:
+            return await self._accept(row)
+        await self._store.read(lambda tx: self._check(tx, row))
+        cluster = await self._create_cluster(caller, evolve(new.cluster, is_transient=True))
+        try:
+            return await self._accept(evolve(row, cluster_id=cluster.id))
+        except SvcdError:  # nobody else would ever end it
+            await self._end_cluster(caller, cluster.id)
+            raise
+
+    async def _accept(self, row: Execution) -> Execution:
+        """Check and write, in one transaction."""
+
+        async def write(tx: Tx) -> None:
+            await self._check(tx, row)
+            await tx.executions.add(row)
+
+        await self._store.tx(write)
+        self._poller.wake(row.id)
+        return row
+
+    async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
+        """The execution after asking the engine now; unchanged when it is not there.
+
+        Raises NotFound, ServiceUnavailable, PlatformTimeout, PlatformError.
+        """
+        row = await self._get(caller, id_)
+        if lifecycle.is_over(row) or row.workflow_job_id is None:
+            return row
+        try:
+            work = self._poller.refresh(row)
+            return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
+        except DeadlineExceeded:
+            raise PlatformTimeout(f"the workflow engine of job execution {id_} is slow") from None
+        except EngineError as error:
+            raise _answer(error, "its status could not be refreshed") from None
+
+    async def cancel(self, caller: Caller, id_: ExecutionId) -> Execution:
+        """The execution in its end state. The wish is kept first: it is carried out in any case.
+
+        A finished one is answered unchanged. Raises NotFound, and PlatformTimeout, PlatformError or
+        ServiceUnavailable when the engine does not answer within `workflow.cancel_s`.
+        """
+        await self._get(caller, id_)
+        row = await self._wish(id_, delete=False)
+        if row is None:
+            raise NotFound.of("job execution", id_)
+        if lifecycle.is_over(row):
+            return row
+        if row.workflow_job_id is None:  # being submitted at this moment
+            self._poller.wake(id_)
+        recorded = "the cancel is recorded and will be carried out"
+        try:
+            after = await with_deadline(
+                self._clock, self._settings.cancel_s, "cancel", self._kill(row)
+            )
+        except DeadlineExceeded:
+            self._poller.wake()
+            raise PlatformTimeout(
+                f"the workflow engine did not stop job execution {id_} in time; {recorded}"
+            ) from None
+        except EngineError as error:
+            self._poller.wake()
+            raise _answer(error, recorded) from None
+        if not lifecycle.is_over(after):
+            self._poller.wake()
+            raise PlatformTimeout(f"job execution {id_} has not stopped yet; {recorded}")
+        return after
+
+    async def delete_execution(self, caller: Caller, id_: ExecutionId) -> None:
+        """Gone at once for the caller; one that runs is killed first, now or by the poller.
+
+        Raises NotFound.
+        """
+        await self._get(caller, id_)
+        row = await self._wish(id_, delete=True)
+        if row is None or lifecycle.is_over(row):
+            return
+        self._poller.wake(id_)
+        self._poller.wake()
+
+    async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
+        """UTF-8 text: output of the job's programs and the engine's log, newest part.
+
+        Raises NotFound. What cannot be read is named in the text.
+        """
+        row = await self._get(caller, id_)
+        cluster_id = row.cluster_id
+        if cluster_id is None:
+            return self._logs.without_cluster(row)
+
+        async def look(tx: Tx) -> tuple[Cluster | None, Sequence[DataSource]]:
+            ids = [each for each in (row.input_id, row.output_id) if each is not None]
+            sources = [await tx.data_sources.get(row.tenant_id, each) for each in ids]
+            return await tx.clusters.find(cluster_id), sources
+
+        cluster, sources = await self._store.read(look)
+        endpoints = None if cluster is None else self._engines.endpoints(cluster)
+        if cluster is None or endpoints is None:
+            return self._logs.without_cluster(row)
+        secrets = document.secrets_of(sources)
+        try:
+            work = self._logs.of(row, cluster, endpoints, secrets)
+            return await with_deadline(self._clock, _ENGINE_S, "log", work)
+        except DeadlineExceeded:
+            raise PlatformTimeout(f"the logs of job execution {id_} come too slowly") from None
+
+    async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
+        tenant = caller.tenant_id
+        return await self._store.read(lambda tx: tx.executions.get(tenant, id_))
+
+    async def _wish(self, id_: ExecutionId, *, delete: bool) -> Execution | None:
+        """Write the wish down. One that was never submitted ends here."""
+        now = self._now()
+
+        def change(row: Execution) -> Execution:
+            if delete:
+                row = evolve(row, delete_requested=True)
+            if lifecycle.is_over(row):
+                return row
+            row = evolve(row, cancel_requested=True)
+            if row.workflow_job_id is None and not row.submitting:
+                return lifecycle.advance(row, ExecutionStatus.KILLED, now)
+            return row
+
+        return await self._changes.apply(id_, change)
+
+    async def _kill(self, row: Execution) -> Execution:
+        """Until it has ended; the caller bounds it."""
+        while row.workflow_job_id is None and not lifecycle.is_over(row):
+            await self._poller.settled(row.id)
+            again = await self._changes.apply(row.id, lambda current: current)
+            if again is None:
+                raise NotFound.of("job execution", row.id)
+            row = again
+        return row if lifecycle.is_over(row) else await self._poller.kill(row)
+
+    async def _check(self, tx: Tx, row: Execution) -> None:
+        """References and rules of an execution; the cluster only when it is known."""
+        tenant = row.tenant_id
+        job = await tx.jobs.get(tenant, row.job_id)
+        faults: list[str] = []
+        cluster: Cluster | None = None
+        if row.cluster_id is not None:
+            cluster, told = await _usable(tx, tenant, row.cluster_id)
+            faults += told
+        sources: dict[str, DataSource | None] = {"input_id": None, "output_id": None}
+        for name, id_ in (("input_id", row.input_id), ("output_id", row.output_id)):
+            if id_ is None:
+                continue
+            fault = await _fault_of(tx.data_sources, tenant, id_, f"$.{name}", "data source")
+            faults += fault
+            if not fault:
+                sources[name] = await tx.data_sources.get(tenant, id_)
+        types = [] if cluster is None else self._runs(cluster)
+        if cluster is not None and job.type not in types:
+            can = ", ".join(each.value for each in types) or "no jobs"
+            faults.append(
+                f"$.cluster_id: cluster {cluster.name} ({cluster.plugin_name}) cannot run "
+                f"{job.type.value} jobs; it runs {can}"
+            )
+        if faults:
+            raise InvalidReference("\n".join(faults))
+        if job.type in _WITH_DATA:
+            missing = [name for name, source in sources.items() if source is None]
+            if missing:
+                raise InvalidData(
+                    "\n".join(f"$.{n}: a {job.type.value} job needs a data source" for n in missing)
+                )
+        await self._check_document(tx, row, job, sources)
+
+    def _runs(self, cluster: Cluster) -> Sequence[JobType]:
+        """What the cluster's distribution runs and a definition can be written of."""
+        types = self._engines.job_types(cluster)
+        return [each for each in types if each in document.RENDERED]
+
+    async def _check_document(
+        self, tx: Tx, row: Execution, job: Job, sources: dict[str, DataSource | None]
+    ) -> None:
+        material = Material(
+            job=job,
+            mains=tuple([await tx.job_binaries.get(row.tenant_id, id_) for id_ in job.mains]),
+            libs=tuple([await tx.job_binaries.get(row.tenant_id, id_) for id_ in job.libs]),
+            input=sources["input_id"],
+            output=sources["output_id"],
+        )
+        try:
+            document.workflow(work_of(row, material, self._access))
+        except document.DocumentError as error:
+            raise InvalidData(f"$.job_configs: {error}") from None
+
+    def _now(self) -> Timestamp:
+        return timestamp(self._clock.seconds())
+
+
+async def _usable(tx: Tx, tenant: TenantId, id_: ClusterId) -> tuple[Cluster | None, Sequence[str]]:
+    try:
+        cluster = await tx.clusters.get(tenant, id_)
+    except NotFound:
+        return None, [f"$.cluster_id: cluster {id_!r} not found"]
+    if cluster.status in _UNUSABLE:
+        return None, [f"$.cluster_id: cluster {cluster.name} is {cluster.status.value}"]
+    return cluster, []
+
+
+async def _fault_of(
+    rows: Rows[R, I_contra], tenant: TenantId, id_: I_contra, where: str, what: str
+) -> Sequence[str]:
+    try:
+        await rows.get(tenant, id_)
+    except NotFound:
+        return [f"{where}: {what} {str(id_)!r} not found"]
+    return []
+
+
+def _answer(error: EngineError, but: str) -> SvcdError:
+    """What a caller hears of an engine's fault."""
+    if error.kind is Fault.TIMEOUT:
+        return PlatformTimeout(f"the workflow engine did not answer; {but}")
+    if error.kind in (Fault.UNREACHABLE, Fault.BUSY):
+        return ServiceUnavailable(f"the workflow engine cannot be reached now; {but}")
+    return PlatformError(f"the workflow engine answered with a fault ({error.text}); {but}")

@@ -1,0 +1,254 @@
+"""What the programs of a job wrote, asked of YARN and of the job history over HTTP.
+
+All best effort and bounded: a part that cannot be had is left out.
+
+Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server REST APIs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.model.cluster import Cluster
+from svcd.ports import Probe, ProbeError
+from svcd.workflow import failures
+from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.engines import Endpoints
+
+_CALL_S: Final = 5.0
+_FILES: Final = ("stdout", "stderr", "syslog")
+_APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
+_JOB: Final = re.compile(r"job_\d+_\d+\Z")
+_CONTAINER: Final = re.compile(r"container_\w+")
+_PAGE: Final = re.compile(r"<pre>(.*?)</pre>", re.DOTALL)
+_MOST_TASKS: Final = 5
+_MANAGER_PORT: Final = 8088
+_CONTENTS: Final = b"\nLogContents:\n"
+_END: Final = b"\nEnd of LogType:"
+
+
+@frozen(kw_only=True)
+class Part:
+    """One piece of a log. title: step, program and file."""
+
+    title: str
+    content: bytes
+
+
+class Containers:
+    """Reads logs and diagnostics of a cluster's containers."""
+
+    def __init__(self, probe: Probe, clock: IReactorTime) -> None:
+        self._probe = probe
+        self._clock = clock
+
+    async def logs(
+        self,
+        cluster: Cluster,
+        endpoints: Endpoints,
+        record: Mapping[str, object],
+        limit: int,
+        budget_s: float,
+    ) -> Sequence[Part]:
+        """Output of every action's programs, the newest `limit` bytes of each file at most."""
+        reading = self._reading(cluster, endpoints, budget_s)
+        parts: list[Part] = []
+        for action in _actions(record):
+            step = str(action.get("name", ""))
+            for id_ in _ids(action):
+                if sum(len(part.content) for part in parts) >= limit:
+                    return parts
+                if _APPLICATION.match(id_):
+                    parts += await reading.application(action, step, id_, limit)
+                else:
+                    parts += await reading.tasks(step, id_, limit)
+        return parts
+
+    async def diagnosis(
+        self,
+        cluster: Cluster,
+        endpoints: Endpoints,
+        record: Mapping[str, object],
+        budget_s: float,
+    ) -> str:
+        """Why a job failed whose record does not say it; "" when nobody knows."""
+        action = failures.failed_action(record)
+        if action is None:
+            return ""
+        reading = self._reading(cluster, endpoints, budget_s)
+        for id_ in _ids(action):
+            if _JOB.match(id_):
+                told = await reading.task_diagnosis(id_)
+                if told:
+                    return told
+        for id_ in _ids(action):
+            if _APPLICATION.match(id_):
+                for part in await reading.application(action, "", id_, 65_536):
+                    told = failures.cause(part.content.decode("utf-8", "replace"))
+                    if told:
+                        return told
+        return ""
+
+    def _reading(self, cluster: Cluster, endpoints: Endpoints, budget_s: float) -> _Reading:
+        until = self._clock.seconds() + budget_s
+        return _Reading(self._probe, self._clock, cluster, endpoints, until)
+
+
+_NOT_RUN: Final = "Exception from container-launch"
+"""A first line that tells nothing."""
+
+
+class _Reading:
+    """One piece of reading: after `until` nothing is asked any more."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        clock: IReactorTime,
+        cluster: Cluster,
+        endpoints: Endpoints,
+        until: float,
+    ) -> None:
+        self._probe = probe
+        self._clock = clock
+        self._addresses = addresses_of(cluster, endpoints)
+        self._history = endpoints.history.rstrip("/")
+        self._manager_host = endpoints.resource_manager.rpartition(":")[0]
+        self._until = until
+
+    async def task_diagnosis(self, job_id: str) -> str:
+        """The first line of what the history says of a map-reduce job's failure, or ""."""
+        for task in _failed(await self._task_list(job_id)):
+            for attempt in await self._attempts(job_id, task):
+                told = str(attempt.get("diagnostics") or "").strip()
+                if told and attempt.get("state") != "KILLED":  # killed for another one's failure
+                    first = told.splitlines()[0]
+                    if _NOT_RUN in first:
+                        return " ".join(told.split())[: failures.MOST_TEXT]
+                    return first[: failures.MOST_TEXT]
+        inner = (await self._of_history(f"jobs/{job_id}")).get("job")
+        return str(inner.get("diagnostics") or "").strip() if isinstance(inner, dict) else ""
+
+    async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[Part]:
+        """Logs of a map-reduce job's tasks: the failed ones, else the first few."""
+        tasks = await self._task_list(job_id)
+        chosen = _failed(tasks) or [str(task.get("id")) for task in tasks[:_MOST_TASKS]]
+        parts: list[Part] = []
+        for task in chosen:
+            for attempt in await self._attempts(job_id, task):
+                node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
+                if isinstance(node, str) and isinstance(container, str):
+                    title = f"{step} {attempt.get('id')}"
+                    parts += await self._container(f"http://{node}", container, title, limit)
+        return parts
+
+    async def application(
+        self, action: Mapping[str, object], step: str, id_: str, limit: int
+    ) -> Sequence[Part]:
+        """Logs of an application's first container: the launcher, or the job's master."""
+        base = manager_of(str(action.get("consoleUrl") or ""), self._manager_host)
+        app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
+        logs = str(app.get("amContainerLogs") or "") if isinstance(app, dict) else ""
+        container = _CONTAINER.search(logs)
+        if container is None:
+            return []
+        node = urlsplit(logs)
+        origin = f"{node.scheme}://{node.netloc}"
+        return await self._container(origin, container.group(), f"{step} {id_}", limit)
+
+    async def _container(self, node: str, container: str, title: str, limit: int) -> Sequence[Part]:
+        parts = []
+        for name in _FILES:
+            url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
+            content = _plain(await self._get(url) or b"")[-limit:]
+            if content.strip():
+                parts.append(Part(title=f"{title} {name}".strip(), content=content))
+        return parts
+
+    async def _task_list(self, job_id: str) -> Sequence[Mapping[str, object]]:
+        return _rows(await self._of_history(f"jobs/{job_id}/tasks"), "tasks", "task")
+
+    async def _attempts(self, job_id: str, task: str) -> Sequence[Mapping[str, object]]:
+        path = f"jobs/{job_id}/tasks/{task}/attempts"
+        return _rows(await self._of_history(path), "taskAttempts", "taskAttempt")
+
+    async def _of_history(self, path: str) -> Mapping[str, object]:
+        if not self._history:
+            return {}
+        return await self._json(f"{self._history}/ws/v1/history/mapreduce/{path}")
+
+    async def _json(self, url: str) -> Mapping[str, object]:
+        body = await self._get(url)
+        try:
+            tree = json.loads(body or b"{}")
+        except ValueError:
+            return {}
+        return tree if isinstance(tree, dict) else {}
+
+    async def _get(self, url: str) -> bytes | None:
+        left = self._until - self._clock.seconds()
+        there = reachable(url, self._addresses)
+        if left <= 0 or there is None:
+            return None
+        try:
+            status, body = await self._probe.get(there, min(_CALL_S, left))
+        except ProbeError:
+            return None
+        return body if status == 200 else None
+
+
+def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
+    failed = [str(task.get("id")) for task in tasks if task.get("state") == "FAILED"]
+    return failed[:_MOST_TASKS]
+
+
+def manager_of(console: str, host: str) -> str:
+    """Base URL of the resource manager's web services.
+
+    console: of an action; an engine that was not told the manager's web address says localhost, and
+    one that has not started the action says nothing. host: the manager's, as jobs are sent to it.
+    """
+    parts = urlsplit(console)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return f"http://{host}:{_MANAGER_PORT}"
+    if parts.hostname in ("localhost", "0.0.0.0"):
+        return f"{parts.scheme}://{host}:{parts.port or _MANAGER_PORT}"
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _ids(action: Mapping[str, object]) -> Sequence[str]:
+    """Ids of the YARN applications and map-reduce jobs of an action."""
+    found = [action.get("externalId"), *str(action.get("externalChildIDs") or "").split(",")]
+    texts = [each.strip() for each in found if isinstance(each, str)]
+    known = [t for t in texts if _APPLICATION.match(t) or _JOB.match(t)]
+    return list(dict.fromkeys(known))
+
+
+def _actions(record: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
+    found = record.get("actions")
+    return [a for a in found if isinstance(a, dict)] if isinstance(found, list | tuple) else []
+
+
+def _rows(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapping[str, object]]:
+    middle = tree.get(outer)
+    rows = middle.get(inner) if isinstance(middle, dict) else None
+    if isinstance(rows, dict):  # Hadoop writes a list of one without its brackets
+        rows = [rows]
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _plain(body: bytes) -> bytes:
+    """The content without its frame, which is a page with a `pre` from old node managers."""
+    if body.startswith(b"Container:"):
+        return body.partition(_CONTENTS)[2].rpartition(_END)[0]
+    if not body.lstrip().startswith(b"<!DOCTYPE"):
+        return body
+    found = _PAGE.search(body.decode("utf-8", "replace"))
+    return found.group(1).encode() if found else b""

@@ -1,0 +1,339 @@
+"""The workflow definition and the submission properties of one execution. Pure, deterministic.
+
+One action node between start and end, and a kill node that tells the action's error. What svcd
+puts in (urls, credentials, file names) is quoted for the engine's expression language; what the
+caller puts in is not, so that `${nameNode}` and its like can be used in configurations.
+
+Note: names of both generations. A caller may describe a map-reduce job with the classic names of
+the interface's hints or with today's; Hadoop understands both. Two things it does not do for a job
+that comes through the engine are done here: the new-API switches, which are off by default there,
+are turned on when a new-API class is named; and a hint left empty counts as not given, because
+Hadoop refuses an empty class of the other API.
+
+Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+from xml.sax.saxutils import escape
+
+from attrs import field, frozen
+
+from svcd.model.ids import ExecutionId
+from svcd.model.job import DataSource, JobConfigs, JobType
+from svcd.model.secret import Secret
+from svcd.model.template import ConfigValue
+from svcd.workflow.engines import Endpoints
+
+SCHEMA: Final = "uri:oozie:workflow:0.5"
+SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
+OBJECT_STORE_CLASS: Final = "org.svcd.objstore.ObjStoreFileSystem"
+CONTAINER_SUFFIX: Final = ".svc"
+MAIN_CLASS: Final = "edp.java.main_class"
+JAVA_OPTS: Final = "edp.java.java_opts"
+STREAMING_MAPPER: Final = "edp.streaming.mapper"
+STREAMING_REDUCER: Final = "edp.streaming.reducer"
+
+RENDERED: Final = frozenset(
+    {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL}
+)
+"""Types that `workflow` can write a definition of."""
+
+_INPUT_NAMES: Final = ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir")
+_OUTPUT_NAMES: Final = ("mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir")
+_NEW_MAP: Final = ("mapreduce.map.class", "mapreduce.job.map.class")
+_NEW_REDUCE: Final = ("mapreduce.reduce.class", "mapreduce.job.reduce.class")
+_EMPTY_IS_UNSET: Final = frozenset(
+    {
+        *_INPUT_NAMES,
+        *_OUTPUT_NAMES,
+        *_NEW_MAP,
+        *_NEW_REDUCE,
+        "mapred.mapper.class",
+        "mapred.reducer.class",
+        "mapred.mapoutput.key.class",
+        "mapred.mapoutput.value.class",
+        "mapred.output.key.class",
+        "mapred.output.value.class",
+        "mapred.jar",
+        "mapred.job.name",
+    }
+)
+_OURS: Final = frozenset(
+    {
+        "oozie.wf.application.path",
+        "oozie.wf.external.id",
+        "oozie.coord.application.path",
+        "oozie.bundle.application.path",
+        "oozie.proxysubmission",
+        "oozie.jobs.api.generated.xml",
+    }
+)
+_STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class DocumentError(Exception):
+    """The definition cannot be written. args[0]: one line, says which value and why."""
+
+
+@frozen(kw_only=True)
+class ObjectStoreAccess:
+    """How the cluster's machines reach the object store. auth_url ends in /v3."""
+
+    auth_url: str
+    region: str = ""
+    interface: str = "public"
+
+
+@frozen(kw_only=True)
+class Work:
+    """Everything a definition is made of.
+
+    project: the tenant, whose object store is used. mains, libs: names of the staged files, in the
+    order of the job.
+    """
+
+    execution_id: ExecutionId
+    type: JobType
+    project: str
+    mains: tuple[str, ...] = ()
+    libs: tuple[str, ...] = ()
+    input: DataSource | None = None
+    output: DataSource | None = None
+    configs: JobConfigs = field(factory=JobConfigs)
+    object_store: ObjectStoreAccess | None = None
+
+
+def workflow(work: Work) -> bytes:
+    """The workflow definition. Raises DocumentError."""
+    body = "".join(
+        [
+            f'<workflow-app xmlns="{SCHEMA}" name="svcd-{_xml(work.execution_id)}">',
+            '<start to="job-node"/><action name="job-node">',
+            _action(work),
+            '<ok to="end"/><error to="fail"/></action>',
+            '<kill name="fail"><message>${wf:errorMessage(wf:lastErrorNode())}</message></kill>',
+            '<end name="end"/></workflow-app>',
+        ]
+    )
+    return body.encode()
+
+
+def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, str]:
+    """What is submitted. folder: the application's, an absolute path in HDFS."""
+    mine = {
+        "oozie.use.system.libpath": "true",
+        **{
+            name: _text(name, value)
+            for name, value in work.configs.configs.items()
+            if name.startswith("oozie.") and name not in _OURS
+        },
+        "jobTracker": endpoints.resource_manager,
+        "nameNode": endpoints.name_node,
+        "user.name": endpoints.user,
+        "oozie.wf.application.path": f"{endpoints.name_node}{folder}/workflow.xml",
+        "oozie.wf.external.id": work.execution_id,
+    }
+    return {name: mine[name] for name in sorted(mine)}
+
+
+def container_of(url: str) -> str:
+    """The container of an `objstore://` url, without the provider's suffix."""
+    name = url.partition("://")[2].split("/", 1)[0]
+    return name.removesuffix(CONTAINER_SUFFIX)
+
+
+def secrets_of(sources: Sequence[DataSource | None]) -> Sequence[Secret]:
+    """Passwords that the definition holds: what must be masked in the engine's record."""
+    return [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
+
+
+def _action(work: Work) -> str:
+    match work.type:
+        case JobType.JAR | JobType.MAP_REDUCE:
+            return _map_reduce(work)
+        case JobType.PIG:
+            return _pig(work)
+        case JobType.JAVA:
+            return _java(work)
+        case JobType.SHELL:
+            return _shell(work)
+        case _:
+            raise DocumentError(f"jobs of type {work.type} cannot be run by this engine")
+
+
+_NODES: Final = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
+
+
+def _map_reduce(work: Work) -> str:
+    given = _callers(work)
+    made = dict(_object_store(work))
+    for source, names in ((work.input, _INPUT_NAMES), (work.output, _OUTPUT_NAMES)):
+        if source is not None and not any(name in given for name in names):
+            made[names[0]] = _quoted(source.url)
+    for names, old, switch in (
+        (_NEW_MAP, "mapred.mapper.class", "mapred.mapper.new-api"),
+        (_NEW_REDUCE, "mapred.reducer.class", "mapred.reducer.new-api"),
+    ):
+        if any(name in given for name in names) and old not in given:
+            made[switch] = "true"
+    mapper = work.configs.configs.get(STREAMING_MAPPER)
+    reducer = work.configs.configs.get(STREAMING_REDUCER)
+    streaming = ""
+    if mapper is not None and reducer is not None:
+        streaming = (
+            f"<streaming><mapper>{_xml(_text(STREAMING_MAPPER, mapper))}</mapper>"
+            f"<reducer>{_xml(_text(STREAMING_REDUCER, reducer))}</reducer></streaming>"
+        )
+    elif mapper is not None or reducer is not None:
+        raise DocumentError(f"{STREAMING_MAPPER} and {STREAMING_REDUCER} must be given together")
+    return f"<map-reduce>{_NODES}{streaming}{_configuration({**made, **given})}</map-reduce>"
+
+
+def _pig(work: Work) -> str:
+    if not work.mains:
+        raise DocumentError("a Pig job needs a main binary: the script")
+    params: dict[str, str] = {}
+    for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
+        if source is not None:
+            params[name] = _quoted(source.url)
+    params.update(_texts("params", work.configs.params))
+    return "".join(
+        [
+            f"<pig>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
+            f"<script>{_xml(_quoted(work.mains[0]))}</script>",
+            *(f"<param>{_xml(f'{name}={value}')}</param>" for name, value in params.items()),
+            *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
+            "</pig>",
+        ]
+    )
+
+
+def _java(work: Work) -> str:
+    main = work.configs.configs.get(MAIN_CLASS)
+    if not isinstance(main, str) or not main.strip():
+        raise DocumentError(f"a Java job needs the config {MAIN_CLASS}: the class with main()")
+    opts = work.configs.configs.get(JAVA_OPTS)
+    return "".join(
+        [
+            f"<java>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
+            f"<main-class>{_xml(_text(MAIN_CLASS, main))}</main-class>",
+            "" if opts is None else f"<java-opts>{_xml(_text(JAVA_OPTS, opts))}</java-opts>",
+            *(f"<arg>{_xml(each)}</arg>" for each in _args(work)),
+            "</java>",
+        ]
+    )
+
+
+def _shell(work: Work) -> str:
+    if not work.mains:
+        raise DocumentError("a Shell job needs a main binary: the script")
+    files = [_quoted(name) for name in (*work.mains, *work.libs)]
+    return "".join(
+        [
+            f'<shell xmlns="{SHELL_SCHEMA}">{_NODES}',
+            _configuration({**_object_store(work), **_callers(work)}),
+            f"<exec>{_xml(files[0])}</exec>",
+            *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
+            *(
+                f"<env-var>{_xml(f'{name}={value}')}</env-var>"
+                for name, value in _texts("params", work.configs.params).items()
+            ),
+            *(f"<file>{_xml(f'{name}#{name}')}</file>" for name in files),
+            "</shell>",
+        ]
+    )
+
+
+def _callers(work: Work) -> dict[str, str]:
+    """The caller's configurations that belong into the action."""
+    return {
+        name: _text(name, value)
+        for name, value in work.configs.configs.items()
+        if not name.startswith("edp.")
+        and (not name.startswith("oozie.") or name.startswith(_STEP_PREFIXES))
+        and not (name in _EMPTY_IS_UNSET and value == "")
+    }
+
+
+def _object_store(work: Work) -> dict[str, str]:
+    """Access to the object store of every data source that lies there.
+
+    Accounts are given per container; the first one is also the account of any other container that
+    the job names by itself.
+    """
+    sources = [
+        source
+        for source in (work.input, work.output)
+        if source is not None and source.url.startswith("objstore://")
+    ]
+    if not sources or work.object_store is None:
+        return {}
+    store = work.object_store
+    found = {
+        "fs.objstore.impl": OBJECT_STORE_CLASS,
+        "fs.objstore.auth.url": _quoted(store.auth_url),
+        "fs.objstore.project": _quoted(work.project),
+        "fs.objstore.interface": _quoted(store.interface),
+    }
+    if store.region:
+        found["fs.objstore.region"] = _quoted(store.region)
+    for source in sources:
+        if source.credentials is None:
+            continue
+        user = _quoted(source.credentials.user)
+        password = _quoted(source.credentials.password)
+        found.setdefault("fs.objstore.username", user)
+        found.setdefault("fs.objstore.password", password)
+        own = f"fs.objstore.container.{container_of(source.url)}"
+        found.setdefault(f"{own}.username", user)
+        found.setdefault(f"{own}.password", password)
+        found.setdefault(f"{own}.project", _quoted(work.project))
+    return found
+
+
+def _args(work: Work) -> Iterator[str]:
+    args = work.configs.args
+    if isinstance(args, Mapping):
+        for name, value in _texts("args", args).items():
+            yield f"{name}={value}"
+    else:
+        for index, value in enumerate(args):
+            yield _text(f"args[{index}]", value)
+
+
+def _configuration(configs: Mapping[str, str]) -> str:
+    if not configs:
+        return ""
+    inner = "".join(
+        f"<property><name>{_xml(name)}</name><value>{_xml(configs[name])}</value></property>"
+        for name in sorted(configs)
+    )
+    return f"<configuration>{inner}</configuration>"
+
+
+def _texts(where: str, values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    return {name: _text(f"{where}.{name}", value) for name, value in values.items()}
+
+
+def _text(name: str, value: ConfigValue) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    for each in (name, text):
+        if _FORBIDDEN.search(each):
+            raise DocumentError(f"{name!r} holds a control character, which XML cannot carry")
+    return text
+
+
+def _quoted(text: str) -> str:
+    """`text` as it is, for the engine's expression language."""
+    return text.replace("${", "${'$'}{")
+
+
+def _xml(text: str) -> str:
+    if _FORBIDDEN.search(text):
+        raise DocumentError(f"{text!r} holds a control character, which XML cannot carry")
+    return escape(text, {"\r": "&#13;"})  # a bare one is read as a line feed

@@ -1,0 +1,57 @@
+"""What the workflow rooms ask of distributions, as Protocols: the rooms never import each other.
+
+`svcd.service` gives the implementation: it finds the distribution of a cluster and makes the
+machines that `IDistribution.endpoints` wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from svcd.model.cluster import Cluster
+from svcd.model.job import JobType
+
+
+class Endpoints(Protocol):
+    """See `svcd.provisioning.distributions.spi.Endpoints`, which has this shape."""
+
+    @property
+    def engine(self) -> str: ...
+    @property
+    def webhdfs(self) -> str: ...
+    @property
+    def name_node(self) -> str: ...
+    @property
+    def resource_manager(self) -> str: ...
+    @property
+    def history(self) -> str: ...
+    @property
+    def user(self) -> str: ...
+
+
+class Advice(Protocol):
+    """See `svcd.provisioning.distributions.spi.Hint`, which has this shape."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+
+class Engines(Protocol):
+    """The distributions, as far as jobs are concerned. All methods are pure and fast."""
+
+    def endpoints(self, cluster: Cluster) -> Endpoints | None:
+        """Where jobs of an Active cluster go; None when it has no engine."""
+        ...
+
+    def job_types(self, cluster: Cluster) -> Sequence[JobType]:
+        """What the cluster's distribution can run."""
+        ...
+
+    def hints(self, job_type: JobType) -> Sequence[Advice]:
+        """Advice of all enabled distributions for a type, the first one's first."""
+        ...

@@ -1,0 +1,58 @@
+"""Configuration hints of the job types: advice, nothing is forced. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from svcd.errors import NotFound
+from svcd.model.job import JobType
+from svcd.workflow.engines import Advice, Engines
+
+JAR: Final = (
+    ("mapred.reducer.new-api", "true", "Whether the reducer is of the new API."),
+    ("mapred.mapper.new-api", "true", "Whether the mapper is of the new API."),
+    ("mapred.input.dir", "", "Input folder; the input data source is used when empty."),
+    ("mapred.output.dir", "", "Output folder; the output data source is used when empty."),
+    ("mapred.mapoutput.key.class", "", "Class of the keys that mappers put out."),
+    ("mapred.mapoutput.value.class", "", "Class of the values that mappers put out."),
+    ("mapred.output.key.class", "", "Class of the keys of the output."),
+    ("mapred.output.value.class", "", "Class of the values of the output."),
+    ("mapreduce.map.class", "", "Mapper of the new API."),
+    ("mapreduce.reduce.class", "", "Reducer of the new API."),
+    ("mapred.mapper.class", "", "Mapper of the old API."),
+    ("mapred.reducer.class", "", "Reducer of the old API."),
+)
+"""Name, default and description. Source: interface, "Job configuration hints"."""
+
+
+def job_config(type_name: str, engines: Engines) -> dict[str, object]:
+    """The answer's `job_config` for the type in the path.
+
+    Raises NotFound for a type that does not exist.
+    """
+    try:
+        job_type = JobType(type_name)
+    except ValueError:
+        raise NotFound.of("job type", type_name) from None
+    configs = list(_own(job_type))
+    known = {entry["name"] for entry in configs}
+    for hint in _unique(engines.hints(job_type)):
+        if hint.name not in known:
+            configs.append(
+                {"name": hint.name, "value": hint.value, "description": hint.description}
+            )
+    return {"configs": configs, "args": {}}
+
+
+def _own(job_type: JobType) -> Sequence[dict[str, str]]:
+    if job_type not in {JobType.JAR, JobType.MAP_REDUCE}:
+        return []
+    return [{"name": n, "value": v, "description": d} for n, v, d in JAR]
+
+
+def _unique(hints: Sequence[Advice]) -> Sequence[Advice]:
+    seen: dict[str, Advice] = {}
+    for hint in hints:
+        seen.setdefault(hint.name, hint)
+    return list(seen.values())

@@ -1,0 +1,59 @@
+"""A job's log as one text: the programs' output first, the engine's own log behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from svcd.model.cluster import Cluster
+from svcd.model.job import Execution
+from svcd.model.secret import Secret
+from svcd.ports import Engine, EngineError
+from svcd.workflow.containers import Containers
+from svcd.workflow.engines import Endpoints
+from svcd.workflow.masking import masked_text
+
+_CONTAINERS_S: Final = 10.0
+
+
+class Logs:
+    """Puts logs together; most_bytes bounds the answer."""
+
+    def __init__(self, engine: Engine, containers: Containers, most_bytes: int) -> None:
+        self._engine = engine
+        self._containers = containers
+        self._most_bytes = most_bytes
+
+    async def of(
+        self, row: Execution, cluster: Cluster, endpoints: Endpoints, secrets: Sequence[Secret]
+    ) -> bytes:
+        """The log of an execution whose cluster is there. Faults are told in the text."""
+        if row.workflow_job_id is None:
+            return self.without_cluster(row)
+        parts: list[tuple[str, bytes]] = []
+        room = self._most_bytes
+        found = await self._containers.logs(
+            cluster, endpoints, row.record, room // 2, _CONTAINERS_S
+        )
+        parts += [(part.title, part.content) for part in found]
+        try:
+            parts.append(("engine", await self._engine.log(endpoints.engine, row.workflow_job_id)))
+        except EngineError as error:
+            parts.append(("engine", f"not available: {error.text}".encode()))
+        share = max(1024, room // max(1, len(parts)))
+        text = "".join(
+            f"==> {title} <==\n{content[-share:].decode('utf-8', 'replace').rstrip()}\n\n"
+            for title, content in parts
+        )
+        return (_head(row) + masked_text(text, secrets)).encode()[-room:]
+
+    def without_cluster(self, row: Execution) -> bytes:
+        """What is known of an execution that no engine can be asked about."""
+        return _head(row).encode()
+
+
+def _head(row: Execution) -> str:
+    told = f"==> job execution {row.id}: {row.status.value} <==\n"
+    if row.failure is not None:
+        told += f"{row.failure.code} in {row.failure.step}: {row.failure.text}\n"
+    return told + "\n"

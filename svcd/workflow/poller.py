@@ -1,0 +1,503 @@
+"""Follows executions from `Pending` to their end, and carries out cancels and deletes.
+
+One task per execution that is not at the engine yet (`starting`), one loop for all that are: at
+each tick one batch request per engine (200 ids a page), the full record only of those that changed.
+State is in the rows alone: after a restart the first tick finds everything.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
+from svcd.model.job import Execution, ExecutionStatus, Failure
+from svcd.model.secret import Secret
+from svcd.ports import (
+    Engine,
+    EngineError,
+    Fault,
+    FileSystem,
+    JobLine,
+    ObjectStore,
+    Probe,
+    Store,
+    Tx,
+)
+from svcd.settings import Workflow
+from svcd.tasks import DeadlineExceeded, KeyedTasks, Loop, gather, sleep, with_deadline
+from svcd.workflow import document, failures, lifecycle
+from svcd.workflow.binaries import Binaries
+from svcd.workflow.changes import Changes
+from svcd.workflow.containers import Containers
+from svcd.workflow.engines import Endpoints, Engines
+from svcd.workflow.failures import Code
+from svcd.workflow.masking import masked, masked_text
+from svcd.workflow.starting import Starter
+
+log = Logger()
+
+PAGE: Final = 200
+ENGINES_AT_ONCE: Final = 10
+RECORDS_AT_ONCE: Final = 8
+STARTS_AT_ONCE: Final = 20
+CRASHES: Final = 8
+"""Starts in a row that end in a bug before the execution is given up."""
+SETTLE_S: Final = 3.0
+"""After a kill the engine completes its record within this time; it is read once more then."""
+_DIAGNOSIS_S: Final = 15.0
+_CLEANUP_S: Final = 20.0
+_MOMENT_S: Final = 0.2
+_KILL_ALL_S: Final = 15.0
+
+
+class Poller:
+    """The running part of the workflow room.
+
+    idle: told when an execution of a transient cluster has ended. access: the object store as the
+    clusters' machines reach it.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        engine: Engine,
+        files: FileSystem,
+        object_store: ObjectStore,
+        engines: Engines,
+        probe: Probe,
+        clock: IReactorTime,
+        settings: Workflow,
+        access: document.ObjectStoreAccess | None,
+        idle: Callable[[], None],
+        rng: random.Random,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._files = files
+        self._engines = engines
+        self._clock = clock
+        self._settings = settings
+        self._idle = idle
+        self._rng = rng
+        self.binaries = Binaries(store, object_store)
+        self.containers = Containers(probe, clock)
+        self._changes = Changes(store)
+        self._silent: dict[ClusterId, float] = {}
+        self._incidents: dict[ExecutionId, str] = {}
+        self._stopping = False
+        starter = Starter(
+            store=store,
+            engine=engine,
+            files=files,
+            binaries=self.binaries,
+            engines=engines,
+            clock=clock,
+            settings=settings,
+            access=access,
+            rng=rng,
+        )
+        self._starter = starter
+        self._starts: KeyedTasks[ExecutionId] = KeyedTasks(
+            clock,
+            "execution start",
+            self._start,
+            limit=STARTS_AT_ONCE,
+            rng=rng,
+            failed=self._crashed,
+        )
+        self._settling: KeyedTasks[ExecutionId] = KeyedTasks(
+            clock, "execution end", self._settle, limit=STARTS_AT_ONCE, rng=rng
+        )
+        self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
+
+    def start(self) -> None:
+        """Begin; the first tick comes at once, starts of many executions are spread."""
+        self._ticks.start()
+
+    async def stop(self) -> None:
+        """Park everything; nothing is lost."""
+        self._stopping = True
+        await self._ticks.stop()
+        await self._starts.stop()
+        await self._settling.stop()
+
+    def wake(self, id_: ExecutionId | None = None) -> None:
+        """Look at an execution soon, or at all of them."""
+        if id_ is None:
+            self._ticks.poke()
+        else:
+            self._starts.wake(id_)
+
+    async def settled(self, id_: ExecutionId) -> None:
+        """A moment later: gives a start that is under way the time to end."""
+        self._starts.wake(id_)
+        await sleep(self._clock, _MOMENT_S)
+
+    # ---- the tick ----
+
+    async def tick(self) -> None:
+        """Start what is pending, read the status of what runs."""
+        rows = await self._store.read(lambda tx: tx.executions.unfinished())
+        now = self._clock.seconds()
+        at_engines: dict[ClusterId, list[Execution]] = {}
+        pending = 0
+        for row in rows:
+            if row.workflow_job_id is None:
+                due = row.retry_at is None or seconds_of(row.retry_at) <= now
+                if due or row.cancel_requested:
+                    pending += 1
+                    spread = self._rng.random() if pending > STARTS_AT_ONCE else 0.0
+                    self._starts.wake(row.id, spread)
+            elif lifecycle.is_over(row):
+                await self._changes.apply(row.id, lambda current: current)  # dropped if so wished
+            elif row.cluster_id is None:
+                await self._gone(row.id, "the cluster was deleted")
+            else:
+                at_engines.setdefault(row.cluster_id, []).append(row)
+        for cluster_id in [key for key in self._silent if key not in at_engines]:
+            del self._silent[cluster_id]
+
+        results = await gather(
+            [
+                partial(self._engine_turn, cluster_id, mine)
+                for cluster_id, mine in at_engines.items()
+            ],
+            ENGINES_AT_ONCE,
+        )
+        _raise_first(results)
+
+    async def _engine_turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
+        cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
+        if cluster is None:
+            for row in rows:
+                await self._gone(row.id, "the cluster was deleted")
+            return
+        if cluster.status is ClusterStatus.DELETING:
+            return  # its delete kills them, see kill_all_of
+        endpoints = self._engines.endpoints(cluster)
+        if endpoints is None:
+            for row in rows:
+                await self._gone(row.id, "the cluster lost its workflow engine")
+            return
+        try:
+            lines: dict[str, JobLine] = {}
+            ids = [row.workflow_job_id for row in rows if row.workflow_job_id]
+            for at in range(0, len(ids), PAGE):
+                for line in await self._engine.lines(endpoints.engine, ids[at : at + PAGE]):
+                    lines[line.id] = line
+        except EngineError as error:
+            await self._silence(cluster_id, rows, error)
+            return
+        self._silent.pop(cluster_id, None)
+        todo = [row for row in rows if self._needs_look(row, lines.get(row.workflow_job_id or ""))]
+        results = await gather(
+            [partial(self._look, cluster, endpoints, row) for row in todo], RECORDS_AT_ONCE
+        )
+        _raise_first(results)
+
+    def _needs_look(self, row: Execution, line: JobLine | None) -> bool:
+        if line is None or row.cancel_requested or row.delete_requested:
+            return True
+        if self._stuck(row) is not None:
+            return True
+        known = row.record.get("status"), row.record.get("lastModTime")
+        return (line.status, line.last_modified) != known
+
+    async def _look(self, cluster: Cluster, endpoints: Endpoints, row: Execution) -> None:
+        """Bring one execution up to date; faults of the engine are left to the next tick."""
+        if self._stopping:
+            return
+        try:
+            if row.cancel_requested or row.delete_requested:
+                await self._kill(endpoints, row)
+            after = await self._absorb(cluster, endpoints, row)
+            failure = None if after is None else self._stuck(after)
+            if after is not None and failure is not None:
+                await self._give_up(cluster, endpoints, after, failure)
+        except EngineError as error:
+            log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
+
+    async def _silence(
+        self, cluster_id: ClusterId, rows: Sequence[Execution], error: EngineError
+    ) -> None:
+        if self._stopping:
+            return
+        now = self._clock.seconds()
+        since = self._silent.setdefault(cluster_id, now)
+        if since == now:
+            log.warn("Engine of cluster {id} is silent: {why}", id=cluster_id, why=error.text)
+        if now - since < self._settings.unreachable_deadline_s:
+            return
+        text = f"no answer for {now - since:.0f} s: {error.text}"
+        failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
+
+        def change(current: Execution) -> Execution:
+            if current.cancel_requested:
+                return lifecycle.advance(current, ExecutionStatus.KILLED, timestamp(now))
+            status = ExecutionStatus.FAILED
+            return lifecycle.advance(current, status, timestamp(now), failure=failure)
+
+        for row in rows:
+            await self._changes.apply(row.id, change)
+
+    # ---- one execution ----
+
+    async def refresh(self, row: Execution) -> Execution:
+        """`row` after asking the engine now. Raises EngineError."""
+        place = await self._place(row)
+        if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
+            return row
+        cluster, endpoints = place
+        return await self._absorb(cluster, endpoints, row) or row
+
+    async def kill(self, row: Execution) -> Execution:
+        """`row` after a kill at its engine and a look at what came of it. Raises EngineError."""
+        place = await self._place(row)
+        if place is None:
+            return await self._gone(row.id, "the cluster was deleted") or row
+        cluster, endpoints = place
+        await self._kill(endpoints, row)
+        return await self._absorb(cluster, endpoints, row) or row
+
+    async def kill_all_of(self, cluster_id: ClusterId) -> None:
+        """Before a cluster's delete: kill its executions at the engine, mark them `KILLED`.
+
+        Bounded: what does not answer is marked all the same, its machines go away.
+        """
+        rows = await self._store.read(lambda tx: tx.executions.of_cluster(cluster_id))
+        alive = [row for row in rows if not lifecycle.is_over(row)]
+        placed = [row for row in alive if row.workflow_job_id is not None]
+
+        until = self._clock.seconds() + _KILL_ALL_S
+
+        async def one(row: Execution) -> None:
+            left = until - self._clock.seconds()
+            place = await self._place(row)
+            if place is None or left <= 0:
+                return
+            try:
+                await with_deadline(self._clock, left, "kill", self._kill(place[1], row))
+            except (DeadlineExceeded, EngineError) as error:
+                log.warn("Execution {id} was not killed at its engine: {e}", id=row.id, e=error)
+
+        _raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
+        for row in alive:
+            await self._gone(row.id, "the cluster was deleted")
+
+    async def _place(self, row: Execution) -> tuple[Cluster, Endpoints] | None:
+        if row.cluster_id is None:
+            return None
+        cluster_id = row.cluster_id
+        cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
+        if cluster is None:
+            return None
+        endpoints = self._engines.endpoints(cluster)
+        return None if endpoints is None else (cluster, endpoints)
+
+    async def _kill(self, endpoints: Endpoints, row: Execution) -> None:
+        """Safe to repeat; a job the engine does not know is no fault."""
+        if row.workflow_job_id is None:
+            return
+        try:
+            await self._engine.kill(endpoints.engine, row.workflow_job_id)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+
+    async def _absorb(
+        self, cluster: Cluster, endpoints: Endpoints, row: Execution
+    ) -> Execution | None:
+        """Read the engine's record and write what it says. Raises EngineError."""
+        if row.workflow_job_id is None:
+            return row
+        try:
+            raw = await self._engine.record(endpoints.engine, row.workflow_job_id)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+            return await self._lost(row)
+        status = lifecycle.status_of(raw.get("status"))
+        if status is None:
+            log.warn("Engine answered status {s} for {id}", s=raw.get("status"), id=row.id)
+            return row
+        diagnosis = ""
+        bad = status in (ExecutionStatus.KILLED, ExecutionStatus.FAILED)
+        if bad and not row.cancel_requested and failures.is_silent(raw):
+            diagnosis = await self._diagnosis(cluster, endpoints, raw)
+        secrets = await self._secrets(row)
+        record, diagnosis = masked(raw, secrets), masked_text(diagnosis, secrets)
+        now = self._now()
+        failure = failures.of_record(record, diagnosis) if bad else None
+
+        def change(current: Execution) -> Execution:
+            cancelled = status is ExecutionStatus.KILLED and current.cancel_requested
+            told = current.failure or (None if cancelled else failure)
+            after = lifecycle.advance(
+                current,
+                status,
+                now,
+                record=record,
+                started=stamp_of(record.get("startTime")),
+                ended=stamp_of(record.get("endTime")),
+                failure=told,
+            )
+            if status is ExecutionStatus.SUSPENDED and failures.gave_up(record) is not None:
+                return evolve(after, suspended_since=after.suspended_since or now)
+            return after
+
+        after = await self._changes.apply(row.id, change)
+        if after is not None and after.status is not row.status:
+            log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
+        if after is not None and lifecycle.is_over(after):
+            self._settling.wake(row.id, SETTLE_S)
+            if cluster.is_transient:
+                self._idle()
+        return after
+
+    async def _secrets(self, row: Execution) -> Sequence[Secret]:
+        async def look(tx: Tx) -> Sequence[Secret]:
+            ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
+            sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
+            return document.secrets_of(sources)
+
+        return await self._store.read(look)
+
+    async def _diagnosis(
+        self, cluster: Cluster, endpoints: Endpoints, record: Mapping[str, object]
+    ) -> str:
+        return await self.containers.diagnosis(cluster, endpoints, record, _DIAGNOSIS_S)
+
+    async def _lost(self, row: Execution) -> Execution | None:
+        """The engine answers, and does not know the job."""
+        now = self._now()
+        text = f"the engine does not know workflow {row.workflow_job_id} any more"
+        failure = failures.failure(Code.ENGINE_LOST_JOB, "workflow", text)
+
+        def change(current: Execution) -> Execution:
+            if current.cancel_requested:
+                return lifecycle.advance(current, ExecutionStatus.KILLED, now)
+            return lifecycle.advance(current, ExecutionStatus.FAILED, now, failure=failure)
+
+        return await self._changes.apply(row.id, change)
+
+    async def _gone(self, id_: ExecutionId, why: str) -> Execution | None:
+        """The cluster went away under the execution: `KILLED`, with the reason."""
+        now = self._now()
+        failure = failures.failure(Code.CLUSTER_GONE, "cluster", why)
+
+        def change(current: Execution) -> Execution:
+            told = None if current.cancel_requested else failure
+            return lifecycle.advance(current, ExecutionStatus.KILLED, now, failure=told)
+
+        return await self._changes.apply(id_, change)
+
+    def _stuck(self, row: Execution) -> Failure | None:
+        """Why the execution would last for ever, once it has done so for long enough.
+
+        The engine waits for a person, or it took the job and died before it began it.
+        """
+        now, most = self._clock.seconds(), self._settings.manual_deadline_s
+        if row.status is ExecutionStatus.SUSPENDED and row.suspended_since is not None:
+            action = failures.gave_up(row.record)
+            if action is not None and now - seconds_of(row.suspended_since) >= most:
+                return failures.of_giving_up(action)
+        created = stamp_of(row.record.get("createdTime"))
+        waited = 0.0 if created is None else now - seconds_of(created)
+        if row.status is ExecutionStatus.PREP and waited >= most:
+            text = "the engine took the job and never began it"
+            return failures.failure(Code.START_GAVE_UP, "workflow", text)
+        return None
+
+    async def _give_up(
+        self, cluster: Cluster, endpoints: Endpoints, row: Execution, failure: Failure
+    ) -> None:
+        """Kill it, with the reason written down first."""
+
+        def change(current: Execution) -> Execution:
+            return current if lifecycle.is_over(current) else evolve(current, failure=failure)
+
+        await self._changes.apply(row.id, change)
+        log.warn("Execution {id} is stuck, killing it: {why}", id=row.id, why=failure.text)
+        await self._kill(endpoints, row)
+        await self._absorb(cluster, endpoints, row)
+
+    # ---- background work of single executions ----
+
+    def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
+        """A bug must not keep an execution `Pending` for ever; a store that is away does."""
+        if count >= CRASHES and not isinstance(error, ServiceUnavailable):
+            self._incidents[id_] = incident
+
+    async def _start(self, id_: ExecutionId) -> float | None:
+        incident = self._incidents.pop(id_, None)
+        if incident is not None:
+            text = f"svcd could not start the job, incident {incident}"
+            await self._starter.fail(id_, failures.failure(Code.INTERNAL, "start", text))
+            return None
+        again = await self._starter.step(id_)
+        row = await self._store.read(lambda tx: tx.executions.find(id_))
+        if row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
+            place = await self._place(row)
+            if place is not None:
+                await self._look(*place, row)
+        return again
+
+    async def _settle(self, id_: ExecutionId) -> float | None:
+        """After the end: the engine's last word on it, and its folder removed."""
+        row = await self._store.read(lambda tx: tx.executions.find(id_))
+        if row is None or row.workflow_job_id is None:
+            return None
+        place = await self._place(row)
+        if place is None or place[0].status is ClusterStatus.DELETING:
+            return None
+        try:
+            await with_deadline(self._clock, _CLEANUP_S, "cleanup", self._tidy(place[1], row))
+        except (DeadlineExceeded, EngineError) as error:
+            log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
+        return None
+
+    async def _tidy(self, endpoints: Endpoints, row: Execution) -> None:
+        if row.workflow_job_id is not None and _unsettled(row.record):
+            raw = await self._engine.record(endpoints.engine, row.workflow_job_id)
+            record = masked(raw, await self._secrets(row))
+            if raw.get("status") == row.record.get("status"):
+                await self._changes.apply(row.id, lambda current: evolve(current, record=record))
+        if row.workflow_dir is not None:
+            await self._files.delete(endpoints.webhdfs, row.workflow_dir, endpoints.user)
+
+    def _now(self) -> Timestamp:
+        return timestamp(self._clock.seconds())
+
+
+def stamp_of(date: object) -> Timestamp | None:
+    """An engine's HTTP date as a timestamp; None for null and for what is no date."""
+    if not isinstance(date, str):
+        return None
+    parsed = email.utils.parsedate_tz(date)
+    return None if parsed is None else timestamp(email.utils.mktime_tz(parsed))
+
+
+def _unsettled(record: Mapping[str, object]) -> bool:
+    """Whether an action of an ended workflow still looks as if it ran."""
+    actions = record.get("actions")
+    return isinstance(actions, list | tuple) and any(
+        isinstance(action, dict) and action.get("endTime") is None for action in actions
+    )
+
+
+def _raise_first(results: Sequence[object]) -> None:
+    """A bug in one piece of work is told after all others were done."""
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,359 @@
+"""Brings a `Pending` execution to the engine: stage its files, write the definition, submit once.
+
+Note: submitted exactly once. `submitting` is written before the submit call. The engine keeps our
+execution id as its job's external id; so whenever the flag is found set, whatever happened in
+between (time-out, lost answer, restart), the engine is asked for that id before anything is sent
+again. A submit that may still be on its way is given `DOUBT_S` before the engine's no is believed.
+
+Every attempt is safe to repeat. A passing fault is retried with back-off until `submit_deadline_s`
+after the cluster became Active; then the execution fails with the last reason.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import NotFound
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
+from svcd.model.job import (
+    DataSource,
+    Execution,
+    ExecutionStatus,
+    Failure,
+    Job,
+    JobBinary,
+    JobConfigs,
+    JobType,
+)
+from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
+from svcd.settings import Workflow
+from svcd.tasks import Backoff
+from svcd.workflow import document, failures, lifecycle
+from svcd.workflow.addresses import addresses_of
+from svcd.workflow.binaries import Binaries, library_name
+from svcd.workflow.changes import Changes
+from svcd.workflow.engines import Endpoints, Engines
+from svcd.workflow.failures import Code
+
+log = Logger()
+
+DOUBT_S: Final = 10.0
+"""Time between a submit whose fate is unknown and the question whether it arrived."""
+
+SLOW_DOUBT_S: Final = 60.0
+"""The same after a submit that was not answered in its time: the engine is slow, not gone."""
+
+_BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
+_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
+
+
+@frozen(kw_only=True)
+class Material:
+    """The rows an execution is made of."""
+
+    job: Job
+    mains: tuple[JobBinary, ...]
+    libs: tuple[JobBinary, ...]
+    input: DataSource | None
+    output: DataSource | None
+
+
+@frozen
+class _Target:
+    """Where an execution is staged. machines: see FileSystem.write."""
+
+    endpoints: Endpoints
+    machines: Mapping[str, str]
+    folder: str
+
+
+class _Broken(Exception):
+    """The execution cannot be started, now or ever: args[0] is the Failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+class _Later(Exception):
+    """Not now: a passing fault. code: if the deadline passes. least_s: to wait at least."""
+
+    def __init__(self, code: Code, step: str, text: str, least_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.code = code
+        self.step = step
+        self.text = text
+        self.least_s = least_s
+
+
+class Starter:
+    """Starts executions. `step` is called by one task per execution."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        engine: Engine,
+        files: FileSystem,
+        binaries: Binaries,
+        engines: Engines,
+        clock: IReactorTime,
+        settings: Workflow,
+        access: document.ObjectStoreAccess | None,
+        rng: random.Random,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._files = files
+        self._binaries = binaries
+        self._engines = engines
+        self._clock = clock
+        self._settings = settings
+        self._access = access
+        self._rng = rng
+        self._changes = Changes(store)
+
+    async def step(self, id_: ExecutionId) -> float | None:
+        """Try to start; seconds until the next try, None when there is nothing to do now."""
+
+        async def look(tx: Tx) -> tuple[Execution | None, Cluster | None]:
+            row = await tx.executions.find(id_)
+            if row is None or row.cluster_id is None:
+                return row, None
+            return row, await tx.clusters.find(row.cluster_id)
+
+        row, cluster = await self._store.read(look)
+        if row is None or row.workflow_job_id is not None or lifecycle.is_over(row):
+            return None
+        now = self._clock.seconds()
+        if row.retry_at is not None and not row.cancel_requested:
+            wait = seconds_of(row.retry_at) - now
+            if wait > 0:
+                return wait
+        try:
+            await self._try(row, cluster)
+        except _Broken as broken:
+            await self.fail(id_, broken.failure)
+            return None
+        except _Later as later:
+            return await self._retry(row, cluster, later)
+        return None
+
+    async def _try(self, row: Execution, cluster: Cluster | None) -> None:
+        """One attempt. Raises _Broken and _Later; other exceptions are bugs."""
+        wanted = not (row.cancel_requested or row.delete_requested)
+        if not row.submitting and not wanted:
+            await self._end(row.id, ExecutionStatus.KILLED)
+            return
+        if cluster is None:
+            text = "the cluster was deleted before the job could start"
+            raise _Broken(failures.failure(Code.CLUSTER_GONE, "start", text))
+        if cluster.status is ClusterStatus.DELETING:
+            await self._end(row.id, ExecutionStatus.KILLED)
+            return
+        if cluster.status is ClusterStatus.ERROR and not row.submitting:
+            told = f"cluster {cluster.name} is in Error: {cluster.status_description}"
+            raise _Broken(failures.failure(Code.CLUSTER_FAILED, "start", told))
+        if cluster.status is not ClusterStatus.ACTIVE and not row.submitting:
+            return
+        endpoints = self._engines.endpoints(cluster)
+        if endpoints is None:
+            text = f"cluster {cluster.name} has no workflow engine"
+            raise _Broken(failures.failure(Code.NO_ENGINE, "start", text))
+        if row.submitting:
+            found = await self._found(endpoints, row.id)
+            if found is not None:
+                await self._started(row.id, found)
+                return
+            if row.retry_at is not None and seconds_of(row.retry_at) > self._clock.seconds():
+                return  # cancelled while in doubt: the submit may still arrive
+            if not wanted:
+                await self._end(row.id, ExecutionStatus.KILLED)
+                return
+        material = await self._store.read(lambda tx: gather_material(tx, row))
+        folder = f"/user/{endpoints.user}/svcd/{row.id}"
+        work = work_of(row, material, self._access)
+        try:
+            definition = document.workflow(work)
+            properties = document.properties(work, endpoints, folder)
+        except document.DocumentError as error:
+            failure = failures.failure(Code.DOCUMENT_REFUSED, "definition", str(error))
+            raise _Broken(failure) from None
+        if row.workflow_dir != folder:
+            target = _Target(endpoints, addresses_of(cluster, endpoints), folder)
+            await self._stage(target, row, material, definition)
+        await self._submit(endpoints, row.id, folder, properties)
+
+    async def _stage(
+        self,
+        target: _Target,
+        row: Execution,
+        material: Material,
+        definition: bytes,
+    ) -> None:
+        """Write everything into the execution's folder, which only the HDFS user may read."""
+        endpoints = target.endpoints
+        try:
+            await self._files.make_folders(endpoints.webhdfs, target.folder, endpoints.user, "700")
+            in_lib = material.job.type in _IN_LIB
+            jar = material.job.type in {JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA}
+            for binary in material.mains:
+                await self._copy(target, row, binary, is_library=jar)
+            for binary in material.libs:
+                await self._copy(target, row, binary, is_library=in_lib)
+            await self._write(target, "workflow.xml", _once(definition), len(definition))
+        except EngineError as error:
+            if error.passing:
+                raise _Later(Code.STAGING_FAILED, "staging", error.text) from None
+            raise _Broken(failures.failure(Code.STAGING_FAILED, "staging", error.text)) from None
+
+    async def _copy(
+        self, target: _Target, row: Execution, binary: JobBinary, *, is_library: bool
+    ) -> None:
+        try:
+            size, pieces = await self._binaries.open(row.tenant_id, binary)
+            name = binary.name
+            if is_library:
+                name, pieces = await library_name(name, pieces)
+                name = f"lib/{name}"
+            await self._write(target, name, pieces, size)
+        except (CloudError, NotFound) as error:
+            told = f"job binary {binary.name!r} ({binary.url}): {error}"
+            if isinstance(error, CloudError) and error.passing:
+                raise _Later(Code.BINARY_UNREADABLE, "staging", told) from None
+            raise _Broken(failures.failure(Code.BINARY_UNREADABLE, "staging", told)) from None
+
+    async def _write(
+        self, target: _Target, name: str, content: AsyncIterator[bytes], size: int
+    ) -> None:
+        base, user = target.endpoints.webhdfs, target.endpoints.user
+        path = f"{target.folder}/{name}"
+        await self._files.write(base, path, user, content, size, target.machines)
+
+    async def _submit(
+        self,
+        endpoints: Endpoints,
+        id_: ExecutionId,
+        folder: str,
+        properties: Mapping[str, str],
+    ) -> None:
+        def announce(row: Execution) -> Execution:
+            if lifecycle.is_over(row) or row.cancel_requested:
+                return row
+            doubt = timestamp(self._clock.seconds() + DOUBT_S)
+            return evolve(row, submitting=True, workflow_dir=folder, retry_at=doubt)
+
+        row = await self._changes.apply(id_, announce)
+        if row is None or not row.submitting or lifecycle.is_over(row):
+            if row is not None and row.cancel_requested:
+                await self._end(id_, ExecutionStatus.KILLED)
+            return
+        try:
+            job_id = await self._engine.submit(endpoints.engine, properties)
+        except EngineError as error:
+            if error.kind is Fault.UNREACHABLE or error.kind is Fault.BUSY:
+                raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
+            if error.passing:
+                wait = SLOW_DOUBT_S if error.kind is Fault.TIMEOUT else DOUBT_S
+                text = error.text
+                raise _Later(Code.ENGINE_UNREACHABLE, "submit", text, wait) from None
+            raise _Broken(failures.failure(Code.ENGINE_REFUSED, "submit", error.text)) from None
+        await self._started(id_, job_id)
+
+    async def _found(self, endpoints: Endpoints, id_: ExecutionId) -> str | None:
+        try:
+            return await self._engine.find(endpoints.engine, id_)
+        except EngineError as error:
+            raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
+
+    async def _started(self, id_: ExecutionId, job_id: str) -> None:
+        now = self._now()
+
+        def change(row: Execution) -> Execution:
+            row = evolve(row, workflow_job_id=job_id, submitting=False, attempts=0, retry_at=None)
+            return lifecycle.advance(row, ExecutionStatus.PREP, now)
+
+        await self._changes.apply(id_, change)
+        log.info("Execution {id} was submitted as {job}", id=id_, job=job_id)
+
+    async def _retry(self, row: Execution, cluster: Cluster | None, later: _Later) -> float | None:
+        now = self._clock.seconds()
+        attempt = row.attempts + 1
+        delay = max(later.least_s, _BACKOFF.delay_s(attempt, self._rng))
+        since = seconds_of(row.created_at)
+        if cluster is not None:
+            since = max(since, seconds_of(cluster.status_since))
+        log.warn(
+            "Execution {id} could not be started, try {n}: {why}", id=row.id, n=attempt, why=later
+        )
+        if now + delay > since + self._settings.submit_deadline_s:
+            text = f"{later.text} ({attempt} tries)"
+            await self.fail(row.id, failures.failure(later.code, later.step, text))
+            return None
+
+        def change(current: Execution) -> Execution:
+            if lifecycle.is_over(current):
+                return current
+            return evolve(current, attempts=attempt, retry_at=timestamp(now + delay))
+
+        await self._changes.apply(row.id, change)
+        return delay
+
+    async def fail(self, id_: ExecutionId, failure: Failure) -> None:
+        """End it as `FAILED`, unless it has ended."""
+        await self._end(id_, ExecutionStatus.FAILED, failure)
+        log.info("Execution {id} failed to start: {code}", id=id_, code=failure.code)
+
+    async def _end(
+        self, id_: ExecutionId, status: ExecutionStatus, failure: Failure | None = None
+    ) -> None:
+        now = self._now()
+
+        def change(row: Execution) -> Execution:
+            return evolve(lifecycle.advance(row, status, now, failure=failure), retry_at=None)
+
+        await self._changes.apply(id_, change)
+
+    def _now(self) -> Timestamp:
+        return timestamp(self._clock.seconds())
+
+
+async def gather_material(tx: Tx, row: Execution) -> Material:
+    """Everything the execution refers to. Raises NotFound."""
+    tenant = row.tenant_id
+    job = await tx.jobs.get(tenant, row.job_id)
+    return Material(
+        job=job,
+        mains=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.mains]),
+        libs=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.libs]),
+        input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
+        output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
+    )
+
+
+def work_of(
+    row: Execution, material: Material, access: document.ObjectStoreAccess | None
+) -> document.Work:
+    """The input of the definition."""
+    return document.Work(
+        execution_id=row.id,
+        type=material.job.type,
+        project=row.tenant_id,
+        mains=tuple(binary.name for binary in material.mains),
+        libs=tuple(binary.name for binary in material.libs),
+        input=material.input,
+        output=material.output,
+        configs=row.job_configs or JobConfigs(),
+        object_store=access,
+    )
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content

@@ -1,0 +1,1 @@
+"""The interface, sentence by sentence, as rows that run against any target."""

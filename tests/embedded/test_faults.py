@@ -1,0 +1,52 @@
+"""Which rule takes which call."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.embedded.faults import Effect, FaultRule, Faults
+
+
+class FaultsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.faults = Faults()
+
+    def hit(self, where: str = "compute", method: str = "GET", path: str = "/servers") -> str:
+        rule = self.faults.match(where, method, path)
+        return "" if rule is None else rule.effect
+
+    def test_without_rules_all_is_well(self) -> None:
+        """None."""
+        self.assertEqual(self.hit(), "")
+
+    def test_place_method_and_path_must_fit(self) -> None:
+        """The path is searched, not matched whole; no method is any."""
+        self.faults.add(FaultRule(where="compute", method="POST", path="/servers$"))
+        self.assertEqual(self.hit(method="POST"), Effect.ANSWER)
+        self.assertEqual(self.hit(), "")
+        self.assertEqual(self.hit(method="POST", path="/servers/1"), "")
+        self.assertEqual(self.hit("image", "POST"), "")
+        self.faults.add(FaultRule(where="ssh", path="oozie", effect="timeout_before"))
+        self.assertEqual(self.hit("ssh", "", "setsid oozie start"), Effect.TIMEOUT_BEFORE)
+
+    def test_the_first_rule_that_takes_a_call_decides(self) -> None:
+        """When it is used up, the next one."""
+        self.faults.add(FaultRule(where="compute", effect="reset_before", times=1))
+        self.faults.add(FaultRule(where="compute", effect="garbage", times=1, after=1))
+        self.assertEqual([self.hit() for _ in range(4)], ["reset_before", "", "garbage", ""])
+
+    def test_a_removed_rule_is_gone(self) -> None:
+        """And clear removes all."""
+        handle = self.faults.add(FaultRule(where="compute"))
+        self.hit()
+        self.assertEqual(handle.hits(), 1)
+        handle.remove()
+        handle.remove()
+        self.assertEqual(self.hit(), "")
+        self.faults.add(FaultRule(where="compute"))
+        self.faults.clear()
+        self.assertEqual((self.hit(), list(self.faults.rules())), ("", []))
+
+    def test_an_unknown_effect_is_refused(self) -> None:
+        """When the rule is made."""
+        self.assertRaises(ValueError, FaultRule, where="compute", effect="sulk")

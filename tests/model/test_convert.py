@@ -1,0 +1,164 @@
+"""Configuration files to cluster template requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.errors import InvalidReference, MalformedBody, SvcdError, ValidationError
+from svcd.model.convert import NOTE, convert
+from svcd.model.requests import NewClusterTemplate, NewNodeGroup
+
+PROCESSES = {
+    "namenode": "HDFS",
+    "secondarynamenode": "HDFS",
+    "datanode": "HDFS",
+    "oozie": "JobFlow",
+}
+CONFIGS = {
+    ("HDFS", "dfs.replication"): "int",
+    ("HDFS", "dfs.permissions"): "bool",
+    ("HDFS", "fs.defaultFS"): "string",
+    ("JobFlow", "oozie.x"): "string",
+}
+BLUEPRINT: dict[str, Any] = {
+    "Blueprints": {"blueprint_name": "my_bp", "stack_name": "HDP"},
+    "configurations": [
+        {"hdfs-site": {"properties": {"dfs.replication": "2", "dfs.permissions": "false"}}},
+        {"core-site": {"fs.defaultFS": "hdfs://%HOSTGROUP::m%:8020"}},
+        {"hadoop-env": {"properties": {"whatever": "1"}}},
+    ],
+    "host_groups": [
+        {
+            "name": "master_1",
+            "cardinality": "1",
+            "components": [
+                {"name": "NAMENODE"},
+                {"name": "SECONDARY_NAMENODE"},
+                {"name": "OOZIE_SERVER"},
+                {"name": "HDFS_CLIENT"},
+            ],
+        },
+        {
+            "name": "w",
+            "cardinality": "3+",
+            "flavor_id": "9",
+            "components": [{"name": "DATANODE"}],
+            "configurations": [{"oozie-site": {"oozie.x": "y"}}],
+        },
+        {"name": "gw", "components": [{"name": "HDFS_CLIENT"}]},
+    ],
+}
+
+
+class ConvertTests(SynchronousTestCase):
+    def convert(self, content: Any, **more: Any) -> NewClusterTemplate:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        return convert(
+            data,
+            plugin_name="vanilla",
+            engine_version="3.5.0",
+            processes=PROCESSES,
+            configs=CONFIGS,
+            **more,
+        )
+
+    def fault(self, content: Any, kind: type[SvcdError], **more: Any) -> str:
+        return self.assertRaises(kind, self.convert, content, **more).message
+
+    def test_a_blueprint(self) -> None:
+        """Components, cardinality, typed options; clients and addresses are left out."""
+        self.assertEqual(
+            self.convert(BLUEPRINT, flavor_id="2"),
+            NewClusterTemplate(
+                name="my-bp",
+                description=NOTE,
+                plugin_name="vanilla",
+                engine_version="3.5.0",
+                node_groups=(
+                    NewNodeGroup(
+                        name="master-1",
+                        count=1,
+                        flavor_id="2",
+                        node_processes=("namenode", "secondarynamenode", "oozie"),
+                        node_configs={},
+                    ),
+                    NewNodeGroup(
+                        name="w",
+                        count=3,
+                        flavor_id="9",
+                        node_processes=("datanode",),
+                        node_configs={"JobFlow": {"oozie.x": "y"}},
+                    ),
+                ),
+                cluster_configs={"HDFS": {"dfs.replication": 2, "dfs.permissions": False}},
+            ),
+        )
+
+    def test_the_path_names_the_template(self) -> None:
+        """Over the name in the file."""
+        self.assertEqual(self.convert(BLUEPRINT, flavor_id="2", template_name="mine").name, "mine")
+
+    def test_a_blueprint_tells_all_faults(self) -> None:
+        """Components, options, cardinality, flavor."""
+        tree = {
+            "host_groups": [
+                {
+                    "name": "a",
+                    "cardinality": "few",
+                    "components": [{"name": "DATANODE"}, {"name": "ZOOKEEPER_SERVER"}],
+                }
+            ],
+            "configurations": [{"hdfs-site": {"nope": 1}}],
+        }
+        self.assertEqual(
+            self.fault(tree, InvalidReference).split("\n"),
+            [
+                "$.host_groups[0].components: the plugin has no process for 'ZOOKEEPER_SERVER'",
+                "$.host_groups[0].flavor_id: missing; a blueprint names no flavor, give the query "
+                "parameter flavor_id",
+                "$.host_groups[0].cardinality: expected a number, N+ or N-M",
+                "$.configurations: hdfs-site option 'nope' is unknown",
+            ],
+        )
+
+    def test_our_bundle_in_yaml(self) -> None:
+        """The body of a cluster template; plugin and version come from the path."""
+        text = b"name: b\nnode_groups:\n- {name: m, count: 1, node_group_template_id: t}\n"
+        self.assertEqual(
+            self.convert(text),
+            NewClusterTemplate(
+                name="b",
+                description=NOTE,
+                plugin_name="vanilla",
+                engine_version="3.5.0",
+                node_groups=(NewNodeGroup(name="m", count=1, node_group_template_id="t"),),
+            ),
+        )
+
+    def test_another_plugin_is_refused(self) -> None:
+        """The path decides."""
+        tree = {"name": "b", "plugin_name": "other", "node_groups": []}
+        self.assertEqual(
+            self.fault(tree, InvalidReference),
+            "$.plugin_name: the path says 'vanilla', the file another",
+        )
+
+    def test_a_wrong_bundle_is_told_like_a_body(self) -> None:
+        """With paths."""
+        self.assertEqual(
+            self.fault({"name": "b", "node_groups": [{"name": "m", "count": 0}]}, ValidationError),
+            "$.node_groups[0].count: expected int >= 1, got 0\n"
+            "$.node_groups[0]: missing flavor_id and node_processes; give node_group_template_id, "
+            "or flavor_id and node_processes",
+        )
+
+    def test_rubbish_is_refused(self) -> None:
+        """Neither JSON nor YAML, no object, no known keys, aliases, tags, bytes."""
+        for content in (b"\xff\xfe", b"a: [", b"a: &x 1\nb: *x\n", b"!!python/object:os.system {}"):
+            self.fault(content, MalformedBody)
+        for content in (b"", b"just text", b"[1]", b"{}", b"1: 2\n"):
+            self.fault(content, ValidationError)
+        self.fault(b"a: " + b"x" * 70_000, MalformedBody)

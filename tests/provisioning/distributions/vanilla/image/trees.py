@@ -1,0 +1,44 @@
+"""A tree that has everything by name and nothing inside."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+from svcd.provisioning.distributions.vanilla.image.layout import (
+    CLASSES,
+    FILES,
+    SCRIPTS,
+    own_classes,
+)
+
+
+def put(prefix: Path, name: str) -> Path:
+    """An empty file below `prefix`."""
+    path = prefix / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def empty_tree(prefix: Path, stamp: str = "0") -> None:
+    """Scripts, files, jars with empty classes and the record of an image."""
+    for name in (*(f"bin/{each}" for each in SCRIPTS), "java/bin/java"):
+        put(prefix, name).chmod(0o755)
+    for name in FILES:
+        if name.endswith(".jar"):
+            zipfile.ZipFile(put(prefix, name), "w").close()
+        else:
+            put(prefix, name)
+    for folder, classes in CLASSES.items():
+        with zipfile.ZipFile(put(prefix, f"{folder}/all.jar"), "w") as jar:
+            for each in (*classes, *(own_classes() if folder == "hadoop/lib" else ())):
+                jar.writestr(f"{each.replace('.', '/')}.class", b"")
+    record = {
+        "stamp": stamp,
+        "versions": {"hadoop": "3.5.0"},
+        "classes": sorted(own_classes()),
+        "size_bytes": 196,
+    }
+    put(prefix, "image.json").write_text(json.dumps(record))

@@ -1,0 +1,195 @@
+"""Files of literal machines, read back as Hadoop would read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla import Vanilla
+from svcd.provisioning.distributions.vanilla.configuration import files
+from svcd.provisioning.distributions.vanilla.layout import containers_mib, heap_mib, task_sizes
+from svcd.provisioning.distributions.vanilla.sites import site_xml
+
+MASTER = group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie")
+WORKER = group("worker", 2, "datanode", "nodemanager")
+SITES = "/home/user one/svcd/conf"
+
+
+def made(**configs: Mapping[str, str | int | bool]) -> Cluster:
+    return cluster(Vanilla(), MASTER, WORKER, cluster_configs=configs)
+
+
+def text(of: Cluster, all_: tuple[Machine, ...], machine: Machine, name: str) -> str:
+    found = {f.path.removeprefix(f"{machine.home}/svcd/"): f for f in files(of, all_, machine)}
+    return found[name].content.decode()
+
+
+def site(of: Cluster, all_: tuple[Machine, ...], machine: Machine, name: str) -> dict[str, str]:
+    tree = ElementTree.fromstring(text(of, all_, machine, f"conf/{name}.xml"))
+    return {p.findtext("name") or "": p.findtext("value") or "" for p in tree.findall("property")}
+
+
+class TestSites(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.cluster = made()
+        self.machines = machines(self.cluster)
+        self.master, self.worker, _ = self.machines
+
+    def test_daemons_listen_on_the_machines_own_address(self) -> None:
+        """And find the others by addresses."""
+        hdfs = site(self.cluster, self.machines, self.worker, "hdfs-site")
+        self.assertEqual(hdfs["dfs.datanode.address"], "10.0.0.3:9866")
+        self.assertEqual(hdfs["dfs.namenode.http-address"], "10.0.0.2:9870")
+        yarn = site(self.cluster, self.machines, self.worker, "yarn-site")
+        self.assertEqual(yarn["yarn.resourcemanager.hostname"], "10.0.0.2")
+        self.assertEqual(yarn["yarn.nodemanager.address"], "10.0.0.3:8041")
+        self.assertEqual(yarn["yarn.nodemanager.bind-host"], "10.0.0.3")
+
+    def test_folders_are_below_the_storage(self) -> None:
+        """One on each; as URLs where Hadoop reads URLs."""
+        worker = evolve(self.worker, storage=("/volumes/disk1", "/volumes/disk2"))
+        hdfs = site(self.cluster, self.machines, worker, "hdfs-site")
+        self.assertEqual(
+            hdfs["dfs.datanode.data.dir"],
+            "file:///volumes/disk1/hdfs/datanode,file:///volumes/disk2/hdfs/datanode",
+        )
+        yarn = site(self.cluster, self.machines, worker, "yarn-site")
+        self.assertEqual(
+            yarn["yarn.nodemanager.local-dirs"],
+            "/volumes/disk1/yarn/local,/volumes/disk2/yarn/local",
+        )
+
+    def test_replication_is_bound_by_the_data_nodes(self) -> None:
+        """Two of them: two copies; the name node lets a node go with one elsewhere."""
+        for machine, copies in ((self.worker, "2"), (self.master, "1")):
+            found = site(self.cluster, self.machines, machine, "hdfs-site")
+            self.assertEqual(found["dfs.replication"], copies)
+        oozie = site(self.cluster, self.machines, self.master, "oozie/hadoop-conf/core-site")
+        self.assertEqual(oozie["dfs.replication"], "2")
+
+    def test_the_callers_options_win_and_reach_their_file(self) -> None:
+        """On every machine, and in what travels with jobs."""
+        asked = made(
+            HDFS={"dfs.replication": 1, "io.file.buffer.size": 4096},
+            MapReduce={"mapreduce.task.io.sort.mb": 7, "mapreduce.job.ubertask.enable": True},
+        )
+        all_ = machines(asked)
+        for machine in all_:
+            self.assertEqual(site(asked, all_, machine, "hdfs-site")["dfs.replication"], "1")
+            self.assertEqual(site(asked, all_, machine, "core-site")["io.file.buffer.size"], "4096")
+        jobs = site(asked, all_, all_[0], "oozie/hadoop-conf/core-site")
+        self.assertEqual(jobs["mapreduce.task.io.sort.mb"], "7")
+        self.assertEqual(jobs["mapreduce.job.ubertask.enable"], "true")
+
+    def test_options_of_a_group_stay_in_the_group(self) -> None:
+        """Node configs of workers do not reach the master."""
+        of = cluster(
+            Vanilla(),
+            MASTER,
+            evolve(WORKER, node_configs={"YARN": {"yarn.nodemanager.vmem-pmem-ratio": "4"}}),
+        )
+        all_ = machines(of)
+        name = "yarn.nodemanager.vmem-pmem-ratio"
+        self.assertEqual(site(of, all_, all_[1], "yarn-site")[name], "4")
+        self.assertNotIn(name, site(of, all_, all_[0], "yarn-site"))
+
+    def test_nothing_of_one_machine_travels_with_jobs(self) -> None:
+        """Oozie's view of Hadoop names no folder of a machine."""
+        shared = machines(self.cluster, root="/srv/cloud")
+        for all_ in (self.machines, shared):
+            jobs = site(self.cluster, all_, all_[0], "oozie/hadoop-conf/core-site")
+            jobs |= site(self.cluster, all_, all_[0], "oozie/action-conf/default")
+            for name, value in jobs.items():
+                self.assertNotIn("/home", value, name)
+                self.assertNotIn("/srv", value, name)
+
+    def test_only_shared_hosts_get_an_address_to_bind_to(self) -> None:
+        """And a hosts file for each virtual machine."""
+        shared = machines(self.cluster, root="/srv/cloud")
+        told = text(self.cluster, shared, shared[1], "env.sh")
+        self.assertIn("-Dsvcd.address=127.4.0.3", told)
+        self.assertIn("-Djdk.net.hosts.file=/srv/cloud/worker-1/home/svcd/conf/hosts", told)
+        self.assertNotIn("SVCD_JVM_FLAGS", told)
+        told = text(self.cluster, self.machines, self.worker, "env.sh")
+        self.assertNotIn("svcd.address", told)
+        self.assertNotIn("hosts.file", told)
+        self.assertIn("export SVCD_JVM_FLAGS=''", told)
+        self.assertIn("export HADOOP_USER_NAME=user", told)
+        self.assertIn("export LANG=C.UTF-8", told)  # a login by SSH has none, and Java asks it
+
+    def test_only_heads_have_lists_of_leaving_nodes(self) -> None:
+        """Empty at first."""
+        self.assertEqual(text(self.cluster, self.machines, self.master, "conf/exclude.hdfs"), "")
+        paths = [f.path for f in files(self.cluster, self.machines, self.worker)]
+        self.assertNotIn(f"{SITES}/exclude.hdfs", paths)
+        self.assertNotIn(f"{SITES}/oozie/oozie-site.xml", paths)
+
+    def test_launchers_have_a_queue_of_their_own(self) -> None:
+        """Else waiting launchers could fill the cluster."""
+        queues = site(self.cluster, self.machines, self.master, "capacity-scheduler")
+        self.assertEqual(queues["yarn.scheduler.capacity.root.queues"], "default,launchers")
+        self.assertEqual(queues["yarn.scheduler.capacity.root.launchers.maximum-capacity"], "50")
+        oozie = site(self.cluster, self.machines, self.master, "oozie/oozie-site")
+        self.assertEqual(oozie["oozie.launcher.default.queue"], "launchers")
+
+    def test_containers_carry_the_mark_of_their_machine(self) -> None:
+        """Without it nobody finds them when the machine is deleted."""
+        yarn = site(self.cluster, self.machines, self.worker, "yarn-site")
+        self.assertIn("SVCD_MACHINE_ROOT", yarn["yarn.nodemanager.env-whitelist"].split(","))
+
+    def test_tasks_have_containers_of_their_own(self) -> None:
+        """A master that runs a failing task itself ends without a word; a caller may ask for it."""
+        name = "mapreduce.job.ubertask.enable"
+        shared = machines(self.cluster, root="/srv/cloud")
+        self.assertNotIn(name, site(self.cluster, shared, shared[0], "mapred-site"))
+        asked = made(MapReduce={name: True})
+        shared = machines(asked, root="/srv/cloud")
+        jobs = site(asked, shared, shared[0], "oozie/hadoop-conf/core-site")
+        self.assertEqual(jobs[name], "true")
+
+    def test_values_are_escaped(self) -> None:
+        """What a caller writes stays text."""
+        self.assertEqual(
+            site_xml({"a": "<&>"}),
+            '<?xml version="1.0"?>\n<configuration>\n'
+            "<property><name>a</name><value>&lt;&amp;&gt;</value></property>\n</configuration>\n",
+        )
+
+
+class TestSizes(SynchronousTestCase):
+    def test_shared_hosts_get_the_smallest_heaps(self) -> None:
+        """Whatever the flavor says."""
+        all_ = machines(made(), root="/srv/cloud")
+        self.assertEqual([heap_mib(all_[0], p) for p in MASTER.node_processes], [128, 192, 96, 256])
+        self.assertEqual([heap_mib(all_[1], p) for p in WORKER.node_processes], [96, 128])
+        self.assertEqual(containers_mib(all_[1]), 2048)
+        self.assertEqual(containers_mib(evolve(all_[1], ram_mib=512)), 1024)
+
+    def test_servers_give_shares_of_their_memory(self) -> None:
+        """4 GiB and 64 GiB workers."""
+        worker = machines(made())[1]
+        self.assertEqual([heap_mib(worker, p) for p in WORKER.node_processes], [256, 256])
+        self.assertEqual(containers_mib(worker), 2880)
+        large = evolve(worker, ram_mib=65536)
+        self.assertEqual([heap_mib(large, p) for p in WORKER.node_processes], [2048, 2048])
+        self.assertEqual(containers_mib(large), 59200)
+
+    def test_tasks_fit_several_times_on_the_smallest_node(self) -> None:
+        """About eight."""
+        all_ = machines(made())
+        sizes = task_sizes(all_)
+        self.assertEqual((sizes.task, sizes.task_heap, sizes.sort), (320, 213, 40))
+        self.assertEqual((sizes.master, sizes.launcher), (384, 384))
+
+    def test_a_heap_that_was_asked_for_is_given(self) -> None:
+        """0 means by the memory."""
+        worker = machines(made())[1]
+        for asked, given in ((777, 777), (0, 256)):
+            configured = evolve(worker, configs={"HDFS": {"DataNode Heap Size": asked}})
+            self.assertEqual(heap_mib(configured, "datanode"), given)

@@ -1,0 +1,125 @@
+"""Answers of daemons, as they were sent by real ones, and what is still missing."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla import probes
+
+
+def name_node(safemode: str = "", **states: str) -> bytes:
+    """NameNodeInfo with a node `a_b_c_d` for each state."""
+    nodes = {
+        f"{address.replace('_', '.')[1:]}:9866": {
+            "infoAddr": f"{address.replace('_', '.')[1:]}:9864",
+            "xferaddr": f"{address.replace('_', '.')[1:]}:9866",
+            "adminState": state,
+            "numBlocks": 7,
+        }
+        for address, state in states.items()
+    }
+    bean = {"Safemode": safemode, "LiveNodes": json.dumps(nodes), "DeadNodes": "{}"}
+    return json.dumps({"beans": [bean]}).encode()
+
+
+def manager(**states: str) -> bytes:
+    rows = [
+        {"id": f"{address.replace('_', '.')[1:]}:8041", "state": state}
+        for address, state in states.items()
+    ]
+    return json.dumps({"nodes": {"node": rows} if rows else None}).encode()
+
+
+class TestNameNode(SynchronousTestCase):
+    def test_all_data_nodes_have_to_be_in_service(self) -> None:
+        """Those that are not are named."""
+        missing = probes.LiveDataNodes(("10.0.0.3", "10.0.0.4"))
+        body = name_node(_10_0_0_3="In Service", _10_0_0_4="Decommissioned")
+        self.assertEqual(missing(200, body), "data nodes not in service yet: 10.0.0.4")
+        body = name_node(_10_0_0_3="In Service", _10_0_0_4="In Service")
+        self.assertEqual(missing(200, body), "")
+
+    def test_one_data_node_suffices_when_so_told(self) -> None:
+        """For the first file."""
+        missing = probes.LiveDataNodes(("10.0.0.3", "10.0.0.4"), least=1)
+        self.assertEqual(missing(200, name_node(_10_0_0_3="In Service")), "")
+
+    def test_an_empty_answer_is_something_to_wait_for(self) -> None:
+        """The name node's HTTP server answers before the name node is there."""
+        body = b'{"beans": []}'
+        self.assertTrue(probes.LiveDataNodes(("10.0.0.3",))(200, body))
+        self.assertTrue(probes.SafeModeOff()(200, body))
+        self.assertTrue(probes.Decommissioned(("10.0.0.3",))(200, body))
+
+    def test_safe_mode_is_told_in_the_name_nodes_words(self) -> None:
+        """Empty means off."""
+        self.assertEqual(
+            probes.SafeModeOff()(200, name_node("Safe mode is ON.")), "Safe mode is ON."
+        )
+        self.assertEqual(probes.SafeModeOff()(200, name_node()), "")
+
+    def test_a_leaving_data_node_gives_up_its_blocks_first(self) -> None:
+        """One that is not listed any more has nothing left to give."""
+        missing = probes.Decommissioned(("10.0.0.3", "10.0.0.4"))
+        self.assertEqual(
+            missing(200, name_node(_10_0_0_3="Decommission In Progress")),
+            "data nodes still giving up their blocks: "
+            "10.0.0.3 (Decommission In Progress, 7 blocks)",
+        )
+        self.assertEqual(missing(200, name_node(_10_0_0_3="Decommissioned")), "")
+
+
+class TestResourceManager(SynchronousTestCase):
+    def test_no_nodes_at_all_is_null(self) -> None:
+        """YARN writes null for an empty list."""
+        missing = probes.RunningNodes({"10.0.0.3": "c1-worker-001"})
+        self.assertEqual(missing(200, manager()), "node managers not registered yet: 10.0.0.3")
+        self.assertEqual(missing(200, manager(_10_0_0_3="RUNNING")), "")
+
+    def test_a_node_manager_is_known_by_its_name_too(self) -> None:
+        """On servers it gives the name in the hosts file, with the domain if that has one."""
+        machines = {"10.0.0.3": "c1-worker-001"}
+        for host in ("c1-worker-001", "C1-Worker-001.example.org"):
+            rows = {"nodes": {"node": [{"id": f"{host}:8041", "state": "RUNNING"}]}}
+            body = json.dumps(rows).encode()
+            self.assertEqual(probes.RunningNodes(machines)(200, body), "")
+            self.assertTrue(probes.NodesGone(machines)(200, body))
+        other = b'{"nodes": {"node": [{"id": "c1-worker-0011:8041", "state": "RUNNING"}]}}'
+        self.assertTrue(probes.RunningNodes(machines)(200, other))
+        self.assertEqual(probes.NodesGone(machines)(200, other), "")
+
+    def test_a_leaving_node_manager_may_finish_its_work(self) -> None:
+        """DECOMMISSIONING is waited for, DECOMMISSIONED and unknown are gone."""
+        missing = probes.NodesGone({"10.0.0.3": "c1-worker-001"})
+        self.assertTrue(missing(200, manager(_10_0_0_3="DECOMMISSIONING")))
+        self.assertEqual(missing(200, manager(_10_0_0_3="DECOMMISSIONED")), "")
+        self.assertEqual(missing(200, manager()), "")
+        self.assertTrue(missing(200, b"{}"))
+        self.assertTrue(missing(503, b""))
+
+
+class TestOozie(SynchronousTestCase):
+    def test_only_normal_is_ready(self) -> None:
+        """In safe mode it takes no jobs."""
+        self.assertEqual(probes.OozieNormal()(200, b'{"systemMode": "NORMAL"}'), "")
+        self.assertEqual(
+            probes.OozieNormal()(200, b'{"systemMode": "SAFEMODE"}'),
+            "Oozie is not ready: SAFEMODE",
+        )
+
+    def test_the_share_library_is_known_after_an_update(self) -> None:
+        """The update answers with the folder it found."""
+        body = json.dumps(
+            {
+                "sharelibUpdate": {
+                    "host": "http://10.0.0.2:11000/oozie",
+                    "sharelibDirNew": "hdfs://10.0.0.2:8020/user/u/share/lib/lib_20200101000000",
+                    "sharelibDirOld": None,
+                    "status": "Successful",
+                }
+            }
+        ).encode()
+        self.assertEqual(probes.ShareLibraryKnown()(200, body), "")
+        self.assertTrue(probes.ShareLibraryKnown()(500, body))

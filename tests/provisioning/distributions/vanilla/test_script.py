@@ -1,0 +1,148 @@
+"""The daemon script, run by a real shell on a folder, with programs that only sleep."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.spi import Command, Machine, WriteFile
+from svcd.provisioning.distributions.vanilla import Vanilla
+
+SLEEPER = """#!/bin/sh
+echo "$0 $* heap $HADOOP_HEAPSIZE" >>"$HADOOP_LOG_DIR/called"
+exec sleep 60
+"""
+
+
+class TestDaemon(SynchronousTestCase):
+    """Each test has a machine of its own with all processes."""
+
+    def setUp(self) -> None:
+        root = Path(self.mktemp()).resolve()
+        prefix = root / "software"
+        (prefix / "bin").mkdir(parents=True)
+        for name in ("hdfs", "yarn", "mapred", "oozied"):
+            program = prefix / "bin" / name
+            program.write_text(SLEEPER)
+            program.chmod(0o755)
+        (prefix / "bin" / "hadoop").write_text('#!/bin/sh\necho "$*" >>"$HADOOP_LOG_DIR/called"\n')
+        (prefix / "bin" / "hadoop").chmod(0o755)
+        made = cluster(Vanilla(), group("all", 1, "namenode", "datanode", "resourcemanager"))
+        self.machine: Machine = evolve(
+            machines(made)[0], home=f"{root}/home", storage=(f"{root}/disk 1",), prefix=str(prefix)
+        )
+        plan = Vanilla().configure(made, (self.machine,), [self.machine.instance_id])
+        for action in plan[0].chains[0]:
+            assert isinstance(action, WriteFile)
+            path = Path(action.path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(action.content)
+        self.started = [
+            action
+            for chain in Vanilla()
+            .start(made, (self.machine,), [self.machine.instance_id])[0]
+            .chains
+            for action in chain
+            if isinstance(action, Command) and action.what.startswith("start ")
+        ]
+        self.addCleanup(self._end)
+
+    def _end(self) -> None:
+        for name in ("namenode", "datanode", "resourcemanager"):
+            self.run_script("stop", name)
+
+    def run_script(self, *words: str) -> subprocess.CompletedProcess[str]:
+        script = f"{self.machine.home}/svcd/bin/daemon"
+        return self.run_shell(["sh", script, *words])
+
+    def run_shell(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=20,
+            check=False,
+        )  # fmt: skip
+
+    def pid(self, name: str) -> int:
+        return int(Path(f"{self.machine.home}/svcd/run/{name}.pid").read_text())
+
+    def called(self) -> list[str]:
+        lines = Path(f"{self.machine.home}/svcd/logs/called").read_text().splitlines()
+        return [line.rpartition("/bin/")[2] for line in lines]
+
+    def wait_for_calls(self, count: int) -> list[str]:
+        """The programs run beside the test; the shell waits for what they write."""
+        log = f"{self.machine.home}/svcd/logs/called"
+        script = f'n=0; until [ "$(wc -l <"{log}")" -ge {count} ] || [ $n -ge 100 ]; do '
+        self.run_shell(["sh", "-c", script + "n=$((n+1)); sleep 0.05; done"])
+        return self.called()
+
+    def test_the_plans_commands_start_all_daemons(self) -> None:
+        """Each in the background with its heap; the first start of a name node formats it."""
+        for command in self.started:
+            done = self.run_shell(["sh", "-c", command.script])
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(
+            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(3)),
+            [
+                "hdfs datanode",
+                "hdfs org.svcd.hadoop.FormatAndServe CID-6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31 "
+                f"{self.machine.home}/svcd/run/formatted",
+                "yarn resourcemanager",
+            ],
+        )
+
+    def test_a_second_start_leaves_the_daemon_alone(self) -> None:
+        """Starting is safe to repeat."""
+        self.run_script("start", "datanode")
+        first = self.pid("datanode")
+        self.assertEqual(self.run_script("start", "datanode").returncode, 0)
+        self.assertEqual(self.pid("datanode"), first)
+        self.assertEqual(self.run_script("alive", "datanode").returncode, 0)
+
+    def test_a_dead_daemon_is_told_and_started_again(self) -> None:
+        """alive fails with a word for a person."""
+        self.run_script("start", "datanode")
+        first = self.pid("datanode")
+        self.assertEqual(self.run_script("stop", "datanode").returncode, 0)
+        told = self.run_script("alive", "datanode")
+        self.assertEqual((told.returncode, told.stderr), (1, "datanode is not running\n"))
+        self.run_script("start", "datanode")
+        self.assertNotEqual(self.pid("datanode"), first)
+
+    def test_a_foreign_process_with_the_number_is_not_taken_for_it(self) -> None:
+        """The system gives numbers of dead processes to others."""
+        self.run_script("start", "resourcemanager")
+        pid_file = Path(f"{self.machine.home}/svcd/run/datanode.pid")
+        pid_file.write_text(f"{self.pid('resourcemanager')}\n")
+        self.assertEqual(self.run_script("alive", "datanode").returncode, 1)
+        self.assertEqual(self.run_script("alive", "resourcemanager").returncode, 0)
+
+    def test_a_name_node_with_edits_is_never_formatted(self) -> None:
+        """Also when the mark of the format is lost."""
+        edits = Path(f"{self.machine.storage[0]}/hdfs/namenode/current/edits_inprogress_001")
+        edits.parent.mkdir(parents=True)
+        edits.write_text("")
+        self.run_script("start", "namenode")
+        self.assertEqual(
+            [line.split(" heap ")[0] for line in self.wait_for_calls(1)], ["hdfs namenode"]
+        )
+
+    def test_a_process_of_another_machine_is_refused(self) -> None:
+        """Exit code 2: wrong usage."""
+        done = self.run_script("start", "oozie")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("oozie is none of this machine", done.stderr)
+        self.assertEqual(self.run_script("nonsense").returncode, 2)
+
+    def test_admitting_empties_the_list_once(self) -> None:
+        """Nothing is asked of the name node when nobody left."""
+        listed = Path(f"{self.machine.home}/svcd/conf/exclude.hdfs")
+        listed.write_text("10.0.0.9\n")
+        for _ in range(2):
+            self.assertEqual(self.run_script("admit", "hdfs").returncode, 0)
+        self.assertEqual(listed.read_text(), "")
+        self.assertEqual(self.called(), ["org.svcd.hadoop.RefreshNodes hdfs"])

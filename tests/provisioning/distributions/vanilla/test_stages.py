@@ -1,0 +1,142 @@
+"""Orders of start, leaving and checks, as their descriptions tell them."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.describe import describe
+from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.spi import Action, Command, Plan, WriteFile
+from svcd.provisioning.distributions.vanilla import Vanilla, probes
+
+MADE = cluster(
+    Vanilla(),
+    group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie"),
+    group("worker", 3, "datanode", "nodemanager"),
+)
+MACHINES = machines(MADE)
+IDS = [m.instance_id for m in MACHINES]
+
+
+def outline(plan: Plan) -> list[list[list[str]]]:
+    """Stages of chains of `machine what`."""
+
+    def told(action: Action) -> str:
+        name = next(m.instance_id for m in MACHINES if m.instance_id == action.machine)
+        what = action.path if isinstance(action, WriteFile) else action.what
+        return f"{name} {what}"
+
+    return [[[told(a) for a in chain] for chain in stage.chains] for stage in plan]
+
+
+class TestStart(SynchronousTestCase):
+    def test_a_new_cluster_starts_side_by_side(self) -> None:
+        """One stage; only what needs the other is in one chain."""
+        (chains,) = outline(Vanilla().start(MADE, MACHINES, IDS))
+        self.assertEqual(
+            chains[:3],
+            [
+                [
+                    "master-1 start namenode",
+                    "master-1 HDFS to take changes",
+                    "master-1 make the folders of HDFS",
+                    "master-1 start historyserver",
+                    "master-1 the history server",
+                ],
+                [
+                    "master-1 start oozie",
+                    "master-1 a data node for the share library",
+                    "master-1 upload Oozie's share library",
+                    "master-1 Oozie",
+                    "master-1 Oozie to read its share library",
+                ],
+                ["master-1 start resourcemanager", "master-1 the resource manager"],
+            ],
+        )
+        self.assertEqual(
+            chains[3:5],
+            [
+                ["worker-1 start datanode", "worker-1 the data node to join"],
+                ["worker-1 start nodemanager", "worker-1 the node manager to join"],
+            ],
+        )
+        self.assertEqual(len(chains), 3 + 2 * 3)
+
+    def test_more_workers_are_admitted_first(self) -> None:
+        """Their addresses may be those of nodes that left."""
+        admitted, started = outline(Vanilla().start(MADE, MACHINES, IDS[-1:]))
+        self.assertEqual(
+            admitted,
+            [
+                ["master-1 empty the list of nodes that left HDFS"],
+                ["master-1 empty the list of nodes that left YARN"],
+            ],
+        )
+        self.assertEqual(
+            started,
+            [
+                ["worker-3 start datanode", "worker-3 the data node to join"],
+                ["worker-3 start nodemanager", "worker-3 the node manager to join"],
+            ],
+        )
+
+    def test_nothing_to_start_is_an_empty_plan(self) -> None:
+        """No stage without chains."""
+        self.assertEqual(Vanilla().start(MADE, MACHINES, []), ())
+
+
+class TestDecommission(SynchronousTestCase):
+    def test_leaving_nodes_are_listed_and_waited_for(self) -> None:
+        """HDFS and YARN side by side; exactly the leaving ones are in the lists."""
+        (stage,) = Vanilla().decommission(MADE, MACHINES, IDS[2:])
+        self.assertEqual(
+            outline((stage,))[0],
+            [
+                [
+                    "master-1 /home/user one/svcd/conf/exclude.hdfs",
+                    "master-1 make HDFS read the list of leaving nodes",
+                    "master-1 2 data nodes to be decommissioned",
+                ],
+                [
+                    "master-1 /home/user one/svcd/conf/exclude.yarn",
+                    "master-1 make YARN read the list of leaving nodes",
+                    "master-1 2 node managers to finish",
+                ],
+            ],
+        )
+        for chain in stage.chains:
+            listed, refresh, _ = chain
+            assert isinstance(listed, WriteFile) and isinstance(refresh, Command)
+            self.assertEqual(listed.content, b"10.0.0.4\n10.0.0.5\n")
+        yarn = stage.chains[1][1]
+        assert isinstance(yarn, Command)
+        self.assertTrue(yarn.script.endswith("yarn rmadmin -refreshNodes -g 900 -server"))
+
+    def test_a_cluster_that_goes_as_a_whole_needs_nothing(self) -> None:
+        """There is nowhere to move data to."""
+        self.assertEqual(Vanilla().decommission(MADE, MACHINES, IDS), ())
+
+
+class TestCheck(SynchronousTestCase):
+    def test_each_node_is_looked_at_by_its_address(self) -> None:
+        """Totals would count nodes that left."""
+        (stage,) = Vanilla().check(MADE, MACHINES)
+        looked = [chain[0].missing for chain in stage.chains]  # type: ignore[union-attr]
+        self.assertIn(probes.LiveDataNodes(("10.0.0.5",)), looked)
+        self.assertIn(probes.RunningNodes({"10.0.0.5": "c1-worker-003"}), looked)
+        self.assertEqual(len(looked), 1 + 3 + 1 + 3 + 2)
+
+
+class TestDescribe(SynchronousTestCase):
+    def test_a_plan_can_be_read_before_it_runs(self) -> None:
+        """Names of machines, what, within which time, and what to do if it fails."""
+        told = describe(Vanilla().start(MADE, MACHINES, IDS[-1:]), MACHINES)
+        self.assertTrue(told.startswith("1. admit the new nodes (within 600 s)\n"))
+        self.assertIn(
+            "   - c1-worker-003: start datanode (within 60 s): "
+            "sh '/home/user one/svcd/bin/daemon' start datanode\n"
+            "     c1-worker-003: wait for the data node to join: "
+            "http://203.0.113.2:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo\n",
+            told,
+        )
+        self.assertIn("   if it fails: read the log", told)

@@ -1,0 +1,66 @@
+"""The common SQL text in PostgreSQL's dialect, and passwords kept out of sight."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from svcd.settings import Database, without_passwords
+
+try:
+    from svcd.store.postgres import translate
+    from svcd.store.sessions import connection_text
+except ImportError as error:
+    raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
+
+
+class TranslateTests(SynchronousTestCase):
+    def test_parameters(self) -> None:
+        """Outside of quotes only; percent signs are doubled everywhere."""
+        self.assertEqual(
+            translate(
+                "select ':a', '100%' from t where x % 2 = :b and y like :b_c1 and z = ''':q'"
+            ),
+            (
+                "select ':a', '100%%' from t where x %% 2 = %(b)s and y like %(b_c1)s"
+                " and z = ''':q'",
+                True,
+            ),
+        )
+
+    def test_without_parameters(self) -> None:
+        """Nothing is doubled: the library leaves such a text alone."""
+        self.assertEqual(translate("select x::text, '5%'"), ("select x::text, '5%'", False))
+
+    def test_tokens(self) -> None:
+        """Types and the order of bytes."""
+        self.assertEqual(
+            translate("a {blob}, b text {c}, n {bigint}"),
+            ('a bytea, b text collate "C", n bigint', False),
+        )
+
+
+class ConnectionTextTests(SynchronousTestCase):
+    def test_what_the_operator_wrote_comes_first(self) -> None:
+        """Ours are added; a time-out that libpq would not keep is left out."""
+        text = connection_text(
+            Database(
+                url="postgresql://u:p@h/db?sslmode=verify-full&keepalives_idle=99"
+                "&connect_timeout=3&options=-csearch_path%3Dx"
+            )
+        )
+        for part in ("sslmode=verify-full", "keepalives_idle=99", "password=p", "search_path=x'"):
+            self.assertIn(part, text)
+        self.assertNotIn("connect_timeout", text)
+        self.assertIn("statement_timeout=15000", text)
+
+    def test_passwords_are_masked(self) -> None:
+        """In the place of a password and as parameters."""
+        for url, shown in (
+            ("postgresql://u:s3cret@h/db", "postgresql://u:***@h/db"),
+            ("postgresql://u:s3:c@ret@h/db", "postgresql://u:***@h/db"),
+            ("postgresql://u@h/db?password=s3cret&x=1", "postgresql://u@h/db?password=***&x=1"),
+            ("postgresql://u@h/db?sslpassword=a", "postgresql://u@h/db?sslpassword=***"),
+            ("sqlite:///path", "sqlite:///path"),
+        ):
+            self.assertEqual(without_passwords(url), shown)
+        self.assertNotIn("s3cret", repr(Database(url="postgresql://u:s3cret@h/db")))

@@ -1,0 +1,52 @@
+"""Deciding code reaches no reactor and no web framework, not even indirectly."""
+
+import subprocess
+import sys
+
+from twisted.trial.unittest import SynchronousTestCase
+
+PURE = (
+    "svcd.model.cluster",
+    "svcd.model.convert",
+    "svcd.model.requests",
+    "svcd.model.shapes",
+    "svcd.model.wire",
+    "svcd.errors",
+    "svcd.provisioning.checks",
+    "svcd.provisioning.lifecycle",
+    "svcd.provisioning.planner",
+    "svcd.provisioning.rules",
+    "svcd.provisioning.distributions.fake",
+    "svcd.provisioning.distributions.vanilla",
+    "svcd.workflow.addresses",
+    "svcd.workflow.document",
+    "svcd.workflow.failures",
+    "svcd.workflow.hints",
+    "svcd.workflow.lifecycle",
+    "svcd.workflow.masking",
+)
+FORBIDDEN = ("twisted.internet.reactor", "twisted.web", "twisted.conch", "klein", "treq")
+
+_PROGRAM = """
+import importlib, sys
+importlib.import_module(sys.argv[1])
+print(" ".join(m for m in sys.argv[2:] if m in sys.modules))
+"""
+
+
+class PurityTests(SynchronousTestCase):
+    def test_pure_modules_bring_neither_reactor_nor_web(self) -> None:
+        """Each in an interpreter of its own."""
+        running = {
+            module: subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, module, *FORBIDDEN],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for module in PURE
+        }
+        reached = {
+            module: each.communicate(timeout=60)[0].strip() for module, each in running.items()
+        }
+        self.assertEqual({m: r for m, r in reached.items() if r}, {})
+        self.assertEqual([m for m, each in running.items() if each.returncode], [])

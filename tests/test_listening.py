@@ -1,0 +1,24 @@
+"""Endpoint texts."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.listening import description
+
+
+class DescriptionTests(SynchronousTestCase):
+    def test_host_and_port_become_twisteds_form(self) -> None:
+        """Names, IPv4 and bracketed IPv6 addresses."""
+        self.assertEqual(description("tcp:127.0.0.1:8386"), "tcp:8386:interface=127.0.0.1")
+        self.assertEqual(description("tcp:localhost:0"), "tcp:0:interface=localhost")
+        self.assertEqual(description("tcp:[::1]:80"), r"tcp6:80:interface=\:\:1")
+
+    def test_twisteds_own_forms_are_left_alone(self) -> None:
+        """So TLS, UNIX sockets and socket activation work."""
+        for text in (
+            "tcp:8386",
+            "tcp:8386:interface=127.0.0.1",
+            "unix:/run/svcd.sock",
+            "systemd:domain=INET:index=0",
+            "ssl:443:privateKey=k.pem",
+        ):
+            self.assertEqual(description(text), text)

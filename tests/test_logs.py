@@ -1,0 +1,134 @@
+"""Log lines: what they look like, what they carry, and what is left out."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from constantly import NamedConstant
+from twisted.logger import Logger, LogLevel, LogPublisher
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd import logs
+
+
+def event(level: NamedConstant, form: str, /, **fields: object) -> dict[str, Any]:
+    """An event of the first second of time."""
+    return {
+        "log_time": 0.5,
+        "log_level": level,
+        "log_namespace": "svcd.x",
+        "log_format": form,
+        **fields,
+    }
+
+
+class LinesTests(SynchronousTestCase):
+    """One publisher with one observer of ours."""
+
+    def said(self, form: str = "human", level: str = "info") -> tuple[io.StringIO, LogPublisher]:
+        stream = io.StringIO()
+        return stream, LogPublisher(logs.observer(stream, form, level))
+
+    def test_human_line(self) -> None:
+        """Time, level, logger, text and the ids of the context."""
+        stream, publisher = self.said()
+        with logs.about(tenant="demo", cluster="c-1"):
+            publisher(event(LogLevel.warn, "{what} failed", what="It"))
+        self.assertEqual(
+            stream.getvalue(),
+            "1970-01-01T00:00:00.500Z warn     svcd.x: It failed tenant=demo cluster=c-1\n",
+        )
+
+    def test_json_line(self) -> None:
+        """One object a line, whatever the text holds."""
+        stream, publisher = self.said("json")
+        with logs.about(request="req-1"):
+            publisher(event(LogLevel.info, "{text}", text='a\n"b" é'))
+        (line,) = stream.getvalue().splitlines()
+        self.assertEqual(
+            json.loads(line),
+            {
+                "time": "1970-01-01T00:00:00.500Z",
+                "level": "info",
+                "logger": "svcd.x",
+                "message": 'a\\n"b" é',
+                "request": "req-1",
+            },
+        )
+
+    def test_ids_cannot_forge_a_line(self) -> None:
+        """A tenant with line ends in its name stays in its line."""
+        stream, publisher = self.said()
+        with logs.about(tenant="a\r\nb"):
+            publisher(event(LogLevel.info, "text"))
+        self.assertEqual(stream.getvalue().count("\n"), 1)
+        self.assertIn("tenant=a\\r\\nb", stream.getvalue())
+
+    def test_context_ends_with_the_block(self) -> None:
+        """Also an inner one: the outer value is back."""
+        stream, publisher = self.said()
+        log = Logger("svcd.x", observer=publisher)
+        with logs.about(tenant="outer"):
+            with logs.about(tenant="inner"):
+                log.info("one")
+            log.info("two")
+        log.info("three")
+        ends = [line.partition("svcd.x: ")[2] for line in stream.getvalue().splitlines()]
+        self.assertEqual(ends, ["one tenant=inner", "two tenant=outer", "three"])
+
+    def test_texts_that_need_twisteds_formatting(self) -> None:
+        """A field that is called, one that is missing, one whose text cannot be had."""
+
+        class Broken:
+            def __str__(self) -> str:
+                raise ValueError("no text")
+
+        for form, fields, text in (
+            ("{name()} left", {"name": lambda: "Eve"}, "Eve left"),
+            ("{missing} left", {}, "Unable to format event"),
+            ("{who} left", {"who": Broken()}, "Unable to format event"),
+        ):
+            stream, publisher = self.said()
+            publisher(event(LogLevel.info, form, **fields))
+            self.assertIn(f"svcd.x: {text}", stream.getvalue())
+
+    def test_failure_comes_with_its_traceback(self) -> None:
+        """Indented for people, in a field for machines."""
+        for form in ("human", "json"):
+            stream, publisher = self.said(form)
+            log = Logger("svcd.x", observer=publisher)
+            try:
+                raise ValueError("no such thing")
+            except ValueError:
+                log.failure("It broke")
+            lines = stream.getvalue().splitlines()
+            if form == "human":
+                self.assertIn("critical svcd.x: It broke", lines[0])
+                self.assertEqual([row for row in lines[1:] if not row.startswith("    ")], [])
+                self.assertIn("no such thing", lines[-1])
+            else:
+                (record,) = [json.loads(line) for line in lines]
+                self.assertIn("no such thing", record["traceback"])
+
+    def test_level(self) -> None:
+        """Less important lines are left out."""
+        stream, publisher = self.said(level="warn")
+        log = Logger("svcd.x", observer=publisher)
+        log.debug("debug")
+        log.info("info")
+        log.warn("warn")
+        log.error("error")
+        words = [line.split()[1] for line in stream.getvalue().splitlines()]
+        self.assertEqual(words, ["warn", "error"])
+
+    def test_chatter_of_twisted_is_for_debug(self) -> None:
+        """Its warnings are not left out."""
+        for level, words in (("info", ["warn"]), ("debug", ["info", "warn"])):
+            stream, publisher = self.said(level=level)
+            log = Logger("twisted.web.server.Site", observer=publisher)
+            log.info("Starting factory")
+            log.warn("Trouble")
+            shown = [line.split()[1] for line in stream.getvalue().splitlines()]
+            self.assertEqual(shown, words)

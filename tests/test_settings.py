@@ -1,0 +1,79 @@
+"""Settings: three sources, one schema, errors that name key and source."""
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.settings import SettingsError, load, schema
+
+
+class LoadTests(SynchronousTestCase):
+    def file(self, text: str) -> Path:
+        path = Path(self.mktemp())
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def error(self, *flags: str, config: Path | None = None) -> str:
+        with self.assertRaises(SettingsError) as raised:
+            load(config, {}, flags)
+        return str(raised.exception)
+
+    def test_defaults_are_the_operators_contract(self) -> None:
+        """The documented names have the documented defaults."""
+        settings = load(None, {}).settings
+        self.assertEqual(settings.server.listen, "tcp:127.0.0.1:8386")
+        self.assertEqual(settings.cloud.listen, "tcp:127.0.0.1:8387")
+        self.assertEqual((settings.auth.mode, settings.cloud.kind), ("none", "embedded"))
+        self.assertEqual(settings.log.format, "human")
+
+    def test_flag_wins_over_environment_over_file(self) -> None:
+        """And each value knows where it came from."""
+        config = self.file('[server]\nlisten = "a"\nidle_timeout_s = 5\n[log]\nformat = "json"\n')
+        environment = {"SVCD_SERVER_LISTEN": "b", "SVCD_SERVER_IDLE_TIMEOUT_S": "6"}
+        loaded = load(config, environment, ["server.listen=c"])
+        self.assertEqual(loaded.settings.server.listen, "c")
+        self.assertEqual(loaded.settings.server.idle_timeout_s, 6.0)
+        self.assertEqual(loaded.settings.log.format, "json")
+        self.assertEqual(loaded.origins["server.listen"], "--set")
+        self.assertEqual(
+            loaded.origins["server.idle_timeout_s"], "environment SVCD_SERVER_IDLE_TIMEOUT_S"
+        )
+        self.assertEqual(loaded.origins["log.format"], str(config))
+        self.assertEqual(loaded.origins["auth.mode"], "default")
+
+    def test_unknown_key_is_an_error_with_a_suggestion(self) -> None:
+        """From a flag, a file and the environment alike."""
+        self.assertEqual(
+            self.error("server.lisen=x"),
+            "unknown setting server.lisen (--set); did you mean server.listen?",
+        )
+        self.assertIn("unknown setting nope.x", self.error(config=self.file("[nope]\nx = 1\n")))
+        with self.assertRaises(SettingsError) as raised:
+            load(None, {"SVCD_CLOUD_PASWORD": "x", "SVCD_JAVA_HOME": "/jdk", "CLOUD_KIND": "x"})
+        self.assertEqual(
+            str(raised.exception),
+            "unknown setting cloud.pasword (environment SVCD_CLOUD_PASWORD);"
+            " did you mean cloud.password?",
+        )
+
+    def test_wrong_values_say_what_was_expected(self) -> None:
+        """Choice, number, boolean, missing equals sign, broken file."""
+        self.assertIn("expected one of none, keystone, got 'x'", self.error("auth.mode=x"))
+        self.assertIn("expected a whole number, got 'x'", self.error("embedded.ssh_port=x"))
+        self.assertIn("not negative", self.error("embedded.boot_s=-1"))
+        self.assertIn("expected true or false", self.error("log.access=maybe"))
+        self.assertIn("section.key=value", self.error("log.access"))
+        self.assertIn("cannot read settings file", self.error(config=self.file("= broken")))
+
+    def test_list_is_separated_by_commas(self) -> None:
+        """In flags and environment; a file has a list."""
+        self.assertEqual(
+            load(None, {}, ["plugins.enabled=fake, vanilla"]).settings.plugins.enabled,
+            ("fake", "vanilla"),
+        )
+        config = self.file('[plugins]\nenabled = ["fake"]\n')
+        self.assertEqual(load(config, {}).settings.plugins.enabled, ("fake",))
+
+    def test_every_setting_is_documented(self) -> None:
+        """`svcd config show` has a text for each."""
+        self.assertEqual([k for k, (_, doc, _) in schema().items() if not doc], [])

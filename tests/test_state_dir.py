@@ -1,0 +1,46 @@
+"""The state folder."""
+
+import json
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.state_dir import StateFolder, StateFolderError
+
+
+class StateFolderTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp())
+
+    def test_second_holder_is_refused_until_the_first_lets_go(self) -> None:
+        """The message names folder and process."""
+        first = StateFolder(self.path)
+        with self.assertRaises(StateFolderError) as raised:
+            StateFolder(self.path)
+        self.assertIn(str(self.path.absolute()), str(raised.exception))
+        self.assertIn("in use by process", str(raised.exception))
+        first.release()
+        StateFolder(self.path).release()
+
+    def test_folder_is_private(self) -> None:
+        """Only the owner may look into it."""
+        StateFolder(self.path).release()
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o700)
+
+    def test_unusable_folder_is_named(self) -> None:
+        """A file in its place is an error of one line."""
+        self.path.write_text("x")
+        with self.assertRaises(StateFolderError) as raised:
+            StateFolder(self.path)
+        self.assertIn("choose another server.state_dir", str(raised.exception))
+
+    def test_endpoints_come_and_go(self) -> None:
+        """Whole or not at all; removing twice is fine."""
+        folder = StateFolder(self.path)
+        folder.write_endpoints({"api": "http://x"})
+        read = json.loads((self.path / "endpoints.json").read_text())
+        self.assertEqual(read, {"api": "http://x"})
+        folder.remove_endpoints()
+        folder.remove_endpoints()
+        self.assertEqual([p.name for p in self.path.iterdir()], ["lock"])
+        folder.release()

@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from attrs import evolve, frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.embedded.oozie_jobs import define_job
+from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
+from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
+from svcd.workflow.document import (
+    DocumentError,
+    ObjectStoreAccess,
+    Work,
+    container_of,
+    properties,
+    workflow,
+)
+
+NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
+
+
+def source(url: str, account: Credentials | None = None) -> DataSource:
+    return DataSource(
+        id=DataSourceId("s"),
+        tenant_id=TenantId("t"),
+        name="s",
+        type="hdfs",
+        url=url,
+        credentials=account,
+        created_at=Timestamp("2026-11-20 17:00:00.000000"),
+    )
+
+
+def action_of(work: Work) -> str:
+    text = workflow(work).decode()
+    head = (
+        '<workflow-app xmlns="uri:oozie:workflow:0.5" name="svcd-e1"><start to="job-node"/>'
+        '<action name="job-node">'
+    )
+    tail = (
+        '<ok to="end"/><error to="fail"/></action><kill name="fail"><message>'
+        '${wf:errorMessage(wf:lastErrorNode())}</message></kill><end name="end"/></workflow-app>'
+    )
+    assert text.startswith(head) and text.endswith(tail), text
+    define_job(text.encode())  # the order of elements is the schema's
+    return text[len(head) : -len(tail)]
+
+
+def prop(name: str, value: str) -> str:
+    return f"<property><name>{name}</name><value>{value}</value></property>"
+
+
+JAR = Work(
+    execution_id=ExecutionId("e1"),
+    type=JobType.JAR,
+    project="demo",
+    libs=("wc.jar",),
+    input=source("/in"),
+    output=source("hdfs://n:8020/out"),
+)
+PIG = evolve(JAR, type=JobType.PIG, mains=("count.pig",), libs=())
+
+
+class Jar(SynchronousTestCase):
+    def test_data_sources_become_folders(self) -> None:
+        self.assertEqual(
+            action_of(JAR),
+            f"<map-reduce>{NODES}<configuration>"
+            + prop("mapred.input.dir", "/in")
+            + prop("mapred.output.dir", "hdfs://n:8020/out")
+            + "</configuration></map-reduce>",
+        )
+
+    def test_new_api_classes_switch_the_new_api_on(self) -> None:
+        """The engine's default is the old API, which would silently copy the input."""
+        configs = JobConfigs(
+            configs={"mapreduce.map.class": "W$Map", "mapreduce.job.reduce.class": "W$Reduce"}
+        )
+        self.assertEqual(
+            action_of(evolve(JAR, configs=configs)),
+            f"<map-reduce>{NODES}<configuration>"
+            + prop("mapred.input.dir", "/in")
+            + prop("mapred.mapper.new-api", "true")
+            + prop("mapred.output.dir", "hdfs://n:8020/out")
+            + prop("mapred.reducer.new-api", "true")
+            + prop("mapreduce.job.reduce.class", "W$Reduce")
+            + prop("mapreduce.map.class", "W$Map")
+            + "</configuration></map-reduce>",
+        )
+
+    def test_the_callers_values_win(self) -> None:
+        """Folders under either name, switches as given."""
+        configs = JobConfigs(
+            configs={
+                "mapreduce.input.fileinputformat.inputdir": "/mine",
+                "mapred.output.dir": "/theirs",
+                "mapred.mapper.new-api": False,
+                "mapreduce.map.class": "W",
+                "mapreduce.job.reduces": 3,
+            }
+        )
+        self.assertEqual(
+            action_of(evolve(JAR, configs=configs)),
+            f"<map-reduce>{NODES}<configuration>"
+            + prop("mapred.mapper.new-api", "false")
+            + prop("mapred.output.dir", "/theirs")
+            + prop("mapreduce.input.fileinputformat.inputdir", "/mine")
+            + prop("mapreduce.job.reduces", "3")
+            + prop("mapreduce.map.class", "W")
+            + "</configuration></map-reduce>",
+        )
+
+    def test_hints_left_empty_are_not_given(self) -> None:
+        """A form that sends every hint back does not break the job."""
+        configs = JobConfigs(
+            configs={"mapred.mapper.class": "", "mapred.input.dir": "", "my.empty": ""}
+        )
+        self.assertEqual(
+            action_of(evolve(JAR, configs=configs)),
+            f"<map-reduce>{NODES}<configuration>"
+            + prop("mapred.input.dir", "/in")
+            + prop("mapred.output.dir", "hdfs://n:8020/out")
+            + prop("my.empty", "")
+            + "</configuration></map-reduce>",
+        )
+
+    def test_streaming_needs_both_programs(self) -> None:
+        configs = {"edp.streaming.mapper": "/bin/cat", "edp.streaming.reducer": "/usr/bin/wc"}
+        both = evolve(JAR, input=None, output=None, configs=JobConfigs(configs=configs))
+        self.assertEqual(
+            action_of(both),
+            f"<map-reduce>{NODES}<streaming><mapper>/bin/cat</mapper>"
+            "<reducer>/usr/bin/wc</reducer></streaming></map-reduce>",
+        )
+        one = JobConfigs(configs={"edp.streaming.mapper": "/bin/cat"})
+        self.assertRaises(DocumentError, workflow, evolve(JAR, configs=one))
+
+
+class ObjectStore(SynchronousTestCase):
+    def test_each_container_has_its_account(self) -> None:
+        work = evolve(
+            JAR,
+            input=source("objstore://in.svc/a", Credentials(user="ann", password="p${1}")),
+            output=source("objstore://out/b", Credentials(user="bob", password="q&")),
+            object_store=ObjectStoreAccess(auth_url="http://c/identity/v3", region="one"),
+        )
+        self.assertEqual(
+            action_of(work),
+            f"<map-reduce>{NODES}<configuration>"
+            + prop("fs.objstore.auth.url", "http://c/identity/v3")
+            + prop("fs.objstore.container.in.password", "p${'$'}{1}")
+            + prop("fs.objstore.container.in.project", "demo")
+            + prop("fs.objstore.container.in.username", "ann")
+            + prop("fs.objstore.container.out.password", "q&amp;")
+            + prop("fs.objstore.container.out.project", "demo")
+            + prop("fs.objstore.container.out.username", "bob")
+            + prop("fs.objstore.impl", "org.svcd.objstore.ObjStoreFileSystem")
+            + prop("fs.objstore.interface", "public")
+            + prop("fs.objstore.password", "p${'$'}{1}")
+            + prop("fs.objstore.project", "demo")
+            + prop("fs.objstore.region", "one")
+            + prop("fs.objstore.username", "ann")
+            + prop("mapred.input.dir", "objstore://in.svc/a")
+            + prop("mapred.output.dir", "objstore://out/b")
+            + "</configuration></map-reduce>",
+        )
+
+    def test_the_container_is_named_without_the_suffix(self) -> None:
+        self.assertEqual(container_of("objstore://in.svc/a/b"), "in")
+        self.assertEqual(container_of("objstore://my.data"), "my.data")
+
+
+class Pig(SynchronousTestCase):
+    def test_sources_become_parameters(self) -> None:
+        """Without configuration there is no such element: the schema forbids an empty one."""
+        self.assertEqual(
+            action_of(PIG),
+            f"<pig>{NODES}<script>count.pig</script><param>INPUT=/in</param>"
+            "<param>OUTPUT=hdfs://n:8020/out</param></pig>",
+        )
+
+    def test_params_args_and_configs_in_order(self) -> None:
+        configs = JobConfigs(
+            configs={"mapreduce.framework.name": "local", "edp.x": "y"},
+            params={"OUTPUT": "/else", "N": 3},
+            args={"a": "b"},
+        )
+        self.assertEqual(
+            action_of(evolve(PIG, configs=configs)),
+            f"<pig>{NODES}<configuration>"
+            + prop("mapreduce.framework.name", "local")
+            + "</configuration><script>count.pig</script><param>INPUT=/in</param>"
+            "<param>OUTPUT=/else</param><param>N=3</param><argument>a=b</argument></pig>",
+        )
+
+    def test_a_list_of_args_is_passed_as_it_is(self) -> None:
+        text = action_of(evolve(PIG, configs=JobConfigs(args=("-p", "<x>"))))
+        self.assertIn("<argument>-p</argument><argument>&lt;x&gt;</argument></pig>", text)
+
+    def test_without_a_script_there_is_no_definition(self) -> None:
+        self.assertRaises(DocumentError, workflow, evolve(PIG, mains=()))
+
+
+class JavaAndShell(SynchronousTestCase):
+    def test_java(self) -> None:
+        configs = JobConfigs(
+            configs={
+                "edp.java.main_class": "org.x.Main",
+                "edp.java.java_opts": "-Xmx64m",
+                "k": "v",
+            },
+            args=("one", "two"),
+        )
+        self.assertEqual(
+            action_of(evolve(JAR, type=JobType.JAVA, input=None, output=None, configs=configs)),
+            f"<java>{NODES}<configuration>"
+            + prop("k", "v")
+            + "</configuration><main-class>org.x.Main</main-class><java-opts>-Xmx64m</java-opts>"
+            "<arg>one</arg><arg>two</arg></java>",
+        )
+
+    def test_java_needs_its_main_class(self) -> None:
+        with self.assertRaises(DocumentError) as caught:
+            workflow(evolve(JAR, type=JobType.JAVA))
+        self.assertIn("edp.java.main_class", str(caught.exception))
+
+    def test_shell(self) -> None:
+        work = evolve(
+            JAR,
+            type=JobType.SHELL,
+            mains=("go.sh",),
+            libs=("data.txt",),
+            configs=JobConfigs(params={"GREETING": "hi"}, args=("x",)),
+        )
+        self.assertEqual(
+            action_of(work),
+            f'<shell xmlns="uri:oozie:shell-action:0.3">{NODES}<exec>go.sh</exec>'
+            "<argument>x</argument><env-var>GREETING=hi</env-var>"
+            "<file>go.sh#go.sh</file><file>data.txt#data.txt</file></shell>",
+        )
+
+    def test_other_types_are_refused(self) -> None:
+        self.assertRaises(DocumentError, workflow, evolve(PIG, type=JobType.HIVE))
+
+
+class Escaping(SynchronousTestCase):
+    def test_control_characters_are_refused_by_name(self) -> None:
+        """XML cannot carry them; the message does not repeat them."""
+        for bad in ("\x00", "\x1b", "\ufffe", "\ud800"):
+            with self.assertRaises(DocumentError) as caught:
+                workflow(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"})))
+            self.assertEqual(
+                str(caught.exception),
+                "'params.P' holds a control character, which XML cannot carry",
+            )
+
+    def test_the_callers_expressions_stay_and_ours_are_quoted(self) -> None:
+        work = evolve(
+            PIG, input=source("/in/${x}"), configs=JobConfigs(params={"P": "${nameNode}/a"})
+        )
+        text = action_of(work)
+        self.assertIn("<param>INPUT=/in/${'$'}{x}</param>", text)
+        self.assertIn("<param>P=${nameNode}/a</param>", text)
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=4))
+    def test_any_text_arrives_as_it_is_or_is_refused(self, params: dict[str, str]) -> None:
+        """What a reader of the definition finds is what was given."""
+        try:
+            text = workflow(evolve(PIG, configs=JobConfigs(params=params)))
+        except DocumentError:
+            self.assertTrue(any(_unfit(each) for pair in params.items() for each in pair))
+            return
+        space = "{uri:oozie:workflow:0.5}"
+        found = [each.text or "" for each in ElementTree.fromstring(text).iter(f"{space}param")]
+        given_ = {"INPUT": "/in", "OUTPUT": "hdfs://n:8020/out", **params}
+        self.assertEqual(found, [f"{name}={value}" for name, value in given_.items()])
+
+    def test_the_same_work_gives_the_same_bytes(self) -> None:
+        one = evolve(JAR, configs=JobConfigs(configs={"a": 1, "b": 2}))
+        two = evolve(JAR, configs=JobConfigs(configs={"b": 2, "a": 1}))
+        self.assertEqual(workflow(one), workflow(two))
+
+
+def _unfit(text: str) -> bool:
+    """Whether a character is outside of XML 1.0."""
+    return any(
+        (c < 32 and c not in (9, 10, 13)) or 0xD800 <= c < 0xE000 or c in (0xFFFE, 0xFFFF)
+        for c in map(ord, text)
+    )
+
+
+@frozen
+class Place:
+    engine: str = "http://h:11000/oozie"
+    webhdfs: str = "http://h:9870"
+    name_node: str = "hdfs://h:8020"
+    resource_manager: str = "h:8032"
+    history: str = "http://h:19888"
+    user: str = "hadoop"
+
+
+class Properties(SynchronousTestCase):
+    def test_what_is_submitted(self) -> None:
+        """`oozie.*` of the caller is passed on, except what is ours to say."""
+        configs = JobConfigs(
+            configs={
+                "oozie.libpath": "/libs",
+                "oozie.use.system.libpath": False,
+                "oozie.wf.application.path": "/evil",
+                "oozie.wf.external.id": "evil",
+                "edp.x": "y",
+                "k": "v",
+            }
+        )
+        self.assertEqual(
+            properties(evolve(JAR, configs=configs), Place(), "/user/hadoop/svcd/e1"),
+            {
+                "jobTracker": "h:8032",
+                "nameNode": "hdfs://h:8020",
+                "oozie.libpath": "/libs",
+                "oozie.use.system.libpath": "false",
+                "oozie.wf.application.path": "hdfs://h:8020/user/hadoop/svcd/e1/workflow.xml",
+                "oozie.wf.external.id": "e1",
+                "user.name": "hadoop",
+            },
+        )
+
+    def test_the_launchers_settings_belong_into_the_action(self) -> None:
+        configs = JobConfigs(configs={"oozie.launcher.mapreduce.map.memory.mb": 512})
+        self.assertIn(
+            prop("oozie.launcher.mapreduce.map.memory.mb", "512"),
+            action_of(evolve(PIG, configs=configs)),
+        )

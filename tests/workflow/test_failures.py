@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.workflow.failures import (
+    ADVICE,
+    Code,
+    cause,
+    failure,
+    gave_up,
+    is_silent,
+    of_giving_up,
+    of_record,
+)
+from tests.workflow.recorded import record
+
+
+class OfRecord(SynchronousTestCase):
+    def told(self, name: str, diagnosis: str = "") -> tuple[str, str, str]:
+        found = of_record(record(name), diagnosis)
+        return found.code, found.step, found.text.partition(";")[0]
+
+    def test_recorded_failures_get_their_codes(self) -> None:
+        """Each way in which the real engine failed is told apart."""
+        cases = {
+            "job-killed-exception": ("EXCEPTION", "asked to fail"),
+            "job-killed-no-class": (
+                "CLASS_MISSING",
+                "java.lang.ClassNotFoundException: Class svcd.examples.Nothing not found",
+            ),
+            "job-killed-exit-3": (
+                "EXIT_CODE",
+                "Main Class [org.apache.oozie.action.hadoop.JavaMain], exit code [3]",
+            ),
+            "job-killed-mapreduce-no-input": (
+                "INPUT_MISSING",
+                "Input path does not exist: /user/root/record/nothing",
+            ),
+            "job-killed-mapreduce-output-exists": (
+                "OUTPUT_EXISTS",
+                "Output directory /user/root/record/mr already exists",
+            ),
+            "job-pig-script-missing": (
+                "FILE_MISSING",
+                "JA008: File does not exist: hdfs://namenode.loopback:8020/user/root/apps/"
+                "noscript/none.pig#none.pig",
+            ),
+            "job-action-undefined-variable": (
+                "VARIABLE_UNKNOWN",
+                "variable [nosuch] cannot be resolved",
+            ),
+        }
+        for name, (code, text) in cases.items():
+            self.assertEqual(self.told(name), (code, "job-node", text), name)
+
+    def test_a_failing_task_is_told_by_the_history(self) -> None:
+        """The record is silent then; the diagnosis fills in."""
+        self.assertTrue(is_silent(record("job-killed-mapreduce-error")))
+        self.assertEqual(
+            self.told("job-killed-mapreduce-error", "Error: java.lang.IllegalStateException: no"),
+            ("TASK_FAILED", "job-node", "Error: java.lang.IllegalStateException: no"),
+        )
+        self.assertEqual(self.told("job-killed-mapreduce-error")[0], "TASK_FAILED")
+
+    def test_a_log_line_says_more_than_an_exit_code(self) -> None:
+        """An exit code alone is no reason."""
+        self.assertTrue(is_silent(record("job-killed-exit-3")))
+        self.assertFalse(is_silent(record("job-killed-exception")))
+        self.assertEqual(
+            self.told("job-killed-exit-3", "java.lang.OutOfMemoryError: Java heap space")[0],
+            "OUT_OF_MEMORY",
+        )
+
+    def test_refused_credentials_are_the_object_stores(self) -> None:
+        """The file system of object stores names itself first."""
+        text = "objstore: UNAUTHORIZED: Keystone refused user a of project b at http://i/v3"
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR", "errorMessage": text}
+        told = of_record({"status": "KILLED", "actions": [{**action, "errorCode": "JA018"}]})
+        self.assertEqual(told.code, "OBJECT_STORE")
+        self.assertIn("check url and credentials", told.text)
+
+    def test_a_kill_by_others_is_no_failing_program(self) -> None:
+        """Somebody killed the workflow at the engine."""
+        self.assertEqual(self.told("job-killed")[0], "KILLED_ELSEWHERE")
+
+    def test_a_record_without_actions(self) -> None:
+        """Killed before it began; failed without a word."""
+        self.assertEqual(of_record({"status": "KILLED", "actions": []}).code, "KILLED_ELSEWHERE")
+        self.assertEqual(of_record({"status": "FAILED"}).code, "UNKNOWN")
+
+
+class GivingUp(SynchronousTestCase):
+    def test_the_waiting_action_is_found(self) -> None:
+        """START_MANUAL with its reason; the engine pads the code with blanks."""
+        action = gave_up(record("job-yarn-down"))
+        assert action is not None
+        told = of_giving_up(action)
+        self.assertEqual(
+            (told.code, told.step, told.text),
+            (
+                "RESOURCES_UNREACHABLE",
+                "job-node",
+                "JA006: Connection refused; check that the cluster's resource manager runs",
+            ),
+        )
+
+    def test_more_memory_than_a_node_has_is_the_jobs_fault(self) -> None:
+        """The engine gives it the code of a resource manager that does not answer."""
+        message = (
+            "JA009: Invalid resource request! Cannot allocate containers as requested resource is"
+            " greater than maximum allowed allocation. Requested resource=<memory:9999999>"
+        )
+        told = of_giving_up({"name": "job-node", "status": "START_MANUAL", "errorMessage": message})
+        self.assertEqual(told.code, "ENGINE_REFUSED")
+        self.assertIn("<memory:9999999>; correct job_configs", told.text)
+
+    def test_a_running_job_waits_for_nobody(self) -> None:
+        self.assertIsNone(gave_up(record("job-running")))
+
+
+class Texts(SynchronousTestCase):
+    def test_every_code_has_advice(self) -> None:
+        self.assertEqual(set(ADVICE), set(Code))
+
+    def test_a_reason_is_one_bounded_line(self) -> None:
+        told = failure(Code.UNKNOWN, "s", "a\n  b" + "c" * 5000).text
+        self.assertTrue(told.startswith("a bccc"))
+        self.assertLess(len(told), 2100)
+
+    def test_the_last_exception_of_a_log_is_the_cause(self) -> None:
+        """Frames and other lines do not count."""
+        log = (
+            "INFO starting\n"
+            "2026-11-20 18:00:00 ERROR Launcher - org.apache.pig.PigException: ERROR 1070: no\n"
+            "\tat org.apache.pig.Main(Main.java:1)\n"
+            "Caused by: java.io.IOException: disk full\n"
+            "done\n"
+        )
+        self.assertEqual(cause(log), "java.io.IOException: disk full")
+        self.assertEqual(cause("nothing here"), "")
+
+    def test_wrappers_are_not_the_cause(self) -> None:
+        """What the launcher of a broken Pig script printed."""
+        log = (
+            "2026 [main] ERROR org.apache.pig.Grunt  - ERROR 1070: Could not resolve X\n"
+            "java.lang.reflect.InvocationTargetException\n"
+            "Caused by: org.apache.oozie.action.hadoop.LauncherMainException\n"
+        )
+        self.assertEqual(cause(log), "ERROR 1070: Could not resolve X")
+        self.assertEqual(
+            cause("java.lang.NullPointerException\n"), "java.lang.NullPointerException"
+        )

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.secret import Secret
+from svcd.workflow.masking import MOST_TEXT, masked, masked_text
+from tests.workflow.recorded import record
+
+
+class Masked(SynchronousTestCase):
+    def test_properties_that_tell_a_secret_are_masked(self) -> None:
+        """Pretty XML as the engine writes it, in the record and in its actions."""
+        conf = (
+            "<configuration>\r\n  <property>\r\n    <name>fs.objstore.password</name>\r\n"
+            "    <value>hunter2</value>\r\n  </property>\r\n"
+            "<property><name>fs.objstore.container.in.username</name><value>ann</value></property>"
+            "<property><name>mapred.input.dir</name><value>/in</value></property></configuration>"
+        )
+        clean = masked({"conf": conf, "actions": [{"conf": conf, "retries": 0}]})
+        for text in (clean["conf"], clean["actions"][0]["conf"]):  # type: ignore[index]
+            self.assertNotIn("hunter2", text)
+            self.assertNotIn("<value>ann", text)
+            self.assertIn("<value>/in</value>", text)
+
+    def test_literal_passwords_are_masked_everywhere(self) -> None:
+        """Also escaped, and in messages."""
+        clean = masked({"a": "x p&amp;ss<w y", "b": ["p&ss<w"]}, [Secret("p&ss<w")])
+        self.assertEqual(clean["b"], ["***"])
+        self.assertEqual(masked({"m": "p&amp;ss&lt;w"}, [Secret("p&ss<w")]), {"m": "***"})
+
+    def test_arguments_that_name_a_secret_are_masked(self) -> None:
+        self.assertEqual(
+            masked_text("<param>DB_PASSWORD=abc</param><param>INPUT=/in</param>"),
+            "<param>DB_PASSWORD=***</param><param>INPUT=/in</param>",
+        )
+
+    def test_an_innocent_record_stays_as_it_is(self) -> None:
+        """The real engine's record passes unchanged."""
+        real = record("job-succeeded-mapreduce")
+        self.assertEqual(masked(real), real)
+
+    def test_long_texts_are_cut(self) -> None:
+        clean = masked({"conf": "x" * (MOST_TEXT + 5)})
+        self.assertEqual(len(str(clean["conf"])), MOST_TEXT + len("...(cut)"))
