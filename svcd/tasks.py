@@ -385,17 +385,17 @@ class Waiters:
     """Deferreds that fire together when something has happened, each with its own deadline."""
 
     def __init__(self) -> None:
-        self._waiting: set[Deferred[None]] = set()
+        self._waiting: dict[Deferred[None], None] = {}  # a set has another order in each run
 
     def wait(self) -> Deferred[None]:
-        """Fires at the next `fire`; cancelling it is harmless."""
-        turn: Deferred[None] = Deferred(self._waiting.discard)
-        self._waiting.add(turn)
+        """Fires at the next `fire`, in order of waiting; cancelling it is harmless."""
+        turn: Deferred[None] = Deferred(lambda d: self._waiting.pop(d, None))
+        self._waiting[turn] = None
         return turn
 
     def fire(self) -> None:
         """Wake all that wait now."""
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for turn in list(waiting):
             if not turn.called:  # cancelled by one that was woken before it
                 turn.callback(None)
@@ -410,7 +410,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.fired = False
-        self._guarded: set[Deferred[Any]] = set()
+        self._guarded: dict[Deferred[Any], None] = {}
 
     def fire(self) -> None:
         """Cancel all guarded work; what is guarded later fails at once."""
@@ -427,7 +427,7 @@ class Interrupt:
             work.close()
             raise Interrupted
         running = Deferred.fromCoroutine(work)
-        self._guarded.add(running)
+        self._guarded[running] = None
         try:
             return await running
         except CancelledError:
@@ -435,4 +435,4 @@ class Interrupt:
                 raise Interrupted from None
             raise
         finally:
-            self._guarded.discard(running)
+            self._guarded.pop(running, None)

@@ -328,6 +328,15 @@ class WaitersTests(SynchronousTestCase):
         self.successResultOf(first)
         self.assertNoResult(waiters.wait())
 
+    def test_fire_wakes_in_the_order_of_waiting(self) -> None:
+        """Not in that of addresses in memory, so a run can be repeated exactly."""
+        waiters = Waiters()
+        woken: list[int] = []
+        for number in range(50):
+            waiters.wait().addCallback(lambda _, n=number: woken.append(n))
+        waiters.fire()
+        self.assertEqual(woken, list(range(50)))
+
     def test_one_that_is_woken_may_cancel_another(self) -> None:
         """The rest are woken all the same."""
         waiters = Waiters()

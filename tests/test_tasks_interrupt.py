@@ -36,6 +36,14 @@ class InterruptTests(SynchronousTestCase):
         self.failureResultOf(result, Interrupted)
         self.assertEqual(list(self.clock.getDelayedCalls()), [])
 
+    def test_fire_cancels_in_the_order_of_guarding(self) -> None:
+        """Not in that of addresses in memory, so a run can be repeated exactly."""
+        ended: list[int] = []
+        for number in range(50):
+            self.guarded(100).addErrback(lambda _, n=number: ended.append(n))
+        self.interrupt.fire()
+        self.assertEqual(ended, list(range(50)))
+
     def test_raised_flag_refuses_new_work_until_cleared(self) -> None:
         """What comes too late does not begin."""
         self.interrupt.fire()
