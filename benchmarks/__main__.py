@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import fakes, requests, start
+from benchmarks import fakes, postgres, requests, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "requests": requests.run,
+    "postgres": postgres.run,
     "fakes": fakes.run,
     "start": start.run,
 }

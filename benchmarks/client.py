@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -22,12 +23,12 @@ class Connection:
 
     def __init__(self, connected: socket.socket) -> None:
         connected.settimeout(_TIMEOUT_S)
-        self._socket = connected
+        self.socket = connected
         self._piece = bytearray(_PIECE_BYTES)
 
     def send(self, request: bytes) -> None:
         """Write a whole request."""
-        self._socket.sendall(request)
+        self.socket.sendall(request)
 
     def receive(self, keep: bool = False) -> bytes:
         """Read a whole answer; its body when `keep`, else b"". Raises Refused, OSError."""
@@ -46,7 +47,7 @@ class Connection:
         left = length - len(body)
         pieces = [body]
         while left > 0:
-            size = self._socket.recv_into(self._piece, min(left, _PIECE_BYTES))
+            size = self.socket.recv_into(self._piece, min(left, _PIECE_BYTES))
             if not size:
                 raise ConnectionError("the server closed in the middle of an answer")
             left -= size
@@ -61,10 +62,10 @@ class Connection:
 
     def close(self) -> None:
         """Give the connection up."""
-        self._socket.close()
+        self.socket.close()
 
     def _more(self) -> bytes:
-        data = self._socket.recv(65_536)
+        data = self.socket.recv(65_536)
         if not data:
             raise ConnectionError("the server closed the connection")
         return data
@@ -106,4 +107,40 @@ def latencies(connection: Connection, make: Callable[[], bytes], count: int) -> 
         connection.send(data)
         connection.receive()
         found.append((time.perf_counter() - begin) * 1000.0)
+    return found
+
+
+def closed_loop(
+    connections: Sequence[Connection], make: Callable[[], bytes], count: int
+) -> list[float]:
+    """Milliseconds of each of `count` requests; each connection asks again when it is answered."""
+    found: list[float] = []
+    begun: dict[int, float] = {}
+    waiting = selectors.DefaultSelector()
+    left = count
+
+    def ask(connection: Connection) -> None:
+        nonlocal left
+        left -= 1
+        data = make()
+        begun[id(connection)] = time.perf_counter()
+        connection.send(data)
+
+    try:
+        for each in connections[:count]:
+            waiting.register(each.socket, selectors.EVENT_READ, each)
+            ask(each)
+        while len(found) < count:
+            ready = waiting.select(_TIMEOUT_S)
+            if not ready:
+                raise TimeoutError("no answer")
+            for key, _ in ready:
+                key.data.receive()
+                found.append((time.perf_counter() - begun[id(key.data)]) * 1000.0)
+                if left > 0:
+                    ask(key.data)
+                else:
+                    waiting.unregister(key.fileobj)
+    finally:
+        waiting.close()
     return found

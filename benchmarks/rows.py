@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+from twisted.internet import task
+from twisted.internet.defer import Deferred
 
 from benchmarks.lives import MASTER, WORKER
 from svcd.model import wire
@@ -15,6 +19,7 @@ from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp
 from svcd.ports import Tx
 from svcd.sealer import FernetSealer
+from svcd.settings import Database
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
@@ -22,6 +27,7 @@ LISTS: Final[Mapping[str, int]] = {"hundred": 100, "thousand": 1000}
 """tenant -> how many clusters it has."""
 
 BINARY_BYTES: Final = 5 * 1024 * 1024
+_ROOT: Final = Path(__file__).absolute().parent.parent
 _AT: Final = Timestamp("2026-01-01 00:00:00.000000")
 _INFO: Final = {
     "HDFS": {"NameNode": "hdfs://10.0.0.2:8020", "Web UI": "http://10.0.0.2:9870"},
@@ -86,24 +92,47 @@ def rendered(count: int) -> list[bytes]:
     return [msgspec.json.encode(wire.cluster(cluster("thousand", n))) for n in range(count)]
 
 
-def write(state: Path) -> None:
-    """Put the clusters of `LISTS` into the database of a daemon that is not running."""
-    state.mkdir(exist_ok=True)
-    store = SqlStore(SqliteDatabase(state / "svcd.sqlite"), FernetSealer(state / "seal.key"))
+def write(state: Path, url: str = "") -> None:
+    """Put the clusters of `LISTS` into the database of a daemon that is not running.
 
+    url: of a PostgreSQL database; "" for SQLite in the state folder.
+    """
+    state.mkdir(exist_ok=True)
+    if url:
+        command = [sys.executable, "-m", "benchmarks.rows", str(state), url]
+        subprocess.run(command, check=True, cwd=_ROOT)  # a process has one reactor
+    else:
+        database = SqliteDatabase(state / "svcd.sqlite")
+        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key"))))
+
+
+async def _fill(store: SqlStore) -> None:
     async def work(tx: Tx) -> None:
         for each in _all():
             await tx.clusters.add(each)
 
-    async def fill() -> None:
-        await store.open(_AT)
-        await store.tx(work)
-        await store.close()
+    await store.open(_AT)
+    await store.tx(work)
+    await store.close()
 
-    asyncio.run(fill())
+
+async def _fill_postgres(reactor: Any, state: Path, url: str) -> None:
+    from svcd.store.postgres import PostgresDatabase
+
+    database = PostgresDatabase(reactor, Database(url=url), print)
+    await database.open()
+    await _fill(SqlStore(database, FernetSealer(state / "seal.key")))
 
 
 def _all() -> Iterator[Cluster]:
     for tenant, count in LISTS.items():
         for number in range(count):
             yield cluster(tenant, number)
+
+
+if __name__ == "__main__":
+    task.react(
+        lambda reactor: Deferred.fromCoroutine(
+            _fill_postgres(reactor, Path(sys.argv[1]), sys.argv[2])
+        )
+    )
