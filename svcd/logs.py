@@ -42,11 +42,16 @@ _CHATTY = ("twisted", "log_legacy")
 def about(**ids: str) -> Iterator[None]:
     """Lines logged inside carry the given ids: request, tenant, cluster, execution."""
     tokens = [(_CONTEXT[name], _CONTEXT[name].set(value)) for name, value in ids.items()]
+    thrown_away = False
     try:
         yield
+    except GeneratorExit:  # the coroutine is forgotten, and closed in whatever context there is
+        thrown_away = True
+        raise
     finally:
-        for variable, token in reversed(tokens):
-            variable.reset(token)
+        if not thrown_away:
+            for variable, token in reversed(tokens):
+                variable.reset(token)
 
 
 def observer(stream: IO[str], form: str, level: str) -> ILogObserver:

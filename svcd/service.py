@@ -209,6 +209,10 @@ class Daemon:
         await self.controller.stop()
         await self._outside.remote.close()
 
+    def activity(self) -> Mapping[str, int]:
+        """How many clusters and executions are being worked on now."""
+        return {"clusters": self.controller.active(), "executions": self.poller.active()}
+
     def _look_for_idle(self) -> None:
         self.transient.poke()
 

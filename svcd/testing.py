@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol, Self, TypeVar, cast
 import treq.client
 from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionLost
 from twisted.python.failure import Failure
 from twisted.web.client import readBody
 from twisted.web.http_headers import Headers
@@ -37,6 +38,7 @@ from svcd.embedded.cloud.core import DEMO_KEYPAIR, PLAIN_IMAGE_ID
 from svcd.embedded.cloud.guests import NullGuests
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.host import LOGIN
+from svcd.embedded.lifeline import Lifeline
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.oozie import ScriptedEngines
 from svcd.embedded.scripted import ScriptedProbe, ScriptedRemote
@@ -46,7 +48,7 @@ from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.sealer import MemorySealer
 from svcd.service import Daemon, Outside
-from svcd.settings import Settings, load
+from svcd.settings import load
 from svcd.store.database import Sql
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
@@ -136,8 +138,10 @@ class FakeService:
         self.clock = VirtualClock()
         self.faults = Faults()
         self._requests: deque[Requested] = deque(maxlen=_REMEMBERED)
+        self._seed = seed
         self._rng = random.Random(seed)
         self._ids = 0
+        self._starts = 0
         self._closed = False
         self._memory = memory = MemoryAgent(self.clock)
         self.cloud = EmbeddedCloud(
@@ -155,16 +159,16 @@ class FakeService:
         self.cloud.mount_engine(self.engines.resource)
         memory.serve(CLOUD_URL, self.cloud.resource)
         self.remote = ScriptedRemote(self.clock, self.faults)
-        self._store = SqlStore(_Faulty(SqliteDatabase(None), self.faults), MemorySealer())
-        _now(self._store.open(timestamp(self.clock.seconds())))
+        self._database = SqliteDatabase(None)
+        self._sealer = MemorySealer()
         self._register_image()
         self.cloud.start()
-        self._daemon = self._build(loaded, memory)
-        memory.serve(API_URL, self._daemon.resource)
         self._agent = _Recording(memory, self._requests)
         # treq's own producer would read the body by way of the global reactor
         self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_Body)
-        _now(self._daemon.start())
+        self._line = Lifeline(self.clock)
+        self._daemon: Daemon | None = None
+        self.restart()
 
     # ---- use ------------------------------------------------------------------------------------
 
@@ -237,6 +241,43 @@ class FakeService:
             result.raiseException()
         return result
 
+    def kill(self) -> None:
+        """End the daemon as `kill -9` does; cloud, engine, machines and rows stay as they are.
+
+        What it has sent is carried out, what it awaits it never learns. The API refuses
+        connections from now on, and requests under way end in ConnectionLost.
+        """
+        self._line.cut()
+        self._memory.unserve(API_URL)
+        self._agent.break_off()
+
+    def restart(self) -> None:
+        """A new daemon on the same rows; the present one is killed before, if there is one.
+
+        Raises ServiceUnavailable when a fault rule keeps the store from it: try again.
+        """
+        self.kill()
+        self._line = line = Lifeline(self.clock)
+        self._starts += 1
+        store = SqlStore(_Faulty(self._database, self.faults, line), self._sealer)
+        try:
+            _now(store.open(timestamp(self.clock.seconds())))
+            self._daemon = daemon = self._build(store, line)
+            _now(daemon.start())
+        except BaseException:
+            line.cut()
+            raise
+        self._memory.serve(API_URL, daemon.resource)
+
+    def activity(self) -> Mapping[str, int]:
+        """What the daemon has under way.
+
+        clusters, executions: worked on; calls: to the outside, unanswered; timers: set.
+        """
+        working = self._daemon.activity() if self._daemon is not None else {}
+        line = self._line
+        return {**working, "calls": line.in_flight, "timers": len(line.timers())}
+
     def close(self) -> None:
         """Stop everything; idempotent."""
         if self._closed:
@@ -259,7 +300,9 @@ class FakeService:
 
     # ---- inside ---------------------------------------------------------------------------------
 
-    def _build(self, settings: Settings, agent: IAgent) -> Daemon:
+    def _build(self, store: SqlStore, line: Lifeline) -> Daemon:
+        settings = self._settings
+        agent = line.agent(self._memory)
         auth_url = f"{CLOUD_URL}/identity/v3"
         trusted = settings.auth.mode == "keystone"
         cloud_settings = evolve(
@@ -269,21 +312,21 @@ class FakeService:
             password="svcd" if trusted else settings.embedded.password,
             project="service" if trusted else settings.embedded.tenant,
         )
-        platform = OpenStack(agent, self.clock, cloud_settings)
-        engine_http = HttpClient(agent, self.clock, engine_error)
+        platform = OpenStack(agent, line, cloud_settings)
+        engine_http = HttpClient(agent, line, engine_error)
         outside = Outside(
-            clock=self.clock,
-            store=self._store,
+            clock=line,
+            store=store,
             identity=platform.identity(settings.auth) if trusted else None,
             cloud=platform,
             object_store=platform,
-            remote=self.remote,
-            probe=ScriptedProbe(self.clock, self.faults),
+            remote=line.remote(self.remote),
+            probe=line.probe(ScriptedProbe(self.clock, self.faults)),
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
-            sealer=MemorySealer(),
+            sealer=self._sealer,
             new_id=self._new_id,
-            rng=self._rng,
+            rng=random.Random(f"{self._seed} {self._starts}"),
         )
         distributions = Distributions(
             settings.plugins.enabled, fake_engine_url=f"{CLOUD_URL}/engine", found=()
@@ -319,9 +362,11 @@ class FakeService:
         return Answer(status=response.code, headers=AnswerHeaders(fields), body=body)
 
     async def _stop(self) -> None:
-        await self._daemon.stop()
+        if self._daemon is not None and self._line.alive:
+            await self._daemon.stop()
         await self.cloud.stop()
-        await self._store.close()
+        await self.remote.close()
+        await self._database.close()
 
 
 class FakeServiceMixin:
@@ -339,29 +384,34 @@ class _Cleans(Protocol):
 
 
 class _Faulty:
-    """A database that obeys the fault rules for `store`."""
+    """One daemon's way to the database, which obeys the fault rules for `store`."""
 
-    def __init__(self, database: SqliteDatabase, faults: Faults) -> None:
+    def __init__(self, database: SqliteDatabase, faults: Faults, line: Lifeline) -> None:
         self._database = database
         self._faults = faults
+        self._line = line
 
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T:
-        self._check("tx")
-        return await self._database.tx(work)
+        return await self._line.held(lambda: self._suffer("tx", lambda: self._database.tx(work)))
 
     async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T:
-        self._check("read")
-        return await self._database.read(work)
+        return await self._line.held(
+            lambda: self._suffer("read", lambda: self._database.read(work))
+        )
 
     async def script(self, text: str) -> None:
         await self._database.script(text)
 
     async def close(self) -> None:
-        await self._database.close()
+        """The rows stay for the next daemon."""
 
-    def _check(self, kind: str) -> None:
-        if self._faults.match("store", kind, "") is not None:
-            raise ServiceUnavailable("the database cannot serve now (a fault rule says so)")
+    async def _suffer(self, kind: str, work: Callable[[], Awaitable[T]]) -> T:
+        rule = self._faults.match("store", kind, "")
+        if rule is None:
+            return await work()
+        if rule.effect in (Effect.TIMEOUT_AFTER, Effect.RESET_AFTER):
+            await work()
+        raise ServiceUnavailable("the database cannot serve now (a fault rule says so)")
 
 
 @implementer(IAgent)
@@ -371,6 +421,13 @@ class _Recording:
     def __init__(self, agent: IAgent, requests: deque[Requested]) -> None:
         self._agent = agent
         self._requests = requests
+        self._under_way: dict[Deferred[IResponse], None] = {}
+
+    def break_off(self) -> None:
+        """The API died: whoever waits for an answer of it learns that the connection broke."""
+        under_way, self._under_way = self._under_way, {}
+        for each in under_way:
+            each.errback(Failure(ConnectionLost("the daemon died")))
 
     def request(
         self,
@@ -380,10 +437,21 @@ class _Recording:
         bodyProducer: IBodyProducer | None = None,
     ) -> Deferred[IResponse]:
         text = uri.decode("latin-1")
-        if text.startswith(API_URL + "/"):
-            path = text.removeprefix(API_URL)
-            self._requests.append(Requested(method=method.decode("latin-1"), path=path))
-        return self._agent.request(method, uri, headers, bodyProducer)
+        asked = self._agent.request(method, uri, headers, bodyProducer)
+        if not text.startswith(API_URL + "/"):
+            return asked
+        path = text.removeprefix(API_URL)
+        self._requests.append(Requested(method=method.decode("latin-1"), path=path))
+        answer: Deferred[IResponse] = Deferred(lambda _: asked.cancel())
+        self._under_way[answer] = None
+
+        def arrived(result: IResponse | Failure) -> None:
+            if answer in self._under_way:
+                del self._under_way[answer]
+                answer.callback(result)
+
+        asked.addBoth(arrived)
+        return answer
 
 
 @implementer(IBodyProducer)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import types
+from collections.abc import Generator
+from contextvars import copy_context
 from typing import Any
 
 from constantly import NamedConstant
@@ -40,6 +43,22 @@ class LinesTests(SynchronousTestCase):
             stream.getvalue(),
             "1970-01-01T00:00:00.500Z warn     svcd.x: It failed tenant=demo cluster=c-1\n",
         )
+
+    def test_forgotten_coroutine_closes_in_another_context(self) -> None:
+        """Without a fault: there is nothing to take back there."""
+
+        @types.coroutine
+        def waiting() -> Generator[None, None, None]:
+            yield
+
+        async def work() -> None:
+            with logs.about(cluster="c-1"):
+                await waiting()
+
+        running = work()
+        copy_context().run(running.send, None)
+        running.close()
+        self.assertEqual(logs.cluster.get(), "")
 
     def test_json_line(self) -> None:
         """One object a line, whatever the text holds."""

@@ -1,7 +1,8 @@
 """Failure injection as data: rules that the embedded services consult before they answer.
 
 Deterministic: a rule matches by place, method and path, skips its first `after` hits and ends after
-`times`. The first rule (in order of `add`) that takes a hit decides.
+`times`. The first rule (in order of `add`) that takes a hit decides. Listeners hear of every call
+before the rules are asked, and may answer with a rule of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Effect(enum.StrEnum):
     RESET_AFTER = "reset_after"  # it is done, the connection breaks
     REFUSED = "refused"  # nothing is done, nobody listens (over sockets: as RESET_BEFORE)
     GARBAGE = "garbage"  # it is done, the answer is 200 with `body`, or bytes that make no sense
-    DELAY = "delay"  # it is done and answered, `delay_s` late
+    DELAY = "delay"  # it is done and answered, `delay_s` late, if somebody still waits then
+    LATE = "late"  # the same, also when nobody waits any more (at machines and probes as DELAY)
 
 
 @frozen(kw_only=True)
@@ -51,6 +53,9 @@ class FaultRule:
     headers: Mapping[str, str] = field(factory=dict)
     delay_s: float = 0.0
 
+
+Listener = Callable[[str, str, str], FaultRule | None]
+"""Told where, method and path of a call; what it answers is played instead of the rules."""
 
 Fault = FaultRule
 """What `Faults.match` answers: the rule whose effect applies."""
@@ -96,6 +101,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._live: list[_Live] = []
+        self._listeners: list[Listener] = []
 
     def add(self, rule: FaultRule | None = None, /, **fields: Any) -> Handle:
         """Put `rule`, or one made of `fields`, in force behind those that are.
@@ -112,8 +118,12 @@ class Faults:
 
         return Handle(rule, lambda: live.hits, remove)
 
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` of every call, in order, before it has any effect."""
+        self._listeners.append(listener)
+
     def clear(self) -> None:
-        """No rule any more."""
+        """No rule any more; listeners stay."""
         self._live.clear()
 
     def rules(self) -> Sequence[tuple[FaultRule, int]]:
@@ -122,6 +132,10 @@ class Faults:
 
     def match(self, where: str, method: str, path: str) -> Fault | None:
         """The rule that takes this call, which then counts as a hit; None: behave."""
+        for listener in self._listeners:
+            told = listener(where, method, path)
+            if told is not None:
+                return told
         if not self._live:
             return None
         for live in self._live:

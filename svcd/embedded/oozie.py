@@ -7,6 +7,7 @@ One `ScriptedEngine` is one cluster's engine; `ScriptedEngines` makes one for ea
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +24,7 @@ from twisted.web.resource import IResource
 from svcd.embedded.faults import GARBAGE, Effect, Faults
 from svcd.embedded.hdfs import HdfsFault, MemoryFiles
 from svcd.embedded.oozie_jobs import OUTCOMES, Job, Refused, define_job, http_date, properties_of
-from svcd.tasks import sleep
+from svcd.tasks import shielded, sleep
 
 _JSON: Final = b'application/json; charset="UTF-8"'
 _STATUSES: Final = frozenset({"PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED"})
@@ -236,6 +237,8 @@ class ScriptedEngines:
         rule = self._faults.match(where, method, request.uri.decode("ascii", "replace"))
         if rule is None:
             return work()
+        if rule.effect is Effect.LATE:
+            return await shielded(self._late(request, rule.delay_s, work))
         if rule.delay_s:
             await sleep(self._clock, rule.delay_s)
         match rule.effect:
@@ -258,6 +261,12 @@ class ScriptedEngines:
             request.channel.forceAbortClient()
         never: Deferred[bytes] = Deferred()
         return await never
+
+    async def _late(self, request: Any, delay_s: float, work: Callable[[], bytes]) -> bytes:
+        sent = request.content.read()
+        await sleep(self._clock, delay_s)
+        request.content = io.BytesIO(sent)  # the one before is closed with the connection
+        return work()
 
     # ---- Oozie ----
 

@@ -175,11 +175,19 @@ class ScriptedRemote:
                 raise RemoteError(Fault.UNREACHABLE, f"{where}: connection lost (fault)")
             case Effect.GARBAGE:
                 raise RemoteError(Fault.SERVER_ERROR, f"{where}: a packet makes no sense (fault)")
-            case Effect.DELAY:
+            case Effect.DELAY | Effect.LATE:
                 return said
 
 
-_DONE: Final = frozenset({Effect.TIMEOUT_AFTER, Effect.RESET_AFTER, Effect.GARBAGE, Effect.DELAY})
+_DONE: Final = frozenset(
+    {
+        Effect.TIMEOUT_AFTER,
+        Effect.RESET_AFTER,
+        Effect.GARBAGE,
+        Effect.DELAY,
+        Effect.LATE,
+    }
+)
 
 
 class ScriptedProbe:
@@ -220,7 +228,7 @@ class ScriptedProbe:
                     raise ProbeError(Fault.UNREACHABLE, f"{url}: connection refused (fault)")
                 case Effect.GARBAGE:
                     raise ProbeError(Fault.SERVER_ERROR, f"{url}: not HTTP (fault)")
-                case Effect.DELAY:
+                case Effect.DELAY | Effect.LATE:
                     pass
         for pattern, status, body in self._answers:
             if pattern.search(url):

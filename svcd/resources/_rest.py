@@ -521,6 +521,9 @@ def _rest_of(
         got = None
         try:
             got = yield waits_for
+        except GeneratorExit:  # forgotten: `work` may have been closed before
+            work.close()
+            raise
         except BaseException as error:
             thrown = error
         try:

@@ -139,6 +139,10 @@ class Poller:
         else:
             self._starts.wake(id_)
 
+    def active(self) -> int:
+        """Executions that are being started or tidied up; those that only run do not count."""
+        return len({*self._starts.active(), *self._settling.active()})
+
     async def settled(self, id_: ExecutionId) -> None:
         """A moment later: gives a start that is under way the time to end."""
         self._starts.wake(id_)

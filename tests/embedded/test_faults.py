@@ -47,6 +47,20 @@ class FaultsTests(SynchronousTestCase):
         self.faults.clear()
         self.assertEqual((self.hit(), list(self.faults.rules())), ("", []))
 
+    def test_a_listener_hears_every_call_and_may_answer(self) -> None:
+        """Before the rules, which do not count what it took."""
+        heard: list[str] = []
+
+        def listener(where: str, method: str, path: str) -> FaultRule | None:
+            heard.append(f"{where} {method} {path}")
+            taken = len(heard) == 2
+            return FaultRule(where=where, effect="refused") if taken else None
+
+        rule = self.faults.add(FaultRule(where="compute", effect="garbage"))
+        self.faults.listen(listener)
+        self.assertEqual([self.hit() for _ in range(3)], ["garbage", "refused", "garbage"])
+        self.assertEqual((rule.hits(), len(heard)), (2, 3))
+
     def test_an_unknown_effect_is_refused(self) -> None:
         """When the rule is made."""
         self.assertRaises(ValueError, FaultRule, where="compute", effect="sulk")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -220,14 +221,20 @@ class _Root(Resource):
         """Apply a fault rule to the call."""
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
+        late = rule.effect is Effect.LATE
+        sent = request.content.read() if late and request.content is not None else b""
 
         def now() -> None:
+            effect = rule.effect
+            if late:
+                request.content = io.BytesIO(sent)  # that before is closed with the connection
+                if gone:
+                    self._perform(request, service, segments)
             if gone:
                 return
-            effect = rule.effect
             if effect in (Effect.TIMEOUT_AFTER, Effect.RESET_AFTER, Effect.GARBAGE):
                 self._perform(request, service, segments)
-            if effect is Effect.DELAY:
+            if effect in (Effect.DELAY, Effect.LATE):
                 self._answer(request, service, segments)
             elif effect is Effect.ANSWER:
                 body = rule.body.encode("utf-8")

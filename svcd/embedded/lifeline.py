@@ -1,0 +1,171 @@
+"""What one daemon holds of the outside, so that a test can kill the daemon at any moment.
+
+`cut` is `kill -9` seen from within one process: whatever the daemon awaits never comes, its timers
+never fire, what it still calls has no effect, and no line of its clean-up reaches anything. What
+was sent before is carried out by those it was sent to. Nothing here decides when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.python.failure import Failure
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from zope.interface import implementer
+
+from svcd.ports import CommandResult, Host, Probe, Remote
+
+T = TypeVar("T")
+
+_MANY = 256
+
+
+@implementer(IReactorTime)
+class Lifeline:
+    """The clock of one daemon, and wrappers for its other ways to the outside."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self.alive = True
+        self._clock = clock
+        self._timers: list[IDelayedCall] = []
+        self._prune_at = _MANY
+        self._in_flight = 0
+
+    def cut(self) -> None:
+        """The daemon is dead from now on. Idempotent."""
+        self.alive = False
+        for each in self.timers():
+            each.cancel()
+        self._timers.clear()
+
+    # ---- time ----
+
+    def seconds(self) -> float:
+        """See IReactorTime."""
+        return float(self._clock.seconds())
+
+    def callLater(
+        self, delay: float, callable: Callable[..., Any], *args: object, **kw: object
+    ) -> IDelayedCall:
+        """See IReactorTime."""
+        call = self._clock.callLater(delay, callable, *args, **kw)
+        if not self.alive:
+            call.cancel()
+            return call
+        self._timers.append(call)
+        if len(self._timers) >= self._prune_at:
+            self._timers = self.timers()
+            self._prune_at = max(_MANY, 2 * len(self._timers))
+        return call
+
+    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
+        """See IReactorTime: those of this daemon."""
+        return tuple(self.timers())
+
+    def timers(self) -> list[IDelayedCall]:
+        """The daemon's calls that are still to come."""
+        return [each for each in self._timers if each.active()]
+
+    # ---- waiting ----
+
+    @property
+    def in_flight(self) -> int:
+        """Calls to the outside that the daemon waits for."""
+        return self._in_flight
+
+    async def held(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work`, which does not begin, or does not come, once the line is cut."""
+        if self.alive:
+            self._in_flight += 1
+            try:
+                result = await work()
+            except GeneratorExit:
+                raise  # forgotten after its death
+            except BaseException:
+                if self.alive:
+                    raise
+            else:
+                if self.alive:
+                    return result
+            finally:
+                self._in_flight -= 1
+        return await Deferred()
+
+    def agent(self, agent: IAgent) -> IAgent:
+        return _Agent(self, agent)
+
+    def remote(self, remote: Remote) -> Remote:
+        return _Remote(self, remote)
+
+    def probe(self, probe: Probe) -> Probe:
+        return _Probe(self, probe)
+
+    def request(self, agent: IAgent, *args: Any) -> Deferred[IResponse]:
+        """An agent's request; a cut one is neither answered nor withdrawn."""
+        if not self.alive:
+            return Deferred()
+        self._in_flight += 1
+        asked: Deferred[IResponse] = agent.request(*args)
+        answer: Deferred[IResponse] = Deferred(lambda _: asked.cancel() if self.alive else None)
+
+        def arrived(result: IResponse | Failure) -> None:
+            self._in_flight -= 1
+            if self.alive and not answer.called:
+                answer.callback(result)
+
+        asked.addBoth(arrived)
+        return answer
+
+
+@implementer(IAgent)
+class _Agent:
+    def __init__(self, line: Lifeline, agent: IAgent) -> None:
+        self._line = line
+        self._agent = agent
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        bodyProducer: IBodyProducer | None = None,
+    ) -> Deferred[IResponse]:
+        """See IAgent."""
+        return self._line.request(self._agent, method, uri, headers, bodyProducer)
+
+
+class _Remote:
+    """ports.Remote."""
+
+    def __init__(self, line: Lifeline, remote: Remote) -> None:
+        self._line = line
+        self._remote = remote
+
+    async def run(
+        self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        return await self._line.held(
+            lambda: self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
+        )
+
+    def forget(self, address: str) -> None:
+        if self._line.alive:
+            self._remote.forget(address)
+
+    async def close(self) -> None:
+        """The machines stay for the next daemon."""
+
+
+class _Probe:
+    """ports.Probe."""
+
+    def __init__(self, line: Lifeline, probe: Probe) -> None:
+        self._line = line
+        self._probe = probe
+
+    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+        return await self._line.held(lambda: self._probe.get(url, timeout_s))
