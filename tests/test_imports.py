@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 PURE = (
     "svcd.model.cluster",
     "svcd.model.convert",
+    "svcd.model.failures",
     "svcd.model.requests",
     "svcd.model.shapes",
     "svcd.model.wire",
@@ -16,6 +17,7 @@ PURE = (
     "svcd.provisioning.lifecycle",
     "svcd.provisioning.planner",
     "svcd.provisioning.rules",
+    "svcd.provisioning.story",
     "svcd.provisioning.distributions.fake",
     "svcd.provisioning.distributions.vanilla",
     "svcd.workflow.addresses",

@@ -183,8 +183,10 @@ class Cluster:
 class ClusterEvent:
     """One line of a cluster's story (additive sub-resource `events`).
 
-    step: provisioning step; machine: instance name or ""; outcome: `started`, `done`, `retry`,
-    `failed`; code: failure code of the closed list or ""; text: what happened, what to do.
+    step: provisioning step, status or `request`; machine: instance name or ""; outcome:
+    `accepted` (a request), `started`, `waiting`, `retry`, `done`, `failed`; code: failure code of
+    the closed list or ""; text: what happened, what to do. attempt: how often the step has not
+    succeeded, from 1; 0 where nothing is counted. until: when it is given up at the latest.
     """
 
     at: Timestamp
@@ -194,3 +196,5 @@ class ClusterEvent:
     outcome: str
     code: str = ""
     text: str = ""
+    attempt: int = 0
+    until: Timestamp | None = None

@@ -184,6 +184,8 @@ def cluster_event(record: ClusterEvent) -> Json:
         "outcome": record.outcome,
         "code": record.code,
         "text": record.text,
+        "attempt": record.attempt,
+        "until": record.until,
     }
 
 

@@ -26,7 +26,7 @@ from svcd.model.requests import (
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.ports import Access, Cloud, CloudError, CloudSession, Fault, Sealer, Store, Tx
-from svcd.provisioning import lifecycle, rules
+from svcd.provisioning import lifecycle, rules, story
 from svcd.provisioning.distributions.spi import IDistribution
 from svcd.provisioning.facts import Bounds, Facts
 from svcd.provisioning.failures import Code
@@ -250,7 +250,7 @@ class Clusters:
             trustor_id=caller.user_id if trust_id is not None else None,
         )
         try:
-            await self._store.tx(lambda tx: tx.clusters.add(cluster))
+            await self._add(cluster)
         except SvcdError:
             await self._forget_trust(trust_id)
             raise
@@ -331,9 +331,26 @@ class Clusters:
         except CloudError as error:
             log.warn("A trust without a cluster was left: {text}", text=error.text)
 
+    async def _add(self, cluster: Cluster) -> None:
+        told = story.made(cluster, self._clock.seconds())
+
+        async def work(tx: Tx) -> None:
+            await tx.clusters.add(cluster)
+            await tx.clusters.add_events(cluster.id, [told])
+
+        await self._store.tx(work)
+
     async def _save(self, before: Cluster, after: Cluster) -> bool:
         """One compare-and-set; when it is lost, a trust that was made for it is given back."""
-        if await self._store.tx(lambda tx: tx.clusters.save(after)):
+        told = story.changed(before, after, self._clock.seconds())
+
+        async def work(tx: Tx) -> bool:
+            if not await tx.clusters.save(after):
+                return False
+            await tx.clusters.add_events(after.id, [told])
+            return True
+
+        if await self._store.tx(work):
             return True
         if after.trust_id != before.trust_id:
             await self._forget_trust(after.trust_id)

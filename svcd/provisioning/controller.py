@@ -25,7 +25,7 @@ from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
 from svcd.model.ids import ClusterId, InstanceId
 from svcd.ports import CloudError, Tx
-from svcd.provisioning import lifecycle
+from svcd.provisioning import lifecycle, story
 from svcd.provisioning.failures import Code, code_of
 from svcd.provisioning.observed import Observed
 from svcd.provisioning.perform import Performer, Ports
@@ -60,8 +60,6 @@ _BELIEVED_S: Final = 15.0
 _OBSERVE: Final = "observe"
 _RESCAN_S: Final = 60.0
 _JITTER_S: Final = 5.0
-_TOLD_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
-"""How often a step has been waited for when the story says so (the first is after some 15 s)."""
 
 _ON_MACHINES = (Reach, Prepare, Distribute)
 
@@ -203,7 +201,8 @@ class Controller:
             return None
         written, changed = planned.cluster, False
         if written != cluster:
-            events.extend(_moved(cluster, written, now))
+            events.extend(story.replaced(cluster, planned, now))
+            events.extend(story.moved(cluster, written, self._settings, now))
             if not await self._write(cluster, written, events):
                 return None
             events.clear()
@@ -215,6 +214,8 @@ class Controller:
         if not due:
             if not planned.steps and not planned.waiting and changed:
                 return None
+            told = story.waiting(written, planned, memory, self._settings, now)
+            await self._tell(cluster.id, told)
             return self._idle(written, planned, memory, now)
         await self._act(written, due, interrupt)
         return None
@@ -246,9 +247,15 @@ class Controller:
         self, cluster: Cluster, interrupt: Interrupt, events: list[ClusterEvent]
     ) -> Performer:
         def report(
-            step: str, outcome: str, text: str = "", machine: str = "", code: str = ""
+            step: str,
+            outcome: str,
+            text: str = "",
+            machine: str = "",
+            code: str = "",
+            attempt: int = 0,
+            until: float | None = None,
         ) -> None:
-            events.append(self._event(cluster, step, outcome, text, machine, code))
+            events.append(self._event(cluster, step, outcome, text, machine, code, attempt, until))
 
         async def flush() -> None:
             told = events[:]
@@ -339,15 +346,20 @@ class Controller:
                 case Done(quiet=False):
                     events.append(self._event(cluster, step.what, "done", machine=step.machine))
                 case Wait(code=code, reason=reason):
-                    if tried[step.key].failures in _TOLD_WAITS:
+                    count = tried[step.key].failures
+                    if count in story.TOLD_WAITS:
                         events.append(
-                            self._event(cluster, step.what, "retry", reason, step.machine, code)
+                            self._event(
+                                cluster, step.what, "waiting", reason, step.machine, code, count
+                            )
                         )
                 case Retry(code=code, reason=reason, limit=limit):
                     count = tried[step.key].failures
                     if count <= 3 or count % 10 == 0:
                         events.append(
-                            self._event(cluster, step.what, "retry", reason, step.machine, code)
+                            self._event(
+                                cluster, step.what, "retry", reason, step.machine, code, count
+                            )
                         )
                     log.warn(
                         "Step {step} of cluster {id} will be repeated: {reason}",
@@ -356,12 +368,15 @@ class Controller:
                         reason=reason,
                     )
                     if limit is not None and count >= limit and failure is None:
-                        failure = Fail(code=code, reason=f"{reason} ({count} tries)")
+                        told = f"{reason} ({count} tries)"
+                        failure = Fail(code=code, reason=told, machine=step.machine)
                 case Fail(code=code, reason=reason):
-                    events.append(
-                        self._event(cluster, step.what, "failed", reason, step.machine, code)
-                    )
-                    failure = failure or outcome
+                    if not isinstance(step, Distribute):  # its stage has told it
+                        events.append(
+                            self._event(cluster, step.what, "failed", reason, step.machine, code)
+                        )
+                    machine = outcome.machine or step.machine
+                    failure = failure or evolve(outcome, machine=machine)
                 case _:
                     pass
         progress = any(isinstance(o, Done) for _, o in outcomes)
@@ -406,12 +421,17 @@ class Controller:
         failed = lifecycle.fail(
             cluster, failure.code, failure.reason, self._settings.on_failure, now
         )
-        events.extend(_moved(cluster, failed, now))
         events.append(
             self._event(
-                cluster, cluster.status, "failed", failed.status_description, code=failure.code
+                cluster,
+                cluster.status,
+                "failed",
+                failed.status_description,
+                failure.machine,
+                failure.code,
             )
         )
+        events.extend(story.moved(cluster, failed, self._settings, now))
         log.warn(
             "Cluster {name} {id} failed while {status}: {reason}",
             name=cluster.name,
@@ -495,8 +515,11 @@ class Controller:
         text: str = "",
         machine: str = "",
         code: str = "",
+        attempt: int = 0,
+        until: float | None = None,
     ) -> ClusterEvent:
-        return lifecycle.event(cluster, step, outcome, self._clock.seconds(), text, machine, code)
+        now = self._clock.seconds()
+        return lifecycle.event(cluster, step, outcome, now, text, machine, code, attempt, until)
 
 
 def _known(cluster: Cluster, outcomes: Sequence[tuple[AnyStep, Outcome]]) -> Cluster:
@@ -511,14 +534,3 @@ def _known(cluster: Cluster, outcomes: Sequence[tuple[AnyStep, Outcome]]) -> Clu
                 changes.setdefault(instance_id, {}).update(change)
     merged = lifecycle.with_instances(cluster, changes)
     return evolve(merged, **fields) if fields else merged
-
-
-def _moved(before: Cluster, after: Cluster, now: float) -> list[ClusterEvent]:
-    """Events of a change of status."""
-    if before.status is after.status:
-        return []
-    resting = {ClusterStatus.ACTIVE, ClusterStatus.ERROR}
-    outcome = "done" if after.status is ClusterStatus.ACTIVE else "started"
-    if after.status in resting and outcome != "done":
-        return []
-    return [lifecycle.event(after, after.status, outcome, now)]

@@ -310,8 +310,10 @@ def event(
     text: str = "",
     machine: str = "",
     code: str = "",
+    attempt: int = 0,
+    until: float | None = None,
 ) -> ClusterEvent:
-    """One line of the cluster's story."""
+    """One line of the cluster's story. until: epoch seconds."""
     return ClusterEvent(
         at=timestamp(now),
         generation=cluster.generation,
@@ -320,4 +322,6 @@ def event(
         outcome=outcome,
         code=code,
         text=text[:2000],
+        attempt=attempt,
+        until=None if until is None else timestamp(until),
     )

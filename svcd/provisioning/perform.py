@@ -176,7 +176,8 @@ class Performer:
             return _cloud_trouble(step, error)
         except RemoteError as error:
             if error.kind is Fault.HOST_KEY:
-                return Fail(code=Code.HOST_KEY_CHANGED, reason=f"{step.machine}: {error.text}")
+                reason = f"{step.machine}: {error.text}"
+                return Fail(code=Code.HOST_KEY_CHANGED, reason=reason, machine=step.machine)
             return Retry(code=Code.MACHINE_UNREACHABLE, reason=f"{step.machine}: {error.text}")
         except PortError as error:
             return Retry(code=Code.INTERNAL, reason=error.text)
@@ -323,7 +324,8 @@ class Performer:
             result = await shells.run(step.instance, shell.FACTS, timeout_s=_REACH_S)
         except RemoteError as error:
             if error.kind is Fault.HOST_KEY:
-                return Fail(code=Code.HOST_KEY_CHANGED, reason=f"{step.machine}: {error.text}")
+                reason = f"{step.machine}: {error.text}"
+                return Fail(code=Code.HOST_KEY_CHANGED, reason=reason, machine=step.machine)
             return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)
         facts = shell.facts(result.stdout)
         if result.exit_code != 0 or facts is None:

@@ -238,7 +238,7 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
             continue
         reason = f"server {each.server_id} of {each.instance_name} is gone"
         if lifecycle.serves(each) or each.attempts >= MOST_REPLACED:
-            return Fail(code=Code.SERVER_VANISHED, reason=reason)
+            return Fail(code=Code.SERVER_VANISHED, reason=reason, machine=each.instance_name)
         changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
     return with_instances(cluster, changes)
 

@@ -61,7 +61,14 @@ class Report(Protocol):
     """Takes a line of the cluster's story."""
 
     def __call__(
-        self, step: str, outcome: str, text: str = "", machine: str = "", code: str = ""
+        self,
+        step: str,
+        outcome: str,
+        text: str = "",
+        machine: str = "",
+        code: str = "",
+        attempt: int = 0,
+        until: float | None = None,
     ) -> None: ...
 
 
@@ -161,10 +168,10 @@ class PlanRunner:
 
     async def _stage(self, stage: Stage, deadline_s: float) -> Fail | None:
         self._awaited.clear()
-        self._report(stage.name, "started")
+        began = self._clock.seconds()
+        self._report(stage.name, "started", until=began + deadline_s)
         await self._flush()
         self._flushed_at = self._clock.seconds()
-        began = self._clock.seconds()
         stop = Interrupt()
         try:
             results = await with_deadline(
@@ -201,7 +208,7 @@ class PlanRunner:
         where = f" on {machine}" if machine else ""
         advice = f"\n{stage.advice}" if stage.advice else ""
         self._report(stage.name, "failed", text, machine, code)
-        return Fail(code=code, reason=f"{stage.name}{where}: {text}{advice}")
+        return Fail(code=code, reason=f"{stage.name}{where}: {text}{advice}", machine=machine)
 
     async def _late(self, stage: Stage, deadline_s: float) -> Fail:
         waiting = list(self._awaited.values())
@@ -285,7 +292,7 @@ class PlanRunner:
                 if attempt == _CONNECT_TRIES:
                     text = f"{what}: {error.text} ({attempt} tries)"
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, text) from None
-                self._report(what, "retry", error.text, name, Code.MACHINE_UNREACHABLE)
+                self._report(what, "retry", error.text, name, Code.MACHINE_UNREACHABLE, attempt)
                 await sleep(self._clock, _BACKOFF.delay_s(attempt, self._rng))
         raise AssertionError("the loop returns or raises")
 

@@ -112,9 +112,11 @@ class Spawning:
         fault = broken.fault or "the cloud gives no reason"
         reason = f"server {broken.id} of {each.instance_name} is in ERROR: {fault}"
         if "quota" in fault.lower():
-            self.fail = Fail(code=Code.QUOTA, reason=reason)
+            self.fail = Fail(code=Code.QUOTA, reason=reason, machine=each.instance_name)
         elif each.attempts >= MOST_REPLACED:
-            self.fail = Fail(code=Code.SERVER_ERROR, reason=f"{reason}; gave up")
+            self.fail = Fail(
+                code=Code.SERVER_ERROR, reason=f"{reason}; gave up", machine=each.instance_name
+            )
         else:
             self.changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
             self.waiting.append(reason)
@@ -294,6 +296,7 @@ class Spawning:
                 self.fail = Fail(
                     code=Code.VOLUME_ERROR,
                     reason=f"volume {volume.id} of {each.instance_name} is in error; gave up",
+                    machine=each.instance_name,
                 )
                 return
             if key not in self.memory.tried:

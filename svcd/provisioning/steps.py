@@ -206,10 +206,14 @@ class Retry:
 
 @frozen(kw_only=True)
 class Fail:
-    """It cannot succeed by repeating. instances: fields to take back (an intent)."""
+    """It cannot succeed by repeating. instances: fields to take back (an intent).
+
+    machine: name of the instance that it failed on, "" when it is not one's own fault.
+    """
 
     code: Code
     reason: str
+    machine: str = ""
     instances: Mapping[InstanceId, Mapping[str, Any]] = field(factory=dict)
 
 

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId
 from svcd.ports import Store, Tx
-from svcd.provisioning import lifecycle
+from svcd.provisioning import lifecycle, story
 from svcd.provisioning.commands import Wakes
 from svcd.settings import Provisioning
 from svcd.tasks import Loop
@@ -54,8 +54,12 @@ class Transient:
                 return None
             if cluster_id not in await tx.clusters.idle_transient():
                 return None
-            wanted = lifecycle.delete(row, False, self._clock.seconds())
-            return row if await tx.clusters.save(wanted) else None  # else: at the next turn
+            now = self._clock.seconds()
+            wanted = lifecycle.delete(row, False, now)
+            if not await tx.clusters.save(wanted):
+                return None  # at the next turn
+            await tx.clusters.add_events(row.id, [story.changed(row, wanted, now)])
+            return row
 
         row = await self._store.tx(work)
         if row is not None:

@@ -1,77 +1,22 @@
-"""Why an execution did not succeed: a closed list of codes, each with advice. Pure.
+"""Why an execution did not succeed, read from what others say of it. Pure.
 
-`of_record` reads the engine's own record, `diagnosis` what the history server and logs add where
-the record is silent (a failing map or reduce task leaves both error fields null).
+The codes and their advice are those of `svcd.model.failures`. `of_record` reads the engine's own
+record, `diagnosis` what the history server and logs add where the record is silent (a failing map
+or reduce task leaves both error fields null).
 """
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from svcd.model.failures import KNOWN
+from svcd.model.failures import Code as Code
 from svcd.model.job import Failure
 
 MOST_TEXT: Final = 2000
 """Characters of a failure's text."""
-
-
-class Code(enum.StrEnum):
-    """The closed list."""
-
-    CLUSTER_GONE = "CLUSTER_GONE"
-    CLUSTER_FAILED = "CLUSTER_FAILED"
-    NO_ENGINE = "NO_ENGINE"
-    BINARY_UNREADABLE = "BINARY_UNREADABLE"
-    DOCUMENT_REFUSED = "DOCUMENT_REFUSED"
-    STAGING_FAILED = "STAGING_FAILED"
-    ENGINE_REFUSED = "ENGINE_REFUSED"
-    ENGINE_UNREACHABLE = "ENGINE_UNREACHABLE"
-    ENGINE_LOST_JOB = "ENGINE_LOST_JOB"
-    START_GAVE_UP = "START_GAVE_UP"
-    RESOURCES_UNREACHABLE = "RESOURCES_UNREACHABLE"
-    VARIABLE_UNKNOWN = "VARIABLE_UNKNOWN"
-    INPUT_MISSING = "INPUT_MISSING"
-    OUTPUT_EXISTS = "OUTPUT_EXISTS"
-    FILE_MISSING = "FILE_MISSING"
-    CLASS_MISSING = "CLASS_MISSING"
-    OBJECT_STORE = "OBJECT_STORE"
-    OUT_OF_MEMORY = "OUT_OF_MEMORY"
-    EXIT_CODE = "EXIT_CODE"
-    EXCEPTION = "EXCEPTION"
-    TASK_FAILED = "TASK_FAILED"
-    KILLED_ELSEWHERE = "KILLED_ELSEWHERE"
-    INTERNAL = "INTERNAL"
-    UNKNOWN = "UNKNOWN"
-
-
-ADVICE: Final[Mapping[Code, str]] = {
-    Code.CLUSTER_GONE: "execute the job on another cluster",
-    Code.CLUSTER_FAILED: "see the cluster's status_description, mend or replace the cluster",
-    Code.NO_ENGINE: "use a cluster with the workflow engine among its processes",
-    Code.BINARY_UNREADABLE: "check the url and the credentials of the job binary",
-    Code.DOCUMENT_REFUSED: "correct the named value in job_configs",
-    Code.STAGING_FAILED: "check the cluster's file system (space, safe mode, live data nodes)",
-    Code.ENGINE_REFUSED: "correct job_configs; the engine's own message is quoted",
-    Code.ENGINE_UNREACHABLE: "check that the cluster's workflow engine runs and can be reached",
-    Code.ENGINE_LOST_JOB: "the engine's database was lost or purged; execute the job again",
-    Code.START_GAVE_UP: "the engine could not start the step; check the cluster's services",
-    Code.RESOURCES_UNREACHABLE: "check that the cluster's resource manager runs",
-    Code.VARIABLE_UNKNOWN: "set the named variable in job_configs, or write $ instead of ${",
-    Code.INPUT_MISSING: "check the url of the input data source",
-    Code.OUTPUT_EXISTS: "use an output data source whose url does not exist yet",
-    Code.FILE_MISSING: "check the names of the job's binaries",
-    Code.CLASS_MISSING: "check the class names in job_configs and that a library holds the class",
-    Code.OBJECT_STORE: "check url and credentials of the data sources",
-    Code.OUT_OF_MEMORY: "give the job more memory in job_configs, or take larger flavors",
-    Code.EXIT_CODE: "see the job's log for the last lines of the program",
-    Code.EXCEPTION: "see the job's log",
-    Code.TASK_FAILED: "see the job's log",
-    Code.KILLED_ELSEWHERE: "the job was killed at the engine by somebody else",
-    Code.INTERNAL: "tell the operator the incident, which is in the daemon's log too",
-    Code.UNKNOWN: "see the job's log",
-}
 
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (
@@ -101,7 +46,7 @@ _WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
 def failure(code: Code, step: str, reason: str) -> Failure:
     """A failure with its advice. reason: what happened; line ends become blanks, cut to size."""
     told = " ".join(reason.split()) or "the engine gave no reason"
-    return Failure(code=code.value, step=step, text=f"{told[:MOST_TEXT]}; {ADVICE[code]}")
+    return Failure(code=code.value, step=step, text=f"{told[:MOST_TEXT]}; {KNOWN[code].advice}")
 
 
 def of_record(record: Mapping[str, object], diagnosis: str = "") -> Failure:

@@ -243,6 +243,8 @@ class ClusterTests(SynchronousTestCase):
                 "outcome": "done",
                 "code": "",
                 "text": "",
+                "attempt": 0,
+                "until": None,
             },
         )
 

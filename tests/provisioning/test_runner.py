@@ -65,7 +65,13 @@ class RunnerTests(SynchronousTestCase):
         )
 
         def report(
-            step: str, outcome: str, text: str = "", machine: str = "", code: str = ""
+            step: str,
+            outcome: str,
+            text: str = "",
+            machine: str = "",
+            code: str = "",
+            attempt: int = 0,
+            until: float | None = None,
         ) -> None:
             self.story.append((step, machine, outcome))
 
@@ -113,6 +119,7 @@ class RunnerTests(SynchronousTestCase):
                 code=Code.COMMAND_FAILED,
                 reason="stage on demo-worker-002: format: exit code 2: line\nno space left\n"
                 "last lines of /log/nn:\nFATAL x\nask somebody",
+                machine="demo-worker-002",
             ),
         )
         self.assertEqual(self.story[-1], ("stage", "demo-worker-002", "failed"))

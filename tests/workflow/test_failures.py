@@ -3,7 +3,6 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.workflow.failures import (
-    ADVICE,
     Code,
     cause,
     failure,
@@ -119,9 +118,6 @@ class GivingUp(SynchronousTestCase):
 
 
 class Texts(SynchronousTestCase):
-    def test_every_code_has_advice(self) -> None:
-        self.assertEqual(set(ADVICE), set(Code))
-
     def test_a_reason_is_one_bounded_line(self) -> None:
         told = failure(Code.UNKNOWN, "s", "a\n  b" + "c" * 5000).text
         self.assertTrue(told.startswith("a bccc"))

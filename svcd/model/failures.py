@@ -1,0 +1,285 @@
+"""Why things did not succeed: the one closed list, what each code means and what to do. Pure.
+
+A code appears in `status_description` and the events of a cluster, in `info.failure` of a job
+execution, in the log, and is explained by `svcd why CODE`. `docs/failures.md` is made of this list
+(`python -m svcd.cli.failures`). A code that no test reaches does not belong here.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+
+class Code(enum.StrEnum):
+    """The closed list; the order is that of a cluster's life and then of a job's."""
+
+    # the cloud
+    QUOTA = "QUOTA"
+    CREDENTIALS_EXPIRED = "CREDENTIALS_EXPIRED"
+    FORBIDDEN = "FORBIDDEN"
+    CLOUD_REFUSED = "CLOUD_REFUSED"
+    CLOUD_UNAVAILABLE = "CLOUD_UNAVAILABLE"
+    SERVER_ERROR = "SERVER_ERROR"
+    SERVER_VANISHED = "SERVER_VANISHED"
+    BOOT_TIMEOUT = "BOOT_TIMEOUT"
+    VOLUME_ERROR = "VOLUME_ERROR"
+    LEFTOVERS = "LEFTOVERS"
+    # its machines
+    SSH_TIMEOUT = "SSH_TIMEOUT"
+    HOST_KEY_CHANGED = "HOST_KEY_CHANGED"
+    MACHINE_UNREACHABLE = "MACHINE_UNREACHABLE"
+    PREPARE_FAILED = "PREPARE_FAILED"
+    COMMAND_FAILED = "COMMAND_FAILED"
+    COMMAND_TIMEOUT = "COMMAND_TIMEOUT"
+    DAEMON_DIED = "DAEMON_DIED"
+    DAEMON_TIMEOUT = "DAEMON_TIMEOUT"
+    PHASE_TIMEOUT = "PHASE_TIMEOUT"
+    PLUGIN_GONE = "PLUGIN_GONE"
+    # starting a job
+    CLUSTER_GONE = "CLUSTER_GONE"
+    CLUSTER_FAILED = "CLUSTER_FAILED"
+    NO_ENGINE = "NO_ENGINE"
+    BINARY_UNREADABLE = "BINARY_UNREADABLE"
+    DOCUMENT_REFUSED = "DOCUMENT_REFUSED"
+    STAGING_FAILED = "STAGING_FAILED"
+    ENGINE_REFUSED = "ENGINE_REFUSED"
+    ENGINE_UNREACHABLE = "ENGINE_UNREACHABLE"
+    ENGINE_LOST_JOB = "ENGINE_LOST_JOB"
+    START_GAVE_UP = "START_GAVE_UP"
+    RESOURCES_UNREACHABLE = "RESOURCES_UNREACHABLE"
+    # running it
+    VARIABLE_UNKNOWN = "VARIABLE_UNKNOWN"
+    INPUT_MISSING = "INPUT_MISSING"
+    OUTPUT_EXISTS = "OUTPUT_EXISTS"
+    FILE_MISSING = "FILE_MISSING"
+    CLASS_MISSING = "CLASS_MISSING"
+    OBJECT_STORE = "OBJECT_STORE"
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    EXIT_CODE = "EXIT_CODE"
+    EXCEPTION = "EXCEPTION"
+    TASK_FAILED = "TASK_FAILED"
+    KILLED_ELSEWHERE = "KILLED_ELSEWHERE"
+    UNKNOWN = "UNKNOWN"
+    # anywhere
+    INTERNAL = "INTERNAL"
+
+
+class Of(enum.StrEnum):
+    """What a code is said of."""
+
+    CLUSTER = "cluster"
+    EXECUTION = "job execution"
+
+
+@frozen(kw_only=True)
+class Known:
+    """meaning: what has happened, one sentence. advice: what a person can do, without a full stop.
+
+    of: what can have failed with it.
+    """
+
+    meaning: str
+    advice: str
+    of: tuple[Of, ...]
+
+
+def _cluster(meaning: str, advice: str) -> Known:
+    return Known(meaning=meaning, advice=advice, of=(Of.CLUSTER,))
+
+
+def _execution(meaning: str, advice: str) -> Known:
+    return Known(meaning=meaning, advice=advice, of=(Of.EXECUTION,))
+
+
+KNOWN: Final[Mapping[Code, Known]] = {
+    Code.QUOTA: _cluster(
+        "The cloud refused to make something because the project's quota is used up.",
+        "free resources of the project or have its quota raised",
+    ),
+    Code.CREDENTIALS_EXPIRED: _cluster(
+        "The cloud no longer accepts the trust or token with which svcd acts for the user.",
+        "the trust or token is no longer valid; delete the cluster with a fresh token, or with "
+        "force=true",
+    ),
+    Code.FORBIDDEN: _cluster(
+        "A policy of the cloud forbids the user something that the cluster needs.",
+        "the user lacks a role in the project that the cloud demands",
+    ),
+    Code.CLOUD_REFUSED: _cluster(
+        "The cloud says that a request itself is wrong; repeating it would not help.",
+        "the cloud refused the request; the quoted message says why",
+    ),
+    Code.CLOUD_UNAVAILABLE: _cluster(
+        "A service of the cloud did not answer, or only with faults, until the deadline.",
+        "check the cloud's services; retry with an empty resize",
+    ),
+    Code.SERVER_ERROR: _cluster(
+        "A server went into ERROR, and so did those that were made in its place.",
+        "see the server's fault in the cloud; try another flavor or a smaller size",
+    ),
+    Code.SERVER_VANISHED: _cluster(
+        "A server that was in use is not there any more, and svcd has not deleted it.",
+        "somebody deleted the server; delete the cluster or make it anew",
+    ),
+    Code.BOOT_TIMEOUT: _cluster(
+        "Servers, addresses or volumes were not ready until the deadline of Spawning.",
+        "see the server's console log; check image, network and cloud capacity",
+    ),
+    Code.VOLUME_ERROR: _cluster(
+        "A volume went into error, and so did those that were made in its place.",
+        "see the volume in the cloud; check the block storage service",
+    ),
+    Code.LEFTOVERS: _cluster(
+        "Something of the cluster could not be removed from the cloud until the deadline.",
+        "remove the named resources in the cloud, delete again, or use force=true",
+    ),
+    Code.SSH_TIMEOUT: _cluster(
+        "A machine could not be logged in to until the deadline of Preparing.",
+        "check that the image runs cloud-init and SSH, its registered username, and that svcd can "
+        "reach the network (floating IPs, security groups)",
+    ),
+    Code.HOST_KEY_CHANGED: _cluster(
+        "A machine shows another SSH host key than when it was first reached.",
+        "another machine answers on this address; delete the cluster",
+    ),
+    Code.MACHINE_UNREACHABLE: _cluster(
+        "A machine that had been reached before could not be reached any more.",
+        "check the machine and the network; retry with an empty resize",
+    ),
+    Code.PREPARE_FAILED: _cluster(
+        "Names or volumes could not be set up on a machine.",
+        "log in with the user's key pair and look; check sudo and free devices",
+    ),
+    Code.COMMAND_FAILED: _cluster(
+        "A command of the distribution ended with an error on a machine.",
+        "read the quoted output; retry with an empty resize once it is mended",
+    ),
+    Code.COMMAND_TIMEOUT: _cluster(
+        "A command of the distribution did not end in its time on a machine.",
+        "the machine may be too small or too busy; retry with an empty resize",
+    ),
+    Code.DAEMON_DIED: _cluster(
+        "A daemon was started on a machine and ended by itself.",
+        "read the quoted log; correct the configuration or the flavor's memory",
+    ),
+    Code.DAEMON_TIMEOUT: _cluster(
+        "A daemon was started on a machine and did not answer in its time.",
+        "read the quoted log; the machine may be too small or too busy",
+    ),
+    Code.PHASE_TIMEOUT: _cluster(
+        "A phase took longer than it may, also counting time in which svcd could not work.",
+        "raise the deadline in section [provisioning] or use larger machines",
+    ),
+    Code.PLUGIN_GONE: _cluster(
+        "The distribution of the cluster is not on offer any more.",
+        "enable the plugin again in [plugins] enabled, then retry",
+    ),
+    Code.CLUSTER_GONE: _execution(
+        "The cluster was deleted before the job had ended.",
+        "execute the job on another cluster",
+    ),
+    Code.CLUSTER_FAILED: _execution(
+        "The cluster that the job waited for went into Error.",
+        "see the cluster's status_description, mend or replace the cluster",
+    ),
+    Code.NO_ENGINE: _execution(
+        "No machine of the cluster runs the workflow engine.",
+        "use a cluster with the workflow engine among its processes",
+    ),
+    Code.BINARY_UNREADABLE: _execution(
+        "A binary of the job could not be read.",
+        "check the url and the credentials of the job binary",
+    ),
+    Code.DOCUMENT_REFUSED: _execution(
+        "No workflow definition can be written of what was asked for.",
+        "correct the named value in job_configs",
+    ),
+    Code.STAGING_FAILED: _execution(
+        "The job's files could not be written to the cluster's file system.",
+        "check the cluster's file system (space, safe mode, live data nodes)",
+    ),
+    Code.ENGINE_REFUSED: _execution(
+        "The workflow engine refused the job.",
+        "correct job_configs; the engine's own message is quoted",
+    ),
+    Code.ENGINE_UNREACHABLE: _execution(
+        "The workflow engine did not answer until the deadline.",
+        "check that the cluster's workflow engine runs and can be reached",
+    ),
+    Code.ENGINE_LOST_JOB: _execution(
+        "The workflow engine answers and does not know the job any more.",
+        "the engine's database was lost or purged; execute the job again",
+    ),
+    Code.START_GAVE_UP: _execution(
+        "The workflow engine took the job and could not begin it.",
+        "the engine could not start the step; check the cluster's services",
+    ),
+    Code.RESOURCES_UNREACHABLE: _execution(
+        "The workflow engine could not reach the resource manager of the cluster.",
+        "check that the cluster's resource manager runs",
+    ),
+    Code.VARIABLE_UNKNOWN: _execution(
+        "The job's configuration names a variable that has no value.",
+        "set the named variable in job_configs, or write $ instead of ${",
+    ),
+    Code.INPUT_MISSING: _execution(
+        "The job's input does not exist.",
+        "check the url of the input data source",
+    ),
+    Code.OUTPUT_EXISTS: _execution(
+        "The job's output exists already, and Hadoop does not write over it.",
+        "use an output data source whose url does not exist yet",
+    ),
+    Code.FILE_MISSING: _execution(
+        "A file that the job needs is not there.",
+        "check the names of the job's binaries",
+    ),
+    Code.CLASS_MISSING: _execution(
+        "A class that the job names is in none of its libraries.",
+        "check the class names in job_configs and that a library holds the class",
+    ),
+    Code.OBJECT_STORE: _execution(
+        "The cluster could not read or write the object store.",
+        "check url and credentials of the data sources",
+    ),
+    Code.OUT_OF_MEMORY: _execution(
+        "A program of the job needed more memory than it may use.",
+        "give the job more memory in job_configs, or take larger flavors",
+    ),
+    Code.EXIT_CODE: _execution(
+        "A program of the job ended with an error and said nothing else.",
+        "see the job's log for the last lines of the program",
+    ),
+    Code.EXCEPTION: _execution(
+        "The job ended with an error that svcd knows no name for; it is quoted.",
+        "see the job's log",
+    ),
+    Code.TASK_FAILED: _execution(
+        "A task of the job failed, and neither the engine nor the history told why.",
+        "see the job's log",
+    ),
+    Code.KILLED_ELSEWHERE: _execution(
+        "The job was killed at the workflow engine and not by svcd.",
+        "the job was killed at the engine by somebody else",
+    ),
+    Code.UNKNOWN: _execution(
+        "The workflow engine ended the job and gave no reason.",
+        "see the job's log",
+    ),
+    Code.INTERNAL: Known(
+        meaning="A defect of svcd or of a distribution kept the work from going on.",
+        advice="tell the operator the incident, which is in the daemon's log too; it is a defect "
+        "to be reported",
+        of=(Of.CLUSTER, Of.EXECUTION),
+    ),
+}
+"""Every code of the list, in its order."""
+
+
+def advice(code: Code) -> str:
+    """What a person can do."""
+    return KNOWN[code].advice

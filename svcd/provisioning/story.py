@@ -1,0 +1,91 @@
+"""Lines of a cluster's story that no single step tells: requests, changes of status, waits. Pure.
+
+Together with what the steps tell, the lines must be enough for a person to see what was asked for,
+how far it came, what is waited for and until when, and what failed where (`svcd why`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
+from svcd.provisioning import lifecycle
+from svcd.provisioning.planner import Plan
+from svcd.provisioning.steps import Memory
+from svcd.settings import Provisioning
+
+REQUEST: Final = "request"
+MAKE_AGAIN: Final = "make again"
+TOLD_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
+"""How often a step has been waited for when the story says so (the first is after some 15 s)."""
+_MOST: Final = 10
+
+
+def made(cluster: Cluster, now: float) -> ClusterEvent:
+    """A cluster was asked for."""
+    sizes = ", ".join(f"{g.name} {g.count}" for g in cluster.node_groups)
+    text = f"create with {cluster.plugin_name} {cluster.engine_version}: {sizes}"
+    return lifecycle.event(cluster, REQUEST, "accepted", now, text)
+
+
+def changed(before: Cluster, after: Cluster, now: float) -> ClusterEvent:
+    """Another size, a retry or a deletion was asked for."""
+    return lifecycle.event(after, REQUEST, "accepted", now, _wish(before, after))
+
+
+def _wish(before: Cluster, after: Cluster) -> str:
+    if after.desired is Desired.DELETED:
+        return "delete, by force" if after.force_delete else "delete"
+    sizes = {g.name: g.count for g in before.node_groups}
+    told = [
+        f"{g.name} {sizes[g.name]} -> {g.count}" if g.name in sizes else f"{g.name} {g.count} (new)"
+        for g in after.node_groups
+        if sizes.get(g.name) != g.count
+    ]
+    return "resize: " + ", ".join(told) if told else "retry"
+
+
+def moved(
+    before: Cluster, after: Cluster, settings: Provisioning, now: float
+) -> Sequence[ClusterEvent]:
+    """A change of status, with the deadline of the new one; why it is Error is told elsewhere."""
+    if before.status is after.status or after.status is ClusterStatus.ERROR:
+        return []
+    if after.status is ClusterStatus.ACTIVE:
+        return [lifecycle.event(after, after.status, "done", now)]
+    until = now + lifecycle.remaining_s(after, settings, now)
+    return [lifecycle.event(after, after.status, "started", now, until=until)]
+
+
+def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEvent]:
+    """What is given up and made again: a server or a volume of an instance."""
+    attempts = {i.instance_id: i.attempts for i in before.instances()}
+    told = []
+    for each in planned.cluster.instances():
+        if each.attempts <= attempts.get(each.instance_id, each.attempts):
+            continue
+        name = each.instance_name
+        reasons = (reason for reason in planned.waiting if name in reason)
+        text = next(reasons, "") or "its server or a volume of it is gone or in error"
+        told.append(
+            lifecycle.event(
+                planned.cluster, MAKE_AGAIN, "retry", now, text, name, attempt=each.attempts
+            )
+        )
+    return told
+
+
+def waiting(
+    cluster: Cluster, planned: Plan, memory: Memory, settings: Provisioning, now: float
+) -> Sequence[ClusterEvent]:
+    """Now and then: what it is that only takes time, and when it is given up."""
+    if memory.idle not in TOLD_WAITS or not planned.waiting:
+        return []
+    text = "; ".join(planned.waiting[:_MOST])
+    if len(planned.waiting) > _MOST:
+        text += f"; and {len(planned.waiting) - _MOST} more"
+    left = lifecycle.remaining_s(cluster, settings, now)
+    until = None if left == float("inf") else now + left
+    step = cluster.status
+    return [lifecycle.event(cluster, step, "waiting", now, text, attempt=memory.idle, until=until)]
