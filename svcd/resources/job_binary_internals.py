@@ -66,7 +66,7 @@ class JobBinaryInternals:
         await self._store.tx(lambda tx: tx.internals.begin(upload_id))
         try:
             record = await self._receive(call, name, body, upload_id)
-        except BaseException:
+        except Exception:  # not GeneratorExit: what the process dropped is swept at the next start
             await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
             raise
         self._metrics.uploaded(record.datasize)
