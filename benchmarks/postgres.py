@@ -89,7 +89,11 @@ def loads(svcd: Contestant, quick: bool) -> Iterator[Load]:
     number = itertools.count()
     single = svcd.connections[0]
     binary = bytes(range(256)) * (BINARY_BYTES // 256)
-    one = request("GET", f"/v1.1/thousand/clusters/{cluster_id('thousand', 500)}")
+    all_ = [
+        request("GET", f"/v1.1/thousand/clusters/{cluster_id('thousand', n)}")
+        for n in range(LISTS["thousand"])
+    ]
+    turn = itertools.cycle(all_)
     lists = {t: request("GET", f"/v1.1/{t}/clusters") for t in LISTS}
     ids: list[str] = []
 
@@ -124,12 +128,12 @@ def loads(svcd: Contestant, quick: bool) -> Iterator[Load]:
         return request("PUT", path, binary, "application/octet-stream")
 
     def mixed() -> bytes:
-        return source() if next(number) % 10 == 0 else one
+        return source() if next(number) % 10 == 0 else next(turn)
 
     for connections, spread in ((_FEW, False), (_MOST, True)):
         yield Load(
             name=f"GET one, {connections} connections",
-            make=lambda: one,
+            make=lambda: next(turn),
             count=3200 // part,
             connections=connections,
             most_ms=0.2,

@@ -425,7 +425,7 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
 
     async def drop(self, id_: ExecutionId) -> None: ...
     async def unfinished(self) -> Sequence[Execution]:
-        """Without end_time, any tenant, oldest first."""
+        """Without end_time, in doubt, or to be deleted; any tenant, oldest first."""
         ...
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...
@@ -479,6 +479,13 @@ class Store(Protocol):
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """The same for reading only: cheaper, and nothing is written."""
+        ...
+
+    async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:
+        """`rendered` of the `RenderedRows` that `Tx` names `family`, cheaper when many ask at once.
+
+        Raises NotFound. What was committed before the call shows, whoever wrote it.
+        """
         ...
 
     async def ready(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from attrs import fields
@@ -185,10 +186,8 @@ def _configs(
     """Targets, names and types of options."""
     if not configs:
         return
-    known: dict[str, dict[str, ConfigEntry]] = {s: {} for s in distribution.node_processes(version)}
-    for entry in distribution.configs(version):
-        known.setdefault(entry.applicable_target, {})[entry.name] = entry
-    known.setdefault(GENERAL, {})
+    services = tuple(distribution.node_processes(version))
+    known = _by_target(services, _Same(distribution.configs(version)))
     for target, values in configs.items():
         if target not in known:
             errors.append(
@@ -207,6 +206,33 @@ def _configs(
                         f"{path}.{target}.{name}: expected {option.config_type}, got {value!r}"
                     )
                 )
+
+
+class _Same:
+    """Entries that are equal when they are the same object: comparing 1,600 takes too long."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: Sequence[ConfigEntry]) -> None:
+        self.entries = entries
+
+    def __hash__(self) -> int:
+        return id(self.entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.entries is self.entries
+
+
+@lru_cache(maxsize=32)
+def _by_target(
+    services: tuple[str, ...], configs: _Same
+) -> Mapping[str, Mapping[str, ConfigEntry]]:
+    """target -> name -> option."""
+    known: dict[str, dict[str, ConfigEntry]] = {s: {} for s in services}
+    for entry in configs.entries:
+        known.setdefault(entry.applicable_target, {})[entry.name] = entry
+    known.setdefault(GENERAL, {})
+    return known
 
 
 def _fits(value: ConfigValue, kind: str) -> bool:

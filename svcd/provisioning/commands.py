@@ -32,6 +32,7 @@ from svcd.provisioning.facts import Bounds, Facts
 from svcd.provisioning.failures import Code
 from svcd.provisioning.rules import Made
 from svcd.settings import Provisioning
+from svcd.sharing import Shared
 from svcd.tasks import DeadlineExceeded, gather, with_deadline
 
 log = Logger()
@@ -69,6 +70,7 @@ class _Reader:
         self._cloud = cloud
         self._distributions = distributions
         self._clock = clock
+        self._shared = Shared(clock)
 
     def session(self, caller: Caller) -> CloudSession:
         """The cloud with the caller's own rights."""
@@ -119,24 +121,37 @@ class _Reader:
     ) -> Facts:
         """`facts` with what the cloud knows; flavors always.
 
-        Raises CloudError, PlatformTimeout.
+        What others of the same token ask for at the same time is asked once, after they have all
+        asked. Raises CloudError, PlatformTimeout.
         """
         session = self.session(caller)
+        who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
 
-        async def flavors() -> object:
+        async def read_flavors() -> object:
             return {f.id: f for f in await session.flavors()}
 
+        async def flavors() -> object:
+            return await self._shared.get(("flavors", who), read_flavors)
+
         async def image() -> object:
-            return None if image_id is None else await _missing_is_none(session.image(image_id))
+            if image_id is None:
+                return None
+            return await self._shared.get(
+                ("image", image_id, who), lambda: _missing_is_none(session.image(image_id))
+            )
 
         async def pair() -> object:
-            return None if keypair is None else await _missing_is_none(session.keypair(keypair))
+            if keypair is None:
+                return None
+            return await self._shared.get(
+                ("key pair", keypair, who), lambda: _missing_is_none(session.keypair(keypair))
+            )
 
         async def nets() -> object:
-            return await session.networks() if networks else ()
+            return await self._shared.get(("networks", who), session.networks) if networks else ()
 
         async def left() -> object:
-            return await session.quota() if quota else Quota()
+            return await self._shared.get(("quota", who), session.quota) if quota else Quota()
 
         try:
             results: list[Any] = await with_deadline(

@@ -33,7 +33,7 @@ class ClusterTemplates:
     async def get(self, call: Call, template_id: str) -> bytes:
         """One."""
         id_ = ClusterTemplateId(template_id)
-        return await self._store.read(lambda tx: tx.cluster_templates.rendered(call.tenant_id, id_))
+        return await self._store.rendered("cluster_templates", call.tenant_id, id_)
 
     @route("POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.Json:

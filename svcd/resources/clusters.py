@@ -38,7 +38,7 @@ class Clusters:
     async def get(self, call: Call, cluster_id: str) -> bytes:
         """One."""
         id_ = ClusterId(cluster_id)
-        return await self._store.read(lambda tx: tx.clusters.rendered(call.tenant_id, id_))
+        return await self._store.rendered("clusters", call.tenant_id, id_)
 
     async def _exists(self, call: Call, cluster_id: str) -> None:
         await self.get(call, cluster_id)

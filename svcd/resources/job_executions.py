@@ -31,7 +31,7 @@ class JobExecutions:
     async def get(self, call: Call, execution_id: str) -> bytes:
         """One, as last read from the engine."""
         id_ = ExecutionId(execution_id)
-        return await self._store.read(lambda tx: tx.executions.rendered(call.tenant_id, id_))
+        return await self._store.rendered("executions", call.tenant_id, id_)
 
     @route("GET", "/job-executions/<execution_id>/refresh-status", since="1.1")
     async def refresh(self, call: Call, execution_id: str) -> wire.Json:

@@ -33,9 +33,7 @@ class NodeGroupTemplates:
     async def get(self, call: Call, template_id: str) -> bytes:
         """One."""
         id_ = NodeGroupTemplateId(template_id)
-        return await self._store.read(
-            lambda tx: tx.node_group_templates.rendered(call.tenant_id, id_)
-        )
+        return await self._store.rendered("node_group_templates", call.tenant_id, id_)
 
     @route(
         "POST", "/node-group-templates", body=NewNodeGroupTemplate, returns="node_group_template"

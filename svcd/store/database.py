@@ -9,7 +9,7 @@ test run.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Sql(Protocol):
 
 
 class Database(Protocol):
-    """A database of either driver."""
+    """A database of either driver. One whose answers have to be waited for is a `Distant` too."""
 
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
@@ -45,3 +45,12 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Distant(Protocol):
+    """A database behind a connection, where one statement for many costs less than many."""
+
+    def soon(self, call: Callable[[], object]) -> object:
+        """Have `call` called in the next turn of the reactor."""
+        ...

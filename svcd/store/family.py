@@ -120,6 +120,18 @@ class Family(Generic[R]):
             raise NotFound.of(self.table.what, id_)
         return cast("str", row[0]).encode()
 
+    async def rendered_many(
+        self, keys: Sequence[tuple[str, str]]
+    ) -> Mapping[tuple[str, str], bytes]:
+        """The JSON objects of those (tenant_id, id) that there are."""
+        names = ", ".join(f":k{n}" for n in range(len(keys)))
+        rows = await self._sql.all(
+            f"select tenant_id, id, wire from {self.table.name}"
+            f" where id in ({names}){self.table.visible}",
+            {f"k{n}": id_ for n, (_, id_) in enumerate(keys)},
+        )
+        return {(tenant_id, id_): cast("str", text).encode() for tenant_id, id_, text in rows}
+
     async def rendered_page(self, tenant_id: str, page: Page) -> Sequence[bytes]:
         rows = await self._page("wire", tenant_id, page)
         return [cast("str", row[0]).encode() for row in rows]

@@ -205,6 +205,10 @@ class PostgresDatabase:
                 " (createdb --encoding UTF8 --template template0 NAME)"
             )
 
+    def soon(self, call: Callable[[], object]) -> object:
+        """See Distant."""
+        return self._clock.callLater(0, call)
+
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
         """Raises ServiceUnavailable. A caller that is cancelled leaves it to run to its end."""
         return await shielded(self._repeat(work, _WRITE))

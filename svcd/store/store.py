@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
 
-from svcd.errors import ServiceUnavailable
+from svcd.errors import NotFound, ServiceUnavailable
 from svcd.ports import Sealer, Tx
+from svcd.sharing import Gathering
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
-from svcd.store.database import Database, Sql
+from svcd.store.database import Database, Distant, Sql
 from svcd.store.executions import Executions
+from svcd.store.family import Family
 from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
@@ -21,6 +23,12 @@ _UNOWNED = """
 delete from pieces where not exists (select 1 from internals i where i.upload_id = pieces.upload_id)
 """
 _NO_UPLOADS = "delete from uploads"
+_FAMILIES: Mapping[str, type[Family[Any]]] = {
+    "node_group_templates": NodeGroupTemplates,
+    "cluster_templates": ClusterTemplates,
+    "clusters": Clusters,
+    "executions": Executions,
+}
 _SEALED = (
     "select sealed from data_sources where sealed is not null limit 1",
     "select sealed from job_binaries where sealed is not null limit 1",
@@ -76,6 +84,8 @@ class SqlStore:
     def __init__(self, database: Database, sealer: Sealer) -> None:
         self._database = database
         self._sealer = sealer
+        self._distant = isinstance(database, Distant)
+        self._gathering: dict[str, Gathering[tuple[str, str], bytes]] = {}
 
     async def open(self, at: str) -> int:
         """Migrate, drop what interrupted uploads left, and return the schema's number.
@@ -93,6 +103,20 @@ class SqlStore:
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return await self._database.read(lambda sql: work(_Tx(sql, self._sealer)))
+
+    async def rendered(self, family: str, tenant_id: str, id_: str) -> bytes:
+        if not self._distant:
+            return await self.read(lambda tx: getattr(tx, family).rendered(tenant_id, id_))
+        gathering = self._gathering.get(family)
+        if gathering is None:
+            gathering = self._gathering[family] = Gathering(
+                lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys)),
+                cast("Distant", self._database).soon,
+            )
+        found = await gathering.get((tenant_id, id_))
+        if found is None:
+            raise NotFound.of(_FAMILIES[family].table.what, id_)
+        return found
 
     async def ready(self) -> str:
         try:

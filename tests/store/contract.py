@@ -284,6 +284,9 @@ class StoreContract:
         self.now(lambda tx: tx.clusters.save(cluster(status=ClusterStatus.ACTIVE)))
         pages = self.now(lambda tx: tx.clusters.rendered_page(TENANT, Page()))
         self.assertEqual([json.loads(p)["status"] for p in pages], ["Active"])
+        keys = [(TENANT, "c-1"), (OTHER, "c-2")]
+        many = self.now(lambda tx: tx.clusters.rendered_many(keys))
+        self.assertEqual(many, {(TENANT, "c-1"): pages[0]})
 
     # ---- references ---------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SkipTest, TestCase
 
-from svcd.errors import ClusterNameTaken, InvalidData, ServiceUnavailable
+from svcd.errors import ClusterNameTaken, InvalidData, NotFound, ServiceUnavailable
 from svcd.model.ids import ClusterId, JobBinaryInternalId
 from svcd.ports import Page, Tx
 from svcd.sealer import MemorySealer
@@ -178,6 +178,49 @@ class ManyAtOnceTests(_PostgresCase):
             found = await store.read(lambda tx, n=number: tx.internals.piece(id_, n))
             self.assertEqual(found, bytes([number]) * 262_144)
         self.assertIsNone(await store.read(lambda tx: tx.internals.piece(id_, 200)))
+
+
+class FreshnessTests(_PostgresCase):
+    """Rows that many ask for at once are read together; nobody gets one of before his question."""
+
+    async def test_what_was_committed_before_shows(self) -> None:
+        """Whoever committed it: here a connection of another process, as of a second daemon."""
+        store = await self.opened()
+        for number in range(4):
+            await store.tx(lambda tx, n=number: tx.clusters.add(cluster(n)))
+        stop = False
+        read = 0
+
+        async def keep_reading(number: int) -> None:
+            nonlocal read
+            while not stop:
+                await store.rendered("clusters", TENANT, f"c-{number % 4}")
+                read += 1
+
+        running = [Deferred.fromCoroutine(keep_reading(n)) for n in range(24)]
+        for number in range(150):
+            execute(self.url, f"update clusters set wire = '{number}' where id = 'c-{number % 4}'")
+            found = await store.rendered("clusters", TENANT, f"c-{number % 4}")
+            self.assertEqual(found, str(number).encode())
+        stop = True
+        for each in running:
+            await each
+        self.assertGreater(read, 150)
+
+    async def test_what_is_deleted_is_not_found(self) -> None:
+        """Nor is what belongs to another tenant, though it is read together with one's own."""
+        store = await self.opened()
+        for number in range(2):
+            await store.tx(lambda tx, n=number: tx.clusters.add(cluster(n)))
+        asked = [
+            Deferred.fromCoroutine(store.rendered("clusters", tenant, id_))
+            for tenant, id_ in ((TENANT, "c-0"), ("other", "c-1"), (TENANT, "c-2"))
+        ]
+        self.assertIn(b'"cluster-0"', await asked[0])
+        for each in asked[1:]:
+            self.assertIn("not found", await self.fails(each, NotFound))
+        await store.tx(lambda tx: tx.clusters.drop(ClusterId("c-0")))
+        await self.fails(store.rendered("clusters", TENANT, "c-0"), NotFound)
 
 
 class MistakeTests(_PostgresCase):
