@@ -85,6 +85,7 @@ class ScriptedEngine:
             run_s=_number(told.get("svcd.fake.run_s"), self._run_s),
             outcome=outcome if outcome in OUTCOMES else "succeed",
             message=told.get("svcd.fake.error", "asked to fail"),
+            holding=told.get("svcd.fake.holding", ""),
             missing=self._missing(path, definition.needs),
         )
         job.log.append(f"{http_date(now)} INFO submitted {job.id}")

@@ -2,7 +2,8 @@
 
 What the action does is told by configuration properties of the job: `svcd.fake.outcome` (succeed,
 fail, silent, error, suspend, hang), `svcd.fake.run_s` (seconds, default 5), `svcd.fake.error` (the
-message of a failure). Records have the keys and the habits of those that Oozie 5.2.1 gave.
+message of a failure), `svcd.fake.holding` (see Job). Records have the keys and the habits of those
+that Oozie 5.2.1 gave.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Definition:
 class Job:
     """One workflow.
 
-    started_at None: `PREP`. runs_until: when its action ends (None while suspended by a call, then
-    left_s is what remains).
+    started_at None: `PREP`. holding: status of an action that the engine cannot hand over
+    (`START_RETRY`, `PREP`) while the workflow looks as if it ran; "": none.
     """
 
     id: str
@@ -90,6 +91,7 @@ class Job:
     paused_at: float | None = None
     paused_s: float = 0.0
     run: int = 0
+    holding: str = ""
     log: list[str] = field(factory=list)
 
     @property
@@ -231,6 +233,11 @@ class Job:
             node.update(status="START_MANUAL", externalStatus=None, externalId=None)
             node.update(errorCode="  JA006", errorMessage="JA006: Connection refused")
             node.update(startTime=None, trackerUri=None, consoleUrl=None)
+        elif self.holding:
+            node.update(status=self.holding, externalStatus=None, externalId=None)
+            node.update(startTime=None, trackerUri=None, consoleUrl=None)
+            if self.holding == "START_RETRY":
+                node.update(errorCode="  JA006", errorMessage="JA006: Connection refused")
         node["toString"] = f"Action name[{name}] status[{node['status']}]"
         yield node
         if status == "SUCCEEDED":

@@ -49,6 +49,7 @@ class Code(enum.StrEnum):
     ENGINE_REFUSED = "ENGINE_REFUSED"
     ENGINE_UNREACHABLE = "ENGINE_UNREACHABLE"
     ENGINE_LOST_JOB = "ENGINE_LOST_JOB"
+    STEP_WAITS = "STEP_WAITS"
     START_GAVE_UP = "START_GAVE_UP"
     RESOURCES_UNREACHABLE = "RESOURCES_UNREACHABLE"
     # running it
@@ -213,6 +214,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.ENGINE_LOST_JOB: _execution(
         "The workflow engine answers and does not know the job any more.",
         "the engine's database was lost or purged; execute the job again",
+    ),
+    Code.STEP_WAITS: _execution(
+        "The engine runs the workflow and has not handed its step to the cluster yet.",
+        "check that the cluster's resource manager runs and has room",
     ),
     Code.START_GAVE_UP: _execution(
         "The workflow engine took the job and could not begin it.",

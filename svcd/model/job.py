@@ -131,13 +131,45 @@ class Failure:
 
 
 @frozen(kw_only=True)
+class Waiting:
+    """What an execution waits for that ought to be there: code and text as of a Failure.
+
+    since: the first time that it was missing; until: when svcd gives up, None when it does not.
+    """
+
+    code: str
+    step: str
+    text: str
+    since: Timestamp
+    until: Timestamp | None = None
+
+
+@frozen(kw_only=True)
+class Doubt:
+    """What is known of a submit whose answer was lost (`Execution.submitting`).
+
+    denied_at: since when the engine answers that it does not know the job; None when it was silent
+    since. fenced_at: when the definition was removed, so that the submit cannot succeed any more.
+    watch_until: when svcd stops looking for the job of an execution that it has given up.
+    """
+
+    denied_at: Timestamp | None = None
+    fenced_at: Timestamp | None = None
+    watch_until: Timestamp | None = None
+
+
+@frozen(kw_only=True)
 class Execution:
     """A job run on a cluster.
 
     status: what `info.status` shows. record: the engine's record as last read, credentials masked
     (the other keys of `info`); {} before the engine knows the job.
     cancel_requested, delete_requested: the caller's wish, carried out by the poller.
-    submitting: written before the submit call, so that a restart asks the engine first.
+    submitting: written before the submit call, so that a restart asks the engine first. Also of an
+    execution that was given up, until it is sure that the engine has no job of it.
+    submits: submits begun; each has its own folder. workflow_dir: the folder in HDFS, None when
+    there is none. staged: it is complete.
+    waiting: why nothing happens, None while all goes well.
     """
 
     id: ExecutionId
@@ -152,7 +184,11 @@ class Execution:
     failure: Failure | None = None
     workflow_job_id: str | None = None
     workflow_dir: str | None = None
+    staged: bool = False
     submitting: bool = False
+    submits: int = 0
+    doubt: Doubt | None = None
+    waiting: Waiting | None = None
     attempts: int = 0
     retry_at: Timestamp | None = None
     cancel_requested: bool = False

@@ -9,7 +9,7 @@ fields of a job execution are null until they are known, and stay in the answer.
 Additive fields, beyond the interface: of a cluster `status_description`, `is_transient`,
 `neutron_management_network`, `created_at`, `updated_at`; of an instance `server_id`, `status`; of
 an image `description`; of a cluster template `default_image_id` when given; of an execution's info
-`failure`.
+`failure` and, while something that it needs is missing, `waiting`.
 
 Source: interface, "Resources and their fields"; behaviour, Part I 10-14, 16, 26.
 """
@@ -269,6 +269,15 @@ def execution(record: Execution) -> Json:
             "code": record.failure.code,
             "step": record.failure.step,
             "text": record.failure.text,
+        }
+    if record.waiting is not None:
+        until = record.waiting.until
+        info["waiting"] = {
+            "code": record.waiting.code,
+            "step": record.waiting.step,
+            "text": record.waiting.text,
+            "since": iso_seconds(record.waiting.since),
+            "until": None if until is None else iso_seconds(until),
         }
     configs = record.job_configs
     return {

@@ -17,7 +17,8 @@ from svcd.store.family import Family, Table, references
 INTERNAL_URL = "internaldb://"
 
 _SOURCE_USERS = """
-select id from executions where input_id = :id or output_id = :id
+select id from executions
+ where (input_id = :id or output_id = :id) and (hidden = 0 or ended = 0)
  order by created_at, id limit 5
 """
 _INTERNAL_USERS = """
@@ -26,7 +27,10 @@ select name from job_binaries where tenant_id = :tenant_id and url = :url limit 
 _BINARY_USERS = """
 select name from jobs where tenant_id = :tenant_id and refs like :pattern limit 5
 """
-_JOB_USERS = "select id from executions where job_id = :id order by created_at, id limit 5"
+_JOB_USERS = """
+select id from executions where job_id = :id and (hidden = 0 or ended = 0)
+ order by created_at, id limit 5
+"""
 
 _BEGIN = "insert into uploads (id) values (:id)"
 _PIECE = """

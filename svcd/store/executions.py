@@ -42,7 +42,7 @@ class Executions(Family[Execution]):
             "input_id": lambda r: r.input_id,
             "output_id": lambda r: r.output_id,
             "status": lambda r: r.status.value,
-            "ended": lambda r: int(r.end_time is not None),
+            "ended": lambda r: _ended(r),
             "hidden": lambda r: int(r.delete_requested),
             "version": lambda r: r.version,
         },
@@ -76,6 +76,11 @@ class Executions(Family[Execution]):
         return [self._record(row) for row in rows]
 
 
+def _ended(execution: Execution) -> int:
+    """Whether there is nothing left to do for it. One in doubt may still have a job somewhere."""
+    return int(execution.end_time is not None and not execution.submitting)
+
+
 async def save_unconditionally(sql: Sql, execution: Execution) -> None:
     """Write `execution` over the version it was read with, inside the reading transaction."""
     later = evolve(execution, version=execution.version + 1)
@@ -83,7 +88,7 @@ async def save_unconditionally(sql: Sql, execution: Execution) -> None:
         "id": later.id,
         "cluster_id": later.cluster_id,
         "status": later.status.value,
-        "ended": int(later.end_time is not None),
+        "ended": _ended(later),
         "hidden": int(later.delete_requested),
         "version": later.version,
         "record": msgspec.json.encode(later).decode(),

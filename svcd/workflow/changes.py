@@ -25,7 +25,8 @@ class Changes:
     ) -> Execution | None:
         """The row after `change` (pure, may be called again), None when the row is gone.
 
-        A row that has ended and is to be deleted is dropped, and answered as it was last.
+        A row that is to be deleted is dropped, and answered as it was last, when nothing is left to
+        do for it: it has ended, without doubt about its submit, and its folder has gone.
         Raises ServiceUnavailable after many lost races.
         """
 
@@ -34,7 +35,8 @@ class Changes:
             if row is None:
                 return True, None
             after = change(row)
-            if after.delete_requested and is_over(after):
+            done_with = is_over(after) and not after.submitting and after.workflow_dir is None
+            if after.delete_requested and done_with:
                 await tx.executions.drop(id_)
                 return True, after
             if after == row:

@@ -94,6 +94,22 @@ def gave_up(record: Mapping[str, object]) -> Mapping[str, object] | None:
     return None
 
 
+def held(record: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The action that the engine tries again and again to start or to end, or None."""
+    retried = {"START_RETRY", "END_RETRY", "USER_RETRY"}
+    found = (a for a in _actions(record) if a.get("status") in retried)
+    return gave_up(record) or next(found, None)
+
+
+def unlaunched(record: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The action of a running workflow that no machine of the cluster has taken yet, or None."""
+    for action in _actions(record):
+        control = _text(action, "type").startswith(":")
+        if not control and action.get("endTime") is None and not action.get("externalId"):
+            return action
+    return None
+
+
 def of_giving_up(action: Mapping[str, object]) -> Failure:
     """Why the engine could not start (or end) `action`."""
     step = _text(action, "name") or "workflow"

@@ -66,7 +66,8 @@ def advance(
 
     now: becomes `updated_at`, and `end_time` of an end whose moment `ended` is not known. started
     and ended count once: a later value does not replace an earlier one. record: None keeps the one
-    there is. failure: kept only by a move into `KILLED` or `FAILED`.
+    there is. failure: kept only by a move into `KILLED` or `FAILED`. With the end all waiting and
+    all doubt about the submit end too.
     """
     moves = can_move(execution.status, status)
     if not moves and status is not execution.status:
@@ -82,5 +83,8 @@ def advance(
         end_time=(execution.end_time or ended or now) if over else None,
         failure=failure if over and status is not _S.SUCCEEDED else execution.failure,
         suspended_since=execution.suspended_since if status is _S.SUSPENDED else None,
+        waiting=None if over else execution.waiting,
+        submitting=execution.submitting and not over,
+        doubt=None if over else execution.doubt,
     )
     return execution if after == execution else evolve(after, updated_at=now)

@@ -43,6 +43,7 @@ from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
 from svcd.workflow.masking import masked, masked_text
 from svcd.workflow.starting import Starter
+from svcd.workflow.waiting import Story, of_record, waiting_for
 
 log = Logger()
 
@@ -56,6 +57,10 @@ SETTLE_S: Final = 3.0
 """After a kill the engine completes its record within this time; it is read once more then."""
 _DIAGNOSIS_S: Final = 15.0
 _CLEANUP_S: Final = 20.0
+_CLEANUP_AGAIN_S: Final = 30.0
+_CLEANUP_DEADLINE_S: Final = 900.0
+"""After the end; then a folder is left where it is."""
+_UNLAUNCHED_A_TICK: Final = 20
 _MOMENT_S: Final = 0.2
 _KILL_ALL_S: Final = 15.0
 
@@ -96,6 +101,7 @@ class Poller:
         self._silent: dict[ClusterId, float] = {}
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
+        self._story = Story(store, clock)
         starter = Starter(
             store=store,
             engine=engine,
@@ -106,6 +112,7 @@ class Poller:
             settings=settings,
             access=access,
             rng=rng,
+            story=self._story,
         )
         self._starter = starter
         self._starts: KeyedTasks[ExecutionId] = KeyedTasks(
@@ -157,14 +164,14 @@ class Poller:
         at_engines: dict[ClusterId, list[Execution]] = {}
         pending = 0
         for row in rows:
-            if row.workflow_job_id is None:
+            if lifecycle.is_over(row) and not row.submitting:
+                self._settling.wake(row.id)  # its folder, then it is dropped
+            elif row.workflow_job_id is None:
                 due = row.retry_at is None or seconds_of(row.retry_at) <= now
                 if due or row.cancel_requested:
                     pending += 1
                     spread = self._rng.random() if pending > STARTS_AT_ONCE else 0.0
                     self._starts.wake(row.id, spread)
-            elif lifecycle.is_over(row):
-                await self._changes.apply(row.id, lambda current: current)  # dropped if so wished
             elif row.cluster_id is None:
                 await self._gone(row.id, "the cluster was deleted")
             else:
@@ -205,6 +212,7 @@ class Poller:
             return
         self._silent.pop(cluster_id, None)
         todo = [row for row in rows if self._needs_look(row, lines.get(row.workflow_job_id or ""))]
+        todo += self._unlaunched([row for row in rows if row not in todo])
         results = await gather(
             [partial(self._look, cluster, endpoints, row) for row in todo], RECORDS_AT_ONCE
         )
@@ -213,10 +221,19 @@ class Poller:
     def _needs_look(self, row: Execution, line: JobLine | None) -> bool:
         if line is None or row.cancel_requested or row.delete_requested:
             return True
-        if self._stuck(row) is not None:
+        if self._stuck(row) is not None or row.waiting is not None:
             return True
         known = row.record.get("status"), row.record.get("lastModTime")
         return (line.status, line.last_modified) != known
+
+    def _unlaunched(self, rows: Sequence[Execution]) -> Sequence[Execution]:
+        """Some of those whose step no machine has taken: the list does not tell how that goes."""
+        found = [
+            row
+            for row in rows
+            if row.status is ExecutionStatus.RUNNING and failures.unlaunched(row.record)
+        ]
+        return self._rng.sample(found, min(len(found), _UNLAUNCHED_A_TICK))
 
     async def _look(self, cluster: Cluster, endpoints: Endpoints, row: Execution) -> None:
         """Bring one execution up to date; faults of the engine are left to the next tick."""
@@ -241,7 +258,10 @@ class Poller:
         since = self._silent.setdefault(cluster_id, now)
         if since == now:
             log.warn("Engine of cluster {id} is silent: {why}", id=cluster_id, why=error.text)
-        if now - since < self._settings.unreachable_deadline_s:
+        until = since + self._settings.unreachable_deadline_s
+        if now < until:
+            if since < now:  # the second time, at least
+                await self._say_silent(rows, error.text, timestamp(until))
             return
         text = f"no answer for {now - since:.0f} s: {error.text}"
         failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
@@ -253,7 +273,21 @@ class Poller:
             return lifecycle.advance(current, status, timestamp(now), failure=failure)
 
         for row in rows:
-            await self._changes.apply(row.id, change)
+            await self._story.changed(row, await self._changes.apply(row.id, change))
+            self._settling.wake(row.id, SETTLE_S)
+
+    async def _say_silent(self, rows: Sequence[Execution], text: str, until: Timestamp) -> None:
+        failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
+        now = self._now()
+
+        def change(current: Execution) -> Execution:
+            if lifecycle.is_over(current):
+                return current
+            return evolve(current, waiting=waiting_for(current, failure, now, until))
+
+        for row in rows:
+            if row.waiting is None or row.waiting.code != failure.code:
+                await self._story.changed(row, await self._changes.apply(row.id, change))
 
     # ---- one execution ----
 
@@ -356,11 +390,15 @@ class Poller:
                 ended=stamp_of(record.get("endTime")),
                 failure=told,
             )
+            if lifecycle.is_over(after):
+                return after
             if status is ExecutionStatus.SUSPENDED and failures.gave_up(record) is not None:
-                return evolve(after, suspended_since=after.suspended_since or now)
-            return after
+                after = evolve(after, suspended_since=after.suspended_since or now)
+            most = self._settings.manual_deadline_s
+            return evolve(after, waiting=of_record(after, after.status, record, now, most))
 
         after = await self._changes.apply(row.id, change)
+        await self._story.changed(row, after)
         if after is not None and after.status is not row.status:
             log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
         if after is not None and lifecycle.is_over(after):
@@ -393,6 +431,7 @@ class Poller:
                 return lifecycle.advance(current, ExecutionStatus.KILLED, now)
             return lifecycle.advance(current, ExecutionStatus.FAILED, now, failure=failure)
 
+        self._settling.wake(row.id, SETTLE_S)
         return await self._changes.apply(row.id, change)
 
     async def _gone(self, id_: ExecutionId, why: str) -> Execution | None:
@@ -451,7 +490,9 @@ class Poller:
             return None
         again = await self._starter.step(id_)
         row = await self._store.read(lambda tx: tx.executions.find(id_))
-        if row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
+        if row is not None and lifecycle.is_over(row) and not row.submitting:
+            self._settling.wake(id_, SETTLE_S)
+        elif row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
             place = await self._place(row)
             if place is not None:
                 await self._look(*place, row)
@@ -460,19 +501,23 @@ class Poller:
     async def _settle(self, id_: ExecutionId) -> float | None:
         """After the end: the engine's last word on it, and its folder removed."""
         row = await self._store.read(lambda tx: tx.executions.find(id_))
-        if row is None or row.workflow_job_id is None:
+        if row is None or row.submitting or not lifecycle.is_over(row):
             return None
         place = await self._place(row)
-        if place is None or place[0].status is ClusterStatus.DELETING:
-            return None
-        try:
-            await with_deadline(self._clock, _CLEANUP_S, "cleanup", self._tidy(place[1], row))
-        except (DeadlineExceeded, EngineError) as error:
-            log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
+        if place is not None and place[0].status is not ClusterStatus.DELETING:
+            try:
+                await with_deadline(self._clock, _CLEANUP_S, "cleanup", self._tidy(place[1], row))
+            except (DeadlineExceeded, EngineError) as error:
+                ended = self._clock.seconds() if row.end_time is None else seconds_of(row.end_time)
+                if self._clock.seconds() - ended < _CLEANUP_DEADLINE_S:
+                    return _CLEANUP_AGAIN_S
+                log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
+        await self._changes.apply(id_, lambda current: evolve(current, workflow_dir=None))
         return None
 
     async def _tidy(self, endpoints: Endpoints, row: Execution) -> None:
-        if row.workflow_job_id is not None and _unsettled(row.record):
+        wanted = not row.delete_requested and _unsettled(row.record)
+        if row.workflow_job_id is not None and wanted:
             raw = await self._engine.record(endpoints.engine, row.workflow_job_id)
             record = masked(raw, await self._secrets(row))
             if raw.get("status") == row.record.get("status"):

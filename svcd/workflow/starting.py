@@ -2,17 +2,18 @@
 
 Note: submitted exactly once. `submitting` is written before the submit call. The engine keeps our
 execution id as its job's external id; so whenever the flag is found set, whatever happened in
-between (time-out, lost answer, restart), the engine is asked for that id before anything is sent
-again. A submit that may still be on its way is given `DOUBT_S` before the engine's no is believed.
+between (time-out, lost answer, restart), nothing is sent again before `doubt` has settled what
+became of the submit. It is given `DOUBT_S` to arrive before the engine is asked at all.
 
 Every attempt is safe to repeat. A passing fault is retried with back-off until `submit_deadline_s`
-after the cluster became Active; then the execution fails with the last reason.
+after the cluster became Active, and shown as `waiting`; then the execution fails with the last
+reason.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from attrs import evolve, frozen
@@ -24,6 +25,7 @@ from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import (
     DataSource,
+    Doubt,
     Execution,
     ExecutionStatus,
     Failure,
@@ -39,8 +41,10 @@ from svcd.workflow import document, failures, lifecycle
 from svcd.workflow.addresses import addresses_of
 from svcd.workflow.binaries import Binaries, library_name
 from svcd.workflow.changes import Changes
+from svcd.workflow.doubt import WATCH_S, Doubts, StillOpen
 from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
+from svcd.workflow.waiting import Story, waiting_for
 
 log = Logger()
 
@@ -108,6 +112,7 @@ class Starter:
         settings: Workflow,
         access: document.ObjectStoreAccess | None,
         rng: random.Random,
+        story: Story,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -119,6 +124,8 @@ class Starter:
         self._access = access
         self._rng = rng
         self._changes = Changes(store)
+        self._doubts = Doubts(engine, files, self._changes, clock)
+        self._story = story
 
     async def step(self, id_: ExecutionId) -> float | None:
         """Try to start; seconds until the next try, None when there is nothing to do now."""
@@ -130,9 +137,11 @@ class Starter:
             return row, await tx.clusters.find(row.cluster_id)
 
         row, cluster = await self._store.read(look)
-        if row is None or row.workflow_job_id is not None or lifecycle.is_over(row):
+        if row is None or row.workflow_job_id is not None:
             return None
         now = self._clock.seconds()
+        if lifecycle.is_over(row):
+            return await self._watch(row, cluster) if row.submitting else None
         if row.retry_at is not None and not row.cancel_requested:
             wait = seconds_of(row.retry_at) - now
             if wait > 0:
@@ -168,17 +177,20 @@ class Starter:
             text = f"cluster {cluster.name} has no workflow engine"
             raise _Broken(failures.failure(Code.NO_ENGINE, "start", text))
         if row.submitting:
-            found = await self._found(endpoints, row.id)
-            if found is not None:
-                await self._started(row.id, found)
+            waits = row.retry_at is not None and seconds_of(row.retry_at) > self._clock.seconds()
+            if not await self._settled(endpoints, row, asked_early=waits):
                 return
-            if row.retry_at is not None and seconds_of(row.retry_at) > self._clock.seconds():
-                return  # cancelled while in doubt: the submit may still arrive
             if not wanted:
                 await self._end(row.id, ExecutionStatus.KILLED)
                 return
+            again = await self._changes.apply(row.id, _clear)
+            if again is None or lifecycle.is_over(again):
+                return
+            row = again
         material = await self._store.read(lambda tx: gather_material(tx, row))
         folder = f"/user/{endpoints.user}/svcd/{row.id}"
+        if row.submits:
+            folder = f"{folder}-{row.submits + 1}"
         work = work_of(row, material, self._access)
         try:
             definition = document.workflow(work)
@@ -186,10 +198,97 @@ class Starter:
         except document.DocumentError as error:
             failure = failures.failure(Code.DOCUMENT_REFUSED, "definition", str(error))
             raise _Broken(failure) from None
-        if row.workflow_dir != folder:
+        if not row.staged or row.workflow_dir != folder:
+            await self._changes.apply(row.id, lambda r: evolve(r, workflow_dir=folder))
             target = _Target(endpoints, addresses_of(cluster, endpoints), folder)
             await self._stage(target, row, material, definition)
         await self._submit(endpoints, row.id, folder, properties)
+
+    async def _settled(self, endpoints: Endpoints, row: Execution, *, asked_early: bool) -> bool:
+        """True: there is no job and will be none. False: it was found, or it is too early to say.
+
+        asked_early: the submit has its time still; a job that is there already is taken all the
+        same. Raises _Later.
+        """
+        try:
+            if asked_early:
+                found = await self._engine.find(endpoints.engine, row.id)
+                if found is None:
+                    return False
+            else:
+                found = await self._doubts.settle(endpoints, row)
+        except StillOpen as open_:
+            text, least_s = open_.text, open_.least_s
+            raise _Later(Code.ENGINE_UNREACHABLE, "submit", text, least_s) from None
+        except EngineError as error:
+            raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
+        if found is None:
+            return True
+        if row.doubt is not None and row.doubt.fenced_at is not None:
+            await self._kill(endpoints, found)
+            text = f"the engine took the submit too late ({found}, killed: its files had gone)"
+            raise _Broken(failures.failure(Code.ENGINE_UNREACHABLE, "submit", text))
+        await self._started(row.id, found)
+        return False
+
+    async def _kill(self, endpoints: Endpoints, job_id: str) -> None:
+        """Raises _Later."""
+        try:
+            await self._engine.kill(endpoints.engine, job_id)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
+
+    async def _watch(self, row: Execution, cluster: Cluster | None) -> float | None:
+        """Kill what appears of an execution that was given up in doubt. Seconds until the next try.
+
+        See the note of `doubt`.
+        """
+        now = self._clock.seconds()
+        until = None if row.doubt is None else row.doubt.watch_until
+        left = 0.0 if until is None else seconds_of(until) - now
+        wait = 0.0 if row.retry_at is None else seconds_of(row.retry_at) - now
+        if wait > 0:
+            return wait
+        endpoints = None if cluster is None else self._engines.endpoints(cluster)
+        if cluster is None or cluster.status is ClusterStatus.DELETING or endpoints is None:
+            await self._changes.apply(row.id, _clear)
+            return None
+        try:
+            found = await self._doubts.settle(endpoints, row)
+            if found is None:
+                await self._changes.apply(row.id, _clear)
+                return None
+            await self._kill(endpoints, found)
+            log.warn("Execution {id} had been given up, killed {job}", id=row.id, job=found)
+            known = evolve(row, workflow_job_id=found)
+        except (StillOpen, _Later) as open_:
+            known = row
+            if left > 0:
+                attempts = row.attempts + 1
+                delay = max(_BACKOFF.delay_s(attempts, self._rng), open_.least_s)
+                again = timestamp(now + delay)
+                await self._changes.apply(
+                    row.id, lambda r: evolve(r, attempts=attempts, retry_at=again)
+                )
+                return delay
+            log.error(
+                "Execution {id} was given up, and its engine cannot be asked: a job of it may run"
+                " there unwatched: {why}",
+                id=row.id,
+                why=open_.text,
+            )
+        await self._changes.apply(
+            row.id,
+            lambda r: evolve(
+                r,
+                workflow_job_id=known.workflow_job_id,
+                submitting=False,
+                doubt=None,
+                retry_at=None,
+            ),
+        )
+        return None
 
     async def _stage(
         self,
@@ -248,7 +347,15 @@ class Starter:
             if lifecycle.is_over(row) or row.cancel_requested:
                 return row
             doubt = timestamp(self._clock.seconds() + DOUBT_S)
-            return evolve(row, submitting=True, workflow_dir=folder, retry_at=doubt)
+            return evolve(
+                row,
+                submitting=True,
+                staged=True,
+                workflow_dir=folder,
+                submits=row.submits + 1,
+                retry_at=doubt,
+                doubt=None,
+            )
 
         row = await self._changes.apply(id_, announce)
         if row is None or not row.submitting or lifecycle.is_over(row):
@@ -259,6 +366,7 @@ class Starter:
             job_id = await self._engine.submit(endpoints.engine, properties)
         except EngineError as error:
             if error.kind is Fault.UNREACHABLE or error.kind is Fault.BUSY:
+                await self._changes.apply(id_, _unsent)
                 raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
             if error.passing:
                 wait = SLOW_DOUBT_S if error.kind is Fault.TIMEOUT else DOUBT_S
@@ -267,20 +375,15 @@ class Starter:
             raise _Broken(failures.failure(Code.ENGINE_REFUSED, "submit", error.text)) from None
         await self._started(id_, job_id)
 
-    async def _found(self, endpoints: Endpoints, id_: ExecutionId) -> str | None:
-        try:
-            return await self._engine.find(endpoints.engine, id_)
-        except EngineError as error:
-            raise _Later(Code.ENGINE_UNREACHABLE, "submit", error.text) from None
-
     async def _started(self, id_: ExecutionId, job_id: str) -> None:
         now = self._now()
 
         def change(row: Execution) -> Execution:
             row = evolve(row, workflow_job_id=job_id, submitting=False, attempts=0, retry_at=None)
+            row = evolve(row, doubt=None, waiting=None)
             return lifecycle.advance(row, ExecutionStatus.PREP, now)
 
-        await self._changes.apply(id_, change)
+        await self._apply(id_, change)
         log.info("Execution {id} was submitted as {job}", id=id_, job=job_id)
 
     async def _retry(self, row: Execution, cluster: Cluster | None, later: _Later) -> float | None:
@@ -293,18 +396,49 @@ class Starter:
         log.warn(
             "Execution {id} could not be started, try {n}: {why}", id=row.id, n=attempt, why=later
         )
-        if now + delay > since + self._settings.submit_deadline_s:
-            text = f"{later.text} ({attempt} tries)"
-            await self.fail(row.id, failures.failure(later.code, later.step, text))
+        until = since + self._settings.submit_deadline_s
+        if now + delay > until:
+            await self._give_up(row.id, later, attempt, now)
             return None
+        failure = failures.failure(later.code, later.step, later.text)
 
         def change(current: Execution) -> Execution:
             if lifecycle.is_over(current):
                 return current
-            return evolve(current, attempts=attempt, retry_at=timestamp(now + delay))
+            return evolve(
+                current,
+                attempts=attempt,
+                retry_at=timestamp(now + delay),
+                waiting=waiting_for(current, failure, timestamp(now), timestamp(until)),
+            )
 
-        await self._changes.apply(row.id, change)
+        await self._apply(row.id, change)
         return delay
+
+    async def _give_up(self, id_: ExecutionId, later: _Later, tries: int, now: float) -> None:
+        """`FAILED` with the last reason. While the submit is in doubt it is watched on."""
+        watch_until = timestamp(now + WATCH_S)
+        text = f"{later.text} ({tries} tries)"
+        doubtful = f"{text}; the engine may still take it, and svcd kills what it takes"
+
+        def change(row: Execution) -> Execution:
+            if lifecycle.is_over(row):
+                return row
+            told = doubtful if row.submitting else text
+            failure = failures.failure(later.code, later.step, told)
+            if row.cancel_requested:
+                over = lifecycle.advance(row, ExecutionStatus.KILLED, timestamp(now))
+            else:
+                status = ExecutionStatus.FAILED
+                over = lifecycle.advance(row, status, timestamp(now), failure=failure)
+            over = evolve(over, retry_at=None)
+            if not row.submitting:
+                return over
+            doubt = evolve(row.doubt or Doubt(), watch_until=watch_until)
+            return evolve(over, submitting=True, doubt=doubt, attempts=0)
+
+        await self._apply(id_, change)
+        log.info("Execution {id} failed to start: {code}", id=id_, code=later.code)
 
     async def fail(self, id_: ExecutionId, failure: Failure) -> None:
         """End it as `FAILED`, unless it has ended."""
@@ -319,10 +453,35 @@ class Starter:
         def change(row: Execution) -> Execution:
             return evolve(lifecycle.advance(row, status, now, failure=failure), retry_at=None)
 
-        await self._changes.apply(id_, change)
+        await self._apply(id_, change)
+
+    async def _apply(self, id_: ExecutionId, change: Callable[[Execution], Execution]) -> None:
+        """As Changes.apply; the cluster's story is told what changed."""
+        before: Execution | None = None
+
+        def noted(row: Execution) -> Execution:
+            nonlocal before
+            before = row
+            return change(row)
+
+        after = await self._changes.apply(id_, noted)
+        if before is not None:
+            await self._story.changed(before, after)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())
+
+
+def _unsent(row: Execution) -> Execution:
+    """The submit did not leave, or was turned away: what is staged may be submitted as it is."""
+    if row.workflow_job_id is not None or lifecycle.is_over(row):
+        return row
+    return evolve(row, submitting=False, submits=row.submits - 1, doubt=None)
+
+
+def _clear(row: Execution) -> Execution:
+    """No doubt any more: the submit has come to nothing, its folder has gone."""
+    return evolve(row, submitting=False, staged=False, workflow_dir=None, doubt=None, retry_at=None)
 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:

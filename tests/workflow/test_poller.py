@@ -289,7 +289,7 @@ class ExactlyOnce(WorkflowCase):
         self.faults.add(
             FaultRule(where="engine", method="POST", effect=Effect.RESET_BEFORE, times=2)
         )
-        self.ends_once(self.execute())
+        self.ends_once(self.execute(), 200)
 
     def test_the_daemon_dies_between_submit_and_save(self) -> None:
         """A new daemon on the same rows finds the job by its external id."""
