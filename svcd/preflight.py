@@ -34,14 +34,14 @@ def check(settings: Settings) -> None:
     """Raises SettingsError."""
     if not settings.plugins.enabled:
         raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
-    _check_database(settings.database)
+    check_database(settings.database)
     if settings.cloud.kind == "embedded":
         _check_embedded(settings.embedded)
     else:
         _check_cloud(settings.cloud)
 
 
-def _check_database(database: Database) -> None:
+def check_database(database: Database) -> None:
     url = database.url
     scheme, _, rest = url.partition(":")
     if not url or (scheme == "sqlite" and len(rest) > len("///") and rest.startswith("///")):

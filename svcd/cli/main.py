@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+from svcd.cli import database
 from svcd.settings import Loaded, SettingsError, load, schema, without_passwords
 
 
@@ -62,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("prefix", nargs="?", type=Path, metavar="PREFIX")
         _settings_options(each)
         each.set_defaults(run=_image_build if name == "build" else _image_verify)
+
+    database.add_commands(commands, _settings_options, _version())
 
     demo = commands.add_parser("demo", help="build a cluster here, run jobs on it, delete it")
     demo.add_argument("--state-dir", type=Path, default=Path("state/demo"))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from importlib import resources
 
 from svcd.store.database import Database, SchemaError, Sql
 
-_CREATE = """
+CREATE = """
 create table if not exists schema_version (
   number integer primary key,
   applied_at text not null
 )
 """
-_CURRENT = "select coalesce(max(number), 0) from schema_version"
+CURRENT = "select coalesce(max(number), 0) from schema_version"
 
 
 @functools.cache
@@ -28,30 +29,44 @@ def steps() -> tuple[tuple[int, str], ...]:
     return tuple(sorted(found))
 
 
+def newest() -> int:
+    """The schema's number that this release works with."""
+    return steps()[-1][0]
+
+
+def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
+    """One script for each step after `current`, up to `last`, which also notes that it was run."""
+    stamp = at.replace("'", "")
+    for number, text in steps():
+        if current < number <= (newest() if last is None else last):
+            yield (
+                f"{text};\ninsert into schema_version (number, applied_at)"
+                f" values ({number}, '{stamp}');\n"
+            )
+
+
+def refuse_newer(current: int) -> None:
+    """Raises SchemaError when the database was written by a newer release."""
+    if current > newest():
+        raise SchemaError(
+            f"the database has schema {current}, this release knows {newest()}:"
+            " run the release that wrote it, or a newer one"
+        )
+
+
 async def migrate(database: Database, at: str) -> int:
     """Bring the schema to the newest version and return its number.
 
     Raises SchemaError when the database was written by a newer release.
     """
-    await database.script(_CREATE)
+    await database.script(CREATE)
     current = await database.read(_current)
-    known = steps()
-    newest = known[-1][0]
-    if current > newest:
-        raise SchemaError(
-            f"the database has schema {current}, this release knows {newest}:"
-            " run the release that wrote it, or a newer one"
-        )
-    for number, text in known:
-        if number > current:
-            stamp = at.replace("'", "")
-            await database.script(
-                f"{text};\ninsert into schema_version (number, applied_at)"
-                f" values ({number}, '{stamp}');\n"
-            )
-    return newest
+    refuse_newer(current)
+    for script in scripts(current, at):
+        await database.script(script)
+    return newest()
 
 
 async def _current(sql: Sql) -> int:
-    row = await sql.one(_CURRENT)
+    row = await sql.one(CURRENT)
     return int(row[0]) if row else 0

@@ -1,0 +1,1 @@
+"""The database without a daemon: what `svcd backup`, `svcd restore` and `svcd db` work with."""

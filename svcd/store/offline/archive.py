@@ -1,0 +1,268 @@
+"""The backup file: one format for both drivers, written and read as a stream.
+
+Note: the format. A line `svcd backup 1`, then frames: four bytes of length (big-endian) and a
+MessagePack value. The first frame is the head (schema number, tables with their columns); then one
+frame a row, `[table, row]`, the tables in the order of the head, the rows in the order of their
+key; then the manifest, `[-1, {table: {rows, sha256}}]`. The last 32 bytes are the SHA-256 of all
+that is before them. A file that was cut, or changed in one bit, is told from a whole one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from attrs import frozen
+
+from svcd.store import migrations
+from svcd.store.database import Row
+from svcd.store.offline.content import Sum, Tally, differences, encode_row, read
+from svcd.store.offline.drafts import draft_of, publish
+from svcd.store.offline.session import OfflineError, Session, current
+from svcd.store.offline.shape import Shape, TableShape, shape
+
+_MAGIC = b"svcd backup 1\n"
+_LENGTH = 4
+_FRAME_LIMIT = 1 << 30
+_END = -1
+_HASH_BYTES = 32
+_CHUNK = 1 << 20
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@frozen(kw_only=True)
+class Head:
+    """What a backup says of itself. key: fingerprint of the key that its secrets are sealed with.
+
+    at: when it was made. release: of the svcd that made it. tables: names with their columns.
+    """
+
+    schema: int
+    at: str
+    release: str
+    key: str
+    tables: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@frozen(kw_only=True)
+class Manifest:
+    """A backup that was read to its end and found whole."""
+
+    head: Head
+    sums: dict[str, Sum]
+    bytes: int
+    sha256: str
+
+
+class ArchiveError(OfflineError):
+    """The backup file cannot be used."""
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+class _Writer:
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._digest = hashlib.sha256()
+
+    def put(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._out.write(data)
+
+    def frame(self, data: bytes) -> None:
+        self.put(len(data).to_bytes(_LENGTH, "big"))
+        self.put(data)
+
+    def end(self) -> None:
+        self._out.write(self._digest.digest())
+
+
+def write(session: Session, target: Path, at: str, release: str, key: str) -> Manifest:
+    """Back the database up to `target`, which appears when it is whole and was read again.
+
+    One moment of the database: others may write meanwhile. Raises OfflineError.
+    """
+    session.snapshot()
+    number = current(session)
+    if not number:
+        raise OfflineError(f"{session.where} has no schema yet: there is nothing to back up")
+    of = shape(number)
+    head = Head(
+        schema=number, at=at, release=release, key=key,
+        tables=tuple((each.name, each.columns) for each in of.kept),
+    )  # fmt: skip
+    if target.exists():
+        raise ArchiveError(f"{target} exists already: choose another name, or remove it first")
+    with draft_of(target) as draft:
+        with draft.open("r+b", buffering=_CHUNK) as out:
+            _write(session, of, head, out)
+            out.flush()
+            os.fsync(out.fileno())
+            with contextlib.suppress(OSError):  # so that the disk is read and not the memory
+                os.posix_fadvise(out.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        session.rollback()
+        manifest = verify(draft)
+        if target.exists():
+            raise ArchiveError(f"{target} was made by somebody else meanwhile: choose another name")
+        publish(draft, target)
+    return manifest
+
+
+def _write(session: Session, of: Shape, head: Head, out: IO[bytes]) -> None:
+    writer, tally = _Writer(out), Tally()
+    writer.put(_MAGIC)
+    writer.frame(_encode(head))
+    for number, table in enumerate(of.kept):
+        start = b"\x92" + _encode(number)  # an array of two: the table, and the row as it is
+        for row in read(session, table):
+            encoded = encode_row(row)
+            tally.add(table.name, encoded)
+            writer.frame(start + encoded)
+    writer.frame(_encode([_END, tally.sums(of)]))
+    writer.end()
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A backup file from its head to its end. `sums` and `manifest` are known after the last row.
+
+    It is to be verified before (`verify`): a reader tells of damage only when it meets it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises ArchiveError."""
+        self._path = path
+        self._digest = hashlib.sha256()
+        self._tally = Tally()
+        self._ahead: tuple[int, bytes] | None = None
+        self._manifest: Manifest | None = None
+        try:
+            self._file = path.open("rb", buffering=_CHUNK)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error.strerror}") from None
+        try:
+            self._size = os.fstat(self._file.fileno()).st_size
+            if self._exactly(len(_MAGIC)) != _MAGIC:
+                raise ArchiveError(f"{path} is no backup of svcd, or one of a later release")
+            self.head = self._decoded_head()
+            self.shape = self._known_shape()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def close(self) -> None:
+        self._file.close()
+
+    def rows(self, table: TableShape) -> Iterator[Row]:
+        """The rows of one table; the tables are to be asked for in the order of the head."""
+        wanted = [each.name for each in self.shape.kept].index(table.name)
+        while True:
+            number, encoded = self._next()
+            if number != wanted:
+                self._ahead = (number, encoded)
+                return
+            self._tally.add(table.name, encoded)
+            row = self._value(encoded)
+            if not isinstance(row, list) or len(row) != len(table.columns):
+                raise self._broken(f"a row of {table.name} has another number of columns")
+            yield tuple(row)
+
+    def manifest(self) -> Manifest:
+        """To be asked after the last row. Raises ArchiveError."""
+        if self._manifest is not None:
+            return self._manifest
+        number, encoded = self._next()
+        if number != _END:
+            raise self._broken("rows come in another order than the head says")
+        promised = self._value(encoded, dict[str, Sum])
+        faults = differences(promised, self._tally.sums(self.shape))
+        if faults:
+            raise self._broken("; ".join(faults))
+        found = self._digest.digest()
+        if self._raw(_HASH_BYTES) != found or self._file.read(1):
+            raise self._broken("its SHA-256 is not what it should be")
+        self._manifest = Manifest(
+            head=self.head, sums=promised, bytes=self._size, sha256=found.hex()
+        )
+        return self._manifest
+
+    def _decoded_head(self) -> Head:
+        head: Head = self._value(self._frame(), Head)
+        return head
+
+    def _known_shape(self) -> Shape:
+        number = self.head.schema
+        if not 1 <= number <= migrations.newest():
+            raise ArchiveError(
+                f"{self._path} has schema {number}, this release knows {migrations.newest()}:"
+                f" restore it with svcd {self.head.release} or newer"
+            )
+        found = shape(number)
+        if tuple((each.name, each.columns) for each in found.kept) != self.head.tables:
+            raise ArchiveError(
+                f"{self._path} has other tables than schema {number} of this release:"
+                f" restore it with svcd {self.head.release}"
+            )
+        return found
+
+    def _next(self) -> tuple[int, bytes]:
+        """Number of the table, and the row as it was encoded."""
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            return ahead
+        pair: list[msgspec.Raw] = self._value(self._frame(), list[msgspec.Raw])
+        if len(pair) != 2:
+            raise self._broken("a frame is none")
+        return self._value(bytes(pair[0]), int), bytes(pair[1])
+
+    def _value(self, encoded: bytes, kind: Any = Any) -> Any:
+        try:
+            return msgspec.msgpack.decode(encoded, type=kind)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise self._broken(str(error)) from None
+
+    def _frame(self) -> bytes:
+        length = int.from_bytes(self._exactly(_LENGTH), "big")
+        if length > min(_FRAME_LIMIT, self._size):
+            raise self._broken("a length makes no sense")
+        return self._exactly(length)
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._raw(size)
+        self._digest.update(data)
+        return data
+
+    def _raw(self, size: int) -> bytes:
+        try:
+            data = self._file.read(size)
+        except OSError as error:
+            raise ArchiveError(f"{self._path} cannot be read: {error.strerror}") from error
+        if len(data) != size:
+            raise self._broken("it ends too early")
+        return data
+
+    def _broken(self, why: str) -> ArchiveError:
+        return ArchiveError(
+            f"{self._path} is damaged: {why}; use another backup, nothing was changed"
+        )
+
+
+def verify(path: Path) -> Manifest:
+    """Read all of it. Raises ArchiveError."""
+    reader = Reader(path)
+    try:
+        for table in reader.shape.kept:
+            for _ in reader.rows(table):
+                pass
+        return reader.manifest()
+    finally:
+        reader.close()

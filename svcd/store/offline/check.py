@@ -1,0 +1,230 @@
+"""`svcd db check`: does the database hold together? Looks at one moment of it; changes nothing.
+
+Every row is read: its record decodes and says what its columns say; sealed texts open with the key;
+the pieces of a binary give its size and digest; what is referred to is there. A daemon's own rules
+keep all of this true, so a fault means a damaged disk, a wrong key, or rows changed by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from attrs import frozen
+
+from svcd.model.cluster import ClusterEvent
+from svcd.model.job import Credentials
+from svcd.ports import Sealer
+from svcd.sealer import SealerError
+from svcd.store import migrations
+from svcd.store.clusters import Clusters
+from svcd.store.data import INTERNAL_URL, DataSources, Internals, JobBinaries, Jobs
+from svcd.store.executions import Executions
+from svcd.store.family import Family
+from svcd.store.offline.content import read
+from svcd.store.offline.session import BULKY_AT_ONCE, OfflineError, Session, current
+from svcd.store.offline.shape import TableShape, shape
+from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
+
+FAMILIES: Mapping[str, type[Family[Any]]] = {
+    each.table.name: each
+    for each in (
+        NodeGroupTemplates, ClusterTemplates, Clusters, DataSources, Internals, JobBinaries, Jobs,
+        Executions,
+    )
+}  # fmt: skip
+
+_BY_HAND = "the row was changed by hand or the disk is damaged: restore a backup"
+_SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
+_GONE = """
+select r.id, r.tenant_id, r.{column} from {table} r
+ where r.{column} is not null and not exists (select 1 from {other} o where {same})
+ order by r.id
+"""
+_REFERENCES = (
+    ("executions", "job_id", "jobs", "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+    ("executions", "cluster_id", "clusters",
+     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+    ("executions", "input_id", "data_sources",
+     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+    ("executions", "output_id", "data_sources",
+     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+    ("clusters", "cluster_template_id", "cluster_templates",
+     "it works on; only what it was made from is unknown"),
+)  # fmt: skip
+_UNOWNED = """
+select p.upload_id, count(*) from pieces p
+ where not exists (select 1 from internals i where i.upload_id = p.upload_id)
+   and not exists (select 1 from uploads u where u.id = p.upload_id)
+ group by p.upload_id order by p.upload_id
+"""
+_PIECES = "select number, content from pieces where upload_id = :upload_id order by number"
+_EVENTS_GONE = """
+select distinct e.cluster_id from cluster_events e
+ where not exists (select 1 from clusters c where c.id = e.cluster_id) order by e.cluster_id
+"""
+_THERE = "select 1 from {other} where id = :id and tenant_id = :tenant_id"
+
+
+@frozen(kw_only=True)
+class Fault:
+    """One thing that is wrong: where (a table, or a row), what, and what to do."""
+
+    where: str
+    what: str
+    cure: str
+
+
+@frozen(kw_only=True)
+class Counted:
+    """A table that was read to its end."""
+
+    table: str
+    rows: int
+
+
+def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
+    """Faults as they are found, and each table when it is done. sealer: None leaves seals closed.
+
+    Raises OfflineError when the schema is not this release's.
+    """
+    session.snapshot()
+    number = current(session)
+    if number != migrations.newest():
+        raise OfflineError(
+            f"{session.where} has schema {number}, the check knows {migrations.newest()}:"
+            " run svcd db upgrade first"
+        )
+    for fault in session.faults():
+        yield Fault(where="storage", what=fault, cure="restore a backup (svcd restore)")
+    for table in shape(number).kept:
+        rows = 0
+        if table.name == "pieces":  # read with the binaries they belong to
+            rows = int((session.one("select count(*) from pieces") or (0,))[0])
+        else:
+            for row in read(session, table):
+                rows += 1
+                yield from _row(session, table, dict(zip(table.columns, row, strict=True)), sealer)
+        yield Counted(table=table.name, rows=rows)
+    yield from _references(session)
+
+
+def _row(
+    session: Session, table: TableShape, row: Mapping[str, Any], sealer: Sealer | None
+) -> Iterator[Fault]:
+    where = f"{table.name} " + " ".join(str(row[column]) for column in table.key)
+    family = FAMILIES.get(table.name)
+    kind = ClusterEvent if family is None else family.table.record
+    if "record" not in row:
+        return
+    try:
+        record: Any = msgspec.json.decode(row["record"], type=kind)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        yield Fault(where=where, what=f"its record cannot be read: {error}", cure=_BY_HAND)
+        return
+    if family is None:
+        return
+    columns: dict[str, Any] = {
+        "id": lambda r: r.id,
+        "tenant_id": lambda r: r.tenant_id,
+        "created_at": lambda r: r.created_at,
+        **family.table.columns,
+    }
+    for column, value in columns.items():
+        if (table.name, column) != ("internals", "upload_id") and row[column] != value(record):
+            yield Fault(where=where, what=f"{column} is not what its record says", cure=_BY_HAND)
+    if "wire" in row:
+        yield from _wire(where, row)
+    if sealer is not None:
+        yield from _seals(where, row, record, sealer)
+    if table.name == "internals":
+        yield from _binary(session, where, row["upload_id"], record)
+    yield from _mentioned(session, table.name, where, record)
+
+
+def _wire(where: str, row: Mapping[str, Any]) -> Iterator[Fault]:
+    try:
+        shown = msgspec.json.decode(row["wire"], type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        yield Fault(where=where, what=f"its wire form cannot be read: {error}", cure=_BY_HAND)
+        return
+    if shown.get("id") != row["id"]:
+        yield Fault(where=where, what="its wire form has another id", cure=_BY_HAND)
+
+
+def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> Iterator[Fault]:
+    cure = "put the seal.key back that belongs to this database, or enter the credentials again"
+    try:
+        if row.get("sealed") is not None:
+            opened = sealer.open(row["sealed"]).reveal()
+            msgspec.json.decode(opened, type=Credentials)
+        if key := getattr(record, "management_private_key", ""):
+            sealer.open(key)
+    except SealerError as error:
+        yield Fault(where=where, what=str(error).split(":")[0], cure=cure)
+    except (msgspec.MsgspecError, ValueError):
+        yield Fault(where=where, what="its sealed text is not what was sealed", cure=cure)
+
+
+def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
+    cure = "upload it again under another name, and delete this one; or restore a backup"
+    digest, size, wanted = hashlib.sha256(), 0, 0
+    for number, content in session.rows(_PIECES, {"upload_id": upload_id}, at_once=BULKY_AT_ONCE):
+        if number != wanted:
+            yield Fault(where=where, what=f"piece {wanted} is missing", cure=cure)
+            wanted = number
+        wanted += 1
+        digest.update(content)
+        size += len(content)
+    if size != record.datasize:
+        what = f"its pieces have {size} bytes, not {record.datasize}"
+        yield Fault(where=where, what=what, cure=cure)
+    elif digest.hexdigest() != record.digest:
+        yield Fault(where=where, what="its bytes are not those that were uploaded", cure=cure)
+
+
+def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterator[Fault]:
+    """What a record names in its JSON."""
+    wanted: list[tuple[str, str, str]] = []
+    if table == "jobs":
+        cure = "delete the job and make it again"
+        wanted = [("job_binaries", each, cure) for each in (*record.mains, *record.libs)]
+    elif table == "job_binaries" and record.url.startswith(INTERNAL_URL):
+        cure = "upload it again and make the job binary again"
+        wanted = [("internals", record.url.removeprefix(INTERNAL_URL), cure)]
+    elif table in ("clusters", "cluster_templates"):
+        cure = "it works on: the values were copied; only their origin is unknown"
+        wanted = [
+            ("node_group_templates", each.node_group_template_id, cure)
+            for each in record.node_groups
+            if each.node_group_template_id
+        ]
+    for other, id_, cure in wanted:
+        values = {"id": id_, "tenant_id": record.tenant_id}
+        if session.one(_THERE.format(other=other), values) is None:
+            yield Fault(where=where, what=f"{id_} of {other} is gone", cure=cure)
+
+
+def _references(session: Session) -> Iterator[Fault]:
+    for table, column, other, cure in _REFERENCES:
+        text = _GONE.format(
+            table=table, column=column, other=other, same=_SAME.format(column=column)
+        )
+        for id_, tenant, gone in session.rows(text):
+            yield Fault(
+                where=f"{table} {id_}",
+                what=f"its {column} {gone} is gone",
+                cure=cure.format(tenant=tenant, id=id_),
+            )
+    for (cluster_id,) in session.rows(_EVENTS_GONE):
+        yield Fault(
+            where=f"cluster_events {cluster_id}", what="their cluster is gone", cure=_BY_HAND
+        )
+    for upload_id, count in session.rows(_UNOWNED):
+        yield Fault(
+            where=f"pieces {upload_id}",
+            what=f"{count} pieces belong to no binary",
+            cure="start the daemon again: it removes them",
+        )

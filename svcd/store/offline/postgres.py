@@ -1,0 +1,201 @@
+"""A PostgreSQL database on a blocking connection of a command.
+
+Note: how it waits. libpq would wait for ever for a server that is silent. So the connection is an
+asynchronous one, and every wait for its socket has a deadline; cursors are declared in SQL, because
+the library offers none on such connections. Statements are a batch each: a deadline is never about
+how much there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import select
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import psycopg2
+from attrs import evolve
+from psycopg2 import extensions
+
+from svcd.settings import Database as DatabaseSettings
+from svcd.settings import without_passwords
+from svcd.store.database import Row, SchemaError
+from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
+from svcd.store.offline.shape import TableShape
+from svcd.store.ownership import LOCK_KEY
+from svcd.store.postgres import translate
+from svcd.store.sessions import connection_text, line_of
+
+_STATEMENT_S = 120.0
+_SLACK_S = 5.0
+_LOCK_S = 10.0
+_INSERT_BYTES = 1_048_576
+_INSERT_ROWS = 200
+_SNAPSHOT = "begin isolation level repeatable read read only"
+_TABLES = "select tablename from pg_tables where schemaname = current_schema()"
+_LOCK = f"select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), '')))"
+_DAEMONS = f"""
+select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
+  from pg_stat_activity a
+ where a.datname = current_database() and a.pid <> pg_backend_pid()
+   and (a.application_name = %(name)s
+        or a.pid in (select l.pid from pg_locks l
+                      where l.locktype = 'advisory' and l.classid = {LOCK_KEY} and l.granted
+                        and l.database = (select oid from pg_database
+                                           where datname = current_database())))
+ order by a.backend_start limit 1
+"""
+_ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
+
+
+class PostgresSession:
+    """command: what the server calls the connection, for example `svcd backup`."""
+
+    def __init__(
+        self, settings: DatabaseSettings, command: str, statement_s: float = _STATEMENT_S
+    ) -> None:
+        """Raises OfflineError."""
+        self.where = f"the database {without_passwords(settings.url)}"
+        self._limit_s = statement_s + _SLACK_S
+        self._cursors = itertools.count(1)
+        try:
+            given = extensions.parse_dsn(
+                connection_text(evolve(settings, statement_timeout_s=statement_s))
+            )
+        except SchemaError as error:
+            raise OfflineError(str(error)) from None
+        self._daemons_name = given.get("application_name", "svcd")
+        given["application_name"] = command
+        given["options"] += f" -c lock_timeout={int(_LOCK_S * 1000)}"
+        with self._named():
+            self._connection = psycopg2.connect(extensions.make_dsn(**given), async_=1)
+        try:
+            self._wait(max(1.0, settings.connect_timeout_s))
+            encoding = self._execute(_ENCODING).fetchone()[0]
+        except BaseException:
+            self._connection.close()
+            raise
+        if encoding != "UTF8":
+            self._connection.close()
+            raise OfflineError(
+                f"{self.where} has the encoding {encoding}: make one with UTF8"
+                " (createdb --encoding UTF8 --template template0 NAME)"
+            )
+
+    def alone(self) -> None:
+        """Become the owner, as a daemon does. Raises OfflineError while a daemon has it."""
+        locked = self._execute(_LOCK).fetchone()[0]
+        daemon = self._execute(_DAEMONS, {"name": self._daemons_name}).fetchone()
+        if daemon is not None or not locked:
+            who = (
+                f"process {daemon[0]} of the server, connected from {daemon[1]}"
+                f" since {daemon[2][:19]}"
+                if daemon
+                else "it was gone a moment later"
+            )
+            raise OfflineError(f"a daemon has {self.where} ({who}): stop it first")
+
+    def snapshot(self) -> None:
+        self._execute(_SNAPSHOT)
+
+    def begin(self) -> None:
+        self._execute("begin read write")
+
+    def commit(self) -> None:
+        self._execute("commit")
+
+    def rollback(self) -> None:
+        if not self._connection.closed and not self._connection.isexecuting():
+            with contextlib.suppress(OfflineError):  # the server does it when we are gone
+                self._execute("rollback")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(
+        self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
+    ) -> Iterator[Row]:
+        name = f"svcd_{next(self._cursors)}"
+        sql, _ = translate(text)
+        self._execute(f"declare {name} no scroll cursor for {sql}", parameters or None)
+        while True:
+            found = self._execute(f"fetch {at_once} from {name}").fetchall()
+            yield from map(_plain, found)
+            if len(found) < at_once:
+                break
+        self._execute(f"close {name}")
+
+    def one(self, text: str, parameters: Mapping[str, object] | None = None) -> Row | None:
+        row = self._execute(translate(text)[0], parameters or None).fetchone()
+        return None if row is None else _plain(row)
+
+    def script(self, text: str) -> None:
+        self._execute(translate(text)[0])
+
+    def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
+        marks = f"({', '.join(['%s'] * len(table.columns))})"
+        start = f"insert into {table.name} ({', '.join(table.columns)}) values ".encode()
+        batch: list[bytes] = []
+        size = 0
+        cursor = self._connection.cursor()
+        for row in rows:
+            with self._named():
+                batch.append(cursor.mogrify(marks, tuple(row)))
+            size += len(batch[-1])
+            if size >= _INSERT_BYTES or len(batch) >= _INSERT_ROWS:
+                self._execute(start + b", ".join(batch))
+                batch, size = [], 0
+        if batch:
+            self._execute(start + b", ".join(batch))
+
+    def tables(self) -> frozenset[str]:
+        return frozenset(str(row[0]) for row in self._execute(_TABLES).fetchall())
+
+    def faults(self) -> Iterator[str]:
+        """Nothing: the server checks what it reads, and every row is read by whoever asks."""
+        return iter(())
+
+    def settle(self, tables: Sequence[TableShape]) -> None:
+        self._execute(f"analyze {', '.join(each.name for each in tables)}")
+
+    def _execute(self, sql: str | bytes, parameters: Mapping[str, object] | None = None) -> Any:
+        with self._named():
+            cursor = self._connection.cursor()
+            cursor.execute(sql, parameters)
+            self._wait(self._limit_s)
+            return cursor
+
+    def _wait(self, limit_s: float) -> None:
+        end = time.monotonic() + limit_s
+        with self._named():
+            while (state := self._connection.poll()) != extensions.POLL_OK:
+                file = [self._connection.fileno()]
+                wanted = (file, []) if state == extensions.POLL_READ else ([], file)
+                ready = select.select(*wanted, [], max(0.0, end - time.monotonic()))
+                if not any(ready):
+                    self._connection.close()
+                    raise OfflineError(
+                        f"{self.where} did not answer within {limit_s:.0f} s: look at the server;"
+                        " nothing was changed"
+                    )
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg2.Error as error:
+            code = error.pgcode or ""
+            cure = "look at the server's log, or: svcd doctor"
+            if code == "42501":
+                cure = "make the user of database.url the owner of the database"
+            elif code == "55P03":
+                cure = "another program uses its tables: end that first"
+            raise OfflineError(f"{self.where} cannot be used: {line_of(error)}; {cure}") from error
+        except (ValueError, UnicodeError) as error:
+            raise OfflineError(f"{self.where} cannot hold a text: {error}") from error
+
+
+def _plain(row: Sequence[Any]) -> Row:
+    return tuple(bytes(v) if isinstance(v, memoryview) else v for v in row)

@@ -1,0 +1,87 @@
+"""The tables of a schema number: their columns and keys, read from the migrations themselves.
+
+The migrations are run on an empty SQLite database in memory, and what came of them is read back. So
+every schema that was ever released is known without a second description of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from svcd.store import migrations
+from svcd.store.sqlite import translate
+
+TRANSIENT = frozenset({"schema_version", "uploads"})
+"""Tables that mean something to running daemons only: neither kept, nor copied, nor counted."""
+
+_OWNED = "exists (select 1 from internals i where i.upload_id = pieces.upload_id)"
+_CONDITIONS = {"pieces": _OWNED}
+_TABLES = """
+select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by rowid
+"""
+
+
+@frozen
+class TableShape:
+    """One table. key: the columns of its primary key, in order. bulky: it holds large values."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    bulky: bool
+
+    @property
+    def select(self) -> str:
+        """All rows that are kept, in the order of the key, which both databases sort alike."""
+        condition = _CONDITIONS.get(self.name)
+        where = f" where {condition}" if condition else ""
+        return (
+            f"select {', '.join(self.columns)} from {self.name}{where}"
+            f" order by {', '.join(self.key)}"
+        )
+
+
+@frozen
+class Shape:
+    """A schema. every: all its tables, those first that others refer to."""
+
+    number: int
+    every: tuple[TableShape, ...]
+
+    @property
+    def kept(self) -> tuple[TableShape, ...]:
+        """Tables whose rows are backed up, restored and copied."""
+        return tuple(each for each in self.every if each.name not in TRANSIENT)
+
+
+@functools.cache
+def shape(number: int) -> Shape:
+    """The tables of schema `number`, `schema_version` among them."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(migrations.CREATE)
+        for text in _texts(number).values():
+            connection.executescript(translate(text))
+        names = [str(row[0]) for row in connection.execute(_TABLES)]
+        return Shape(number, tuple(_table(connection, name) for name in names))
+    finally:
+        connection.close()
+
+
+def _texts(number: int) -> Mapping[int, str]:
+    return {n: text for n, text in migrations.steps() if n <= number}
+
+
+def _table(connection: sqlite3.Connection, name: str) -> TableShape:
+    found = connection.execute(f"pragma table_info({name})").fetchall()
+    keyed = sorted((row[5], str(row[1])) for row in found if row[5])
+    return TableShape(
+        name=name,
+        columns=tuple(str(row[1]) for row in found),
+        key=tuple(column for _, column in keyed),
+        bulky=any(str(row[2]).lower() == "blob" for row in found),
+    )

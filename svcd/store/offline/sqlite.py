@@ -1,0 +1,169 @@
+"""A SQLite file on a blocking connection of a command.
+
+Note: who else has the file. A daemon's connection holds a shared lock on the file for as long as it
+is open. `mode="alone"` asks for the exclusive one: it is refused while any program has the file
+open, and while we hold it no daemon can open it. Readers that only look (`mode="look"`) see one
+moment of the file and disturb nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+from svcd.store.database import Row
+from svcd.store.offline.session import ROWS_AT_ONCE, Damaged, OfflineError
+from svcd.store.offline.shape import TableShape
+from svcd.store.sqlite import translate
+
+_BUSY_S = 5.0
+_SHOWN = 100
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_TABLES = "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
+
+
+class SqliteSession:
+    """mode: `look` (others may write), `alone` (nobody else may have it), `new` (a draft file)."""
+
+    def __init__(self, path: Path, mode: Literal["look", "alone", "new"]) -> None:
+        """Raises OfflineError, and Damaged."""
+        self.path = path
+        self.where = f"the database {path}"
+        kind = "rwc" if mode == "new" else "rw"
+        with self._named():
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(path.absolute()))}?mode={kind}",
+                uri=True,
+                isolation_level=None,
+                timeout=_BUSY_S,
+            )
+        try:
+            with self._named():
+                self._prepare(mode)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self, mode: str) -> None:
+        execute = self._connection.execute
+        execute("pragma foreign_keys=on")
+        execute("pragma cache_size=-32768")
+        if mode == "look":
+            execute("pragma query_only=on")
+            execute("select count(*) from sqlite_schema").fetchone()
+        elif mode == "new":
+            execute("pragma page_size=8192")
+            execute("pragma journal_mode=off")  # when something fails, the file is thrown away
+            execute("pragma synchronous=off")  # the caller makes it lasting before it counts
+        else:
+            execute("pragma synchronous=full")
+            execute("pragma locking_mode=exclusive")
+            execute("begin exclusive")
+            execute("rollback")
+
+    def snapshot(self) -> None:
+        with self._named():
+            self._connection.execute("begin")
+            self._connection.execute("select count(*) from sqlite_schema").fetchone()
+
+    def begin(self) -> None:
+        with self._named():
+            self._connection.execute("begin immediate")
+
+    def commit(self) -> None:
+        with self._named():
+            self._connection.execute("commit")
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):  # a draft has no journal to go back by
+                self._connection.execute("rollback")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(
+        self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
+    ) -> Iterator[Row]:
+        with self._named():
+            cursor = self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
+        while True:
+            with self._named():
+                row = cursor.fetchone()
+            if row is None:
+                return
+            yield row
+
+    def one(self, text: str, parameters: Mapping[str, object] | None = None) -> Row | None:
+        with self._named():
+            cursor = self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
+            return cast("Row | None", cursor.fetchone())
+
+    def script(self, text: str) -> None:
+        with self._named():
+            for statement in re.split(r";\s*\n", translate(text)):
+                if statement.strip():
+                    self._connection.execute(statement)
+
+    def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
+        marks = ", ".join("?" * len(table.columns))
+        text = f"insert into {table.name} ({', '.join(table.columns)}) values ({marks})"
+        with self._named():
+            self._connection.executemany(text, rows)
+
+    def tables(self) -> frozenset[str]:
+        return frozenset(str(row[0]) for row in self.rows(_TABLES))
+
+    def faults(self) -> Iterator[str]:
+        for row in self.rows(f"pragma integrity_check({_SHOWN})"):
+            if row[0] != "ok":
+                yield str(row[0])
+        for table, row_id, parent, _ in self.rows("pragma foreign_key_check"):
+            yield f"row {row_id} of {table} belongs to a row of {parent} that is not there"
+
+    def settle(self, tables: Sequence[TableShape]) -> None:
+        """Nothing: the daemon's statements find their indexes without statistics."""
+
+    def put_aside(self) -> None:
+        """Bring the journal into the file and remove it. Only in mode `alone`."""
+        with self._named():
+            self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+            mode = self._connection.execute("pragma journal_mode=delete").fetchone()[0]
+        if mode != "delete":
+            raise OfflineError(f"the journal of {self.where} cannot be closed: it is in use")
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._meaning(error) from error
+
+    def _meaning(self, error: sqlite3.Error) -> OfflineError:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code in _DAMAGED:
+            return Damaged(f"{self.where} is damaged ({error}): restore a backup (svcd restore)")
+        if code in _BUSY:
+            return OfflineError(
+                f"{self.where} is in use by another program: stop the daemon that has it first"
+            )
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return OfflineError(
+                f"{self.where} cannot be opened: {_why(self.path)}; look at database.url,"
+                " server.state_dir and the owner of the folder"
+            )
+        if code == sqlite3.SQLITE_FULL:
+            return OfflineError(f"{self.where} cannot be written: its disk is full; make room")
+        return OfflineError(f"{self.where} cannot be used: {error}")
+
+
+def _why(path: Path) -> str:
+    if not path.parent.exists():
+        return f"there is no folder {path.parent}"
+    return "it may not be read and written" if path.exists() else "there is no such file"
