@@ -1,0 +1,54 @@
+"""The kept dumps of every schema, upgraded on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.ports import Tx
+from svcd.sealer import FernetSealer
+from svcd.settings import Database
+from svcd.store.offline.postgres import PostgresSession
+from svcd.store.offline.session import Session
+from svcd.store.postgres import PostgresDatabase
+from svcd.store.store import SqlStore
+from tests.store.contract import at
+from tests.store.dump import load_postgresql, seal_key
+from tests.store.postgres_server import drop_database, new_database
+from tests.store.test_live_postgres import drive, own_reactor
+from tests.store.upgraded import UpgradeContract, add_tests
+
+T = TypeVar("T")
+
+
+class PostgresUpgradeTests(SynchronousTestCase, UpgradeContract):
+    """A database of its own for each."""
+
+    def opened(self, number: int) -> int:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        self.sealer = FernetSealer(seal_key(folder))
+        load_postgresql(number, self.url)
+        database = PostgresDatabase(own_reactor(), Database(url=self.url), self.fail)
+        self.store = SqlStore(database, self.sealer)
+        self.addCleanup(lambda: drive(self.store.close()))
+
+        async def opened() -> int:
+            await database.open()
+            return await self.store.open(at(0))
+
+        return drive(opened())
+
+    def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return drive(self.store.tx(work))
+
+    def checked(self) -> tuple[Session, FernetSealer]:
+        return PostgresSession(Database(url=self.url), "check"), self.sealer
+
+
+add_tests(PostgresUpgradeTests)
