@@ -125,6 +125,8 @@ async def gather(
     try:
         for each in workers:
             await each
+    except GeneratorExit:  # forgotten with all that it awaits, which may be closing us right now
+        raise
     except BaseException:
         for each in workers:
             each.addErrback(_swallow_cancel)

@@ -46,9 +46,10 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
 from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.provisioning.distributions.spi import IDistribution
 from svcd.sealer import MemorySealer
 from svcd.service import Daemon, Outside
-from svcd.settings import load
+from svcd.settings import Settings, load
 from svcd.store.database import Sql
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
@@ -122,7 +123,8 @@ class FakeService:
     url, tenant, image_id, flavor_id, keypair: ready to be used; the image is registered.
     treq: a treq-like client for asynchronous code; its URLs are absolute, below `url`.
     faults: rules (FaultRule) that make cloud, engine, HDFS, SSH or store misbehave.
-    settings: `section.key` -> text, as for `--set`.
+    settings: `section.key` -> text, as for `--set`. distributions: further ones to choose from by
+    `plugins.enabled`, as if they were installed as plug-ins.
     """
 
     url = API_URL
@@ -130,10 +132,15 @@ class FakeService:
     flavor_id = "2"
     keypair = DEMO_KEYPAIR
 
-    def __init__(self, settings: Mapping[str, str] | None = None, seed: int = 0) -> None:
-        flags = [f"{k}={v}" for k, v in {**_DEFAULTS, **(settings or {})}.items()]
-        loaded = load(None, {}, flags).settings
-        self._settings = loaded
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        seed: int = 0,
+        distributions: Sequence[IDistribution] = (),
+    ) -> None:
+        self._given = {**_DEFAULTS, **(settings or {})}
+        self._distributions = tuple(distributions)
+        self._settings = loaded = _loaded(self._given)
         self.tenant = loaded.embedded.tenant
         self.clock = VirtualClock()
         self.faults = Faults()
@@ -251,11 +258,14 @@ class FakeService:
         self._memory.unserve(API_URL)
         self._agent.break_off()
 
-    def restart(self) -> None:
+    def restart(self, settings: Mapping[str, str] | None = None) -> None:
         """A new daemon on the same rows; the present one is killed before, if there is one.
 
+        settings: what is to differ from now on; those of the embedded cloud stay.
         Raises ServiceUnavailable when a fault rule keeps the store from it: try again.
         """
+        self._given |= settings or {}
+        self._settings = _loaded(self._given)
         self.kill()
         self._line = line = Lifeline(self.clock)
         self._starts += 1
@@ -329,7 +339,9 @@ class FakeService:
             rng=random.Random(f"{self._seed} {self._starts}"),
         )
         distributions = Distributions(
-            settings.plugins.enabled, fake_engine_url=f"{CLOUD_URL}/engine", found=()
+            settings.plugins.enabled,
+            fake_engine_url=f"{CLOUD_URL}/engine",
+            found=self._distributions,
         )
         return Daemon(outside, settings, distributions, auth_url)
 
@@ -478,6 +490,10 @@ class _Body:
 
     def stopProducing(self) -> None:
         """All was written."""
+
+
+def _loaded(given: Mapping[str, str]) -> Settings:
+    return load(None, {}, [f"{key}={value}" for key, value in given.items()]).settings
 
 
 def _now(work: Any) -> Any:

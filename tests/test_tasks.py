@@ -112,6 +112,22 @@ class GatherTests(SynchronousTestCase):
         self.failureResultOf(done, CancelledError)
         self.assertEqual(ended, ["cancelled", "cancelled"])
 
+    def test_forgotten_work_is_left_alone(self) -> None:
+        """What is closed with all that it awaits cancels nothing: that may be closing it."""
+
+        async def work() -> None:
+            try:
+                await Deferred()
+            except GeneratorExit:
+                outer.close()
+                raise
+
+        inner = work()
+        outer = gather([lambda: inner], limit=1)
+        outer.send(None)
+        inner.close()
+        self.assertEqual(self.flushLoggedErrors(), [])
+
 
 class GateTests(SynchronousTestCase):
     def test_cancelled_waiter_does_not_take_the_turn(self) -> None:

@@ -103,16 +103,15 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.CREDENTIALS_EXPIRED: _cluster(
         "The cloud no longer accepts the trust or token with which svcd acts for the user.",
-        "the trust or token is no longer valid; delete the cluster with a fresh token, or with "
-        "force=true",
+        "retry or delete the cluster with a fresh token, or delete it with force=true",
     ),
     Code.FORBIDDEN: _cluster(
         "A policy of the cloud forbids the user something that the cluster needs.",
-        "the user lacks a role in the project that the cloud demands",
+        "give the user the role in the project that the cloud demands, then retry",
     ),
     Code.CLOUD_REFUSED: _cluster(
         "The cloud says that a request itself is wrong; repeating it would not help.",
-        "the cloud refused the request; the quoted message says why",
+        "read the quoted message of the cloud; correct what it names and make the cluster anew",
     ),
     Code.CLOUD_UNAVAILABLE: _cluster(
         "A service of the cloud did not answer, or only with faults, until the deadline.",
@@ -124,7 +123,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.SERVER_VANISHED: _cluster(
         "A server that was in use is not there any more, and svcd has not deleted it.",
-        "somebody deleted the server; delete the cluster or make it anew",
+        "ask who deleted the server; shrink the cluster by it, or delete the cluster",
     ),
     Code.BOOT_TIMEOUT: _cluster(
         "Servers, addresses or volumes were not ready until the deadline of Spawning.",
@@ -145,7 +144,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.HOST_KEY_CHANGED: _cluster(
         "A machine shows another SSH host key than when it was first reached.",
-        "another machine answers on this address; delete the cluster",
+        "find out which machine answers on this address; if it was made anew, delete the cluster",
     ),
     Code.MACHINE_UNREACHABLE: _cluster(
         "A machine that had been reached before could not be reached any more.",
@@ -213,7 +212,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.ENGINE_LOST_JOB: _execution(
         "The workflow engine answers and does not know the job any more.",
-        "the engine's database was lost or purged; execute the job again",
+        "execute the job again; keep the engine's database from being lost or purged",
     ),
     Code.STEP_WAITS: _execution(
         "The engine runs the workflow and has not handed its step to the cluster yet.",
@@ -221,7 +220,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.START_GAVE_UP: _execution(
         "The workflow engine took the job and could not begin it.",
-        "the engine could not start the step; check the cluster's services",
+        "check the cluster's services, its resource manager above all, and execute the job again",
     ),
     Code.RESOURCES_UNREACHABLE: _execution(
         "The workflow engine could not reach the resource manager of the cluster.",
@@ -257,23 +256,23 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.EXIT_CODE: _execution(
         "A program of the job ended with an error and said nothing else.",
-        "see the job's log for the last lines of the program",
+        "see the job's log for the last lines of the program: GET …/job-executions/ID/log",
     ),
     Code.EXCEPTION: _execution(
         "The job ended with an error that svcd knows no name for; it is quoted.",
-        "see the job's log",
+        "see the job's log: GET …/job-executions/ID/log",
     ),
     Code.TASK_FAILED: _execution(
         "A task of the job failed, and neither the engine nor the history told why.",
-        "see the job's log",
+        "see the job's log: GET …/job-executions/ID/log",
     ),
     Code.KILLED_ELSEWHERE: _execution(
         "The job was killed at the workflow engine and not by svcd.",
-        "the job was killed at the engine by somebody else",
+        "ask those who can reach the engine who killed it; execute the job again",
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job and gave no reason.",
-        "see the job's log",
+        "see the job's log: GET …/job-executions/ID/log",
     ),
     Code.INTERNAL: Known(
         meaning="A defect of svcd or of a distribution kept the work from going on.",

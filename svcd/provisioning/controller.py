@@ -171,7 +171,8 @@ class Controller:
         reason = f"{crash.text} in {crash.count} tries, incident {crash.incident}"
         now = self._clock.seconds()
         failed = lifecycle.broken(cluster, Code.INTERNAL, reason, now)
-        told = self._event(cluster, cluster.status, "failed", reason, code=Code.INTERNAL)
+        text = failed.status_description
+        told = self._event(cluster, cluster.status, "failed", text, code=Code.INTERNAL)
         if await self._write(cluster, failed, [told]):
             self._crashes.pop(cluster.id, None)
 
