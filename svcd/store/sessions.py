@@ -1,11 +1,8 @@
-# mypy: allow-untyped-calls, allow-subclassing-any
+# mypy: allow-untyped-calls
 """One connection to PostgreSQL, on txpostgres: opened, watched and closed with a deadline.
 
 Note: what txpostgres leaves to us. It cannot give up a connect or a statement whose server is
-silent: closing the connection is the only way, and it makes what waits fail. It turns every
-cancelled query into CancelledError, so a statement that ran out of its time on the server could
-not be told from a cancel: `_Cursor` leaves the error as it is. And an idle connection that the
-server closes raises into the reactor, which logs a traceback: `_Connection` tells its owner.
+silent: closing the connection is the only way, and it makes what waits fail. See `connection` too.
 """
 
 from __future__ import annotations
@@ -28,10 +25,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
-from txpostgres import txpostgres
 
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
+from svcd.store.connection import Connection
 from svcd.store.database import SchemaError
 from svcd.tasks import DeadlineExceeded, Loop, with_deadline
 
@@ -46,32 +43,6 @@ class Lost(Exception):
     """The connection broke, or could not be opened. args[0]: one line that says why."""
 
 
-class _Cursor(txpostgres.Cursor):
-    def _handleCancellation(self, failure: Any) -> Any:
-        return failure
-
-
-class _Connection(txpostgres.Connection):
-    """lost: called with a line each time the connection is found broken while nobody waits."""
-
-    cursorFactory = _Cursor
-
-    def __init__(self, reactor: Any, lost: Callable[[str], None]) -> None:
-        super().__init__(reactor)
-        self._lost = lost
-
-    def continuePolling(self, swallowErrors: bool = False) -> None:
-        try:
-            super().continuePolling(swallowErrors)
-        except psycopg2.Error as error:
-            self._lost(line_of(error))
-
-    def connectionLost(self, reason: Any) -> None:
-        super().connectionLost(reason)
-        if self.pollable().closed:
-            self._lost(line_of(reason.value))
-
-
 class Session:
     """One connection. It is used by one transaction at a time. lost: told once when it breaks."""
 
@@ -84,7 +55,7 @@ class Session:
         self._until: float | None = None
         self._overdue = False
         self._hung_up = select.poll()
-        self._connection = _Connection(reactor, self._broken)
+        self._connection = Connection(reactor, self._broken)
 
     async def open(self, dsn: str, limit_s: float) -> None:
         """Raises Lost."""
@@ -123,8 +94,7 @@ class Session:
         if not unlimited:
             self._until = self._reactor.seconds() + self._limit_s + _SLACK_S
         try:
-            cursor = self._connection.cursor()
-            await self._cut_short(cursor.execute(text, parameters))
+            cursor = await self._cut_short(self._connection.query(text, parameters))
         except ConnectionDone:
             reason = "the server does not answer" if self._overdue else "closed"
             raise Lost(reason) from None
@@ -191,11 +161,11 @@ class Session:
         if self._connection.pollable() is not None:
             self._connection.close()
 
-    def _broken(self, reason: str) -> None:
+    def _broken(self, error: BaseException) -> None:
         lost, self._lost = self._lost, None
         if lost is not None:
             self._shut()
-            lost(self, reason)
+            lost(self, line_of(error))
 
 
 class Sessions:
