@@ -157,6 +157,13 @@ def cloud_unavailable(case: FailureTests) -> str:
     return case.broken()
 
 
+@reaches(Code.CLOUD_BUSY, CLUSTER)
+def cloud_busy(case: FailureTests) -> str:
+    """The port that the server is to have is of another one, for good."""
+    case.fault("compute", **refused(409, "Port 6f8c is still in use."))
+    return case.broken()
+
+
 @reaches(Code.SERVER_ERROR, CLUSTER)
 def server_error(case: FailureTests) -> str:
     case.begin(embedded__boot_s="2")

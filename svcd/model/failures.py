@@ -23,6 +23,7 @@ class Code(enum.StrEnum):
     FORBIDDEN = "FORBIDDEN"
     CLOUD_REFUSED = "CLOUD_REFUSED"
     CLOUD_UNAVAILABLE = "CLOUD_UNAVAILABLE"
+    CLOUD_BUSY = "CLOUD_BUSY"
     SERVER_ERROR = "SERVER_ERROR"
     SERVER_VANISHED = "SERVER_VANISHED"
     BOOT_TIMEOUT = "BOOT_TIMEOUT"
@@ -116,6 +117,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.CLOUD_UNAVAILABLE: _cluster(
         "A service of the cloud did not answer, or only with faults, until the deadline.",
         "check the cloud's services; retry with an empty resize",
+    ),
+    Code.CLOUD_BUSY: _cluster(
+        "The cloud said until the deadline that something is in use, in a wrong state, or that it "
+        "has too much to do.",
+        "look at what the quoted message names; retry with an empty resize once it is free",
     ),
     Code.SERVER_ERROR: _cluster(
         "A server went into ERROR, and so did those that were made in its place.",

@@ -390,7 +390,8 @@ class Controller:
         A deletion waits all the same, unless its trust is lost, which only a new request replaces.
         """
         trouble = memory.of(_OBSERVE)
-        refused = trouble.code not in {Code.CLOUD_UNAVAILABLE, Code.PHASE_TIMEOUT}
+        passing = {Code.CLOUD_UNAVAILABLE, Code.CLOUD_BUSY, Code.PHASE_TIMEOUT}
+        refused = trouble.code not in passing
         if not refused or trouble.failures < _MOST_REFUSALS:
             return None
         if cluster.desired is Desired.DELETED or cluster.status is ClusterStatus.ERROR:

@@ -17,6 +17,7 @@ MOST_TEXT: Final = 2000
 
 _BY_FAULT: Final[Mapping[Fault, Code]] = {
     Fault.QUOTA: Code.QUOTA,
+    Fault.BUSY: Code.CLOUD_BUSY,
     Fault.UNAUTHORIZED: Code.CREDENTIALS_EXPIRED,
     Fault.FORBIDDEN: Code.FORBIDDEN,
     Fault.REFUSED: Code.CLOUD_REFUSED,

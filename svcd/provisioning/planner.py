@@ -131,8 +131,10 @@ def _too_late(made: Plan, world: World) -> Fail:
     """Why the deadline passed: what was waited for, and the troubles there were."""
     troubles = [t for t in world.memory.tried.values() if t.reason and not t.done]
     code = made.code
-    if made.steps and troubles and code is not Code.LEFTOVERS:
-        code = troubles[-1].code
+    # A step that is to be repeated later is not among the steps: its reason is what is waited for.
+    held_up = [t for t in troubles if any(t.reason in text for text in made.waiting)]
+    if code is not Code.LEFTOVERS and (held_up or (made.steps and troubles)):
+        code = (held_up or troubles)[-1].code
     parts = list(made.left or made.waiting)[:10]
     parts += sorted({t.reason for t in troubles} - set(parts))[:5]
     status = made.cluster.status

@@ -350,6 +350,14 @@ class SpawnTests(SynchronousTestCase):
             "Spawning took longer than 1800 s: server demo-worker-001 is BUILD",
         )
 
+    def test_deadline_is_called_after_what_holds_the_calls_up(self) -> None:
+        """Also when it passes between two tries, and no step is due."""
+        row = evolve(spawning(instance(1)), status_since=timestamp(NOW - 1800))
+        busy = Tried(failures=7, not_before=NOW + 20, reason="port in use", code=Code.CLOUD_BUSY)
+        failure = look(row, tried={"create-server:worker1": busy}).fail
+        assert failure is not None
+        self.assertEqual(failure.code, Code.CLOUD_BUSY)
+
     def test_blind_planner_waits_with_the_clouds_words(self) -> None:
         """Until the deadline."""
         trouble = {
