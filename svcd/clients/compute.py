@@ -1,13 +1,14 @@
 """Nova v2.1: flavors, key pairs, servers, groups, attachments, limits.
 
-Works with every microversion; 2.79 is asked for where the service has it.
+Works with every microversion up to 2.79, which is asked for where the service has it; a service
+that is older is asked for its newest.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -18,6 +19,8 @@ from svcd.model.cloud import Flavor, KeyPair, NewServer, Server
 from svcd.ports import CloudError, Fault
 
 T = TypeVar("T")
+
+_Body = Mapping[str, Any] | Callable[[tuple[int, int]], Mapping[str, Any]]
 
 _PREFERRED = (2, 79)
 _PAGE = 1000
@@ -65,7 +68,6 @@ class Compute:
         The service's `name` filter, an expression, narrows the list; metadata is compared here,
         for tags do not find servers that are not scheduled yet.
         """
-        headers = await self._headers()
         path = "/servers/detail"
         if name_prefix:
             path += "?name=" + quote("^" + re.escape(name_prefix).replace(r"\-", "-"), safe="")
@@ -74,10 +76,11 @@ class Compute:
         def mine(row: dict[str, Any]) -> Server | None:
             return _server(row) if wanted <= (row.get("metadata") or {}).items() else None
 
-        try:
-            rows = await self._rest.pages(path, "servers", mine, limit=_PAGE, headers=headers)
-        except RestError as error:
-            raise await self._outdated(error) from None
+        rows = await self._negotiated(
+            lambda version: self._rest.pages(
+                path, "servers", mine, limit=_PAGE, headers=_headers(version)
+            )
+        )
         return await self._with_faults([row for row in rows if row is not None])
 
     async def _with_faults(self, servers: Sequence[Server]) -> Sequence[Server]:
@@ -101,7 +104,6 @@ class Compute:
 
     async def create_server(self, new: NewServer, network_id: str | None) -> str:
         """Id of the server. network_id None: the service attaches what there is, if anything."""
-        version = await self._version()
         server: dict[str, Any] = {
             "name": new.name,
             "imageRef": new.image_id,
@@ -112,8 +114,6 @@ class Compute:
             server["key_name"] = new.keypair
         if network_id is not None:
             server["networks"] = [{"uuid": network_id}]
-        elif version >= (2, 37):
-            server["networks"] = "auto"
         if new.security_groups:
             server["security_groups"] = [{"name": group} for group in new.security_groups]
         if new.user_data:
@@ -121,7 +121,13 @@ class Compute:
         body: dict[str, Any] = {"server": server}
         if new.server_group_id is not None:
             body["os:scheduler_hints"] = {"group": new.server_group_id}
-        return _part(await self._call("POST", "/servers", body), "server", _id)
+
+        def of(version: tuple[int, int]) -> dict[str, Any]:
+            if network_id is None and version >= (2, 37):
+                return {**body, "server": {**server, "networks": "auto"}}
+            return body
+
+        return _part(await self._call("POST", "/servers", of), "server", _id)
 
     async def delete_server(self, server_id: str) -> None:
         """One that is gone is no fault."""
@@ -131,12 +137,14 @@ class Compute:
 
     async def create_server_group(self, name: str) -> str:
         """Id of a new anti-affinity group."""
-        group: dict[str, Any] = {"name": name}
-        if await self._version() >= (2, 64):
-            group["policy"] = "anti-affinity"
-        else:
-            group["policies"] = ["anti-affinity"]
-        body = await self._call("POST", "/os-server-groups", {"server_group": group})
+
+        def of(version: tuple[int, int]) -> dict[str, Any]:
+            policy: dict[str, Any] = {"policies": ["anti-affinity"]}
+            if version >= (2, 64):
+                policy = {"policy": "anti-affinity"}
+            return {"server_group": {"name": name, **policy}}
+
+        body = await self._call("POST", "/os-server-groups", of)
         return _part(body, "server_group", _id)
 
     async def find_server_groups(self, name: str) -> Sequence[str]:
@@ -186,36 +194,60 @@ class Compute:
     # ---- microversion ----
 
     async def _version(self) -> tuple[int, int]:
+        """The newest microversion of both. Raises CloudError REFUSED when there is none."""
         base = await self._rest.base()
         known = self._versions.get(base)
         if known is None:
-            body = await self._rest.call("GET", "/")
-            highest = _part(body, "version", _highest)
+            lowest, highest = await self.spoken()
+            if lowest > _PREFERRED:
+                text = f"{base} speaks {_shown(lowest)} to {_shown(highest)}, svcd needs up to 2.79"
+                raise CloudError("compute", Fault.REFUSED, text)
             known = self._versions[base] = min(_PREFERRED, max(highest, (2, 1)))
         return known
 
-    async def _headers(self) -> Mapping[str, str]:
-        major, minor = await self._version()
-        if (major, minor) == (2, 1):
-            return {}
-        return {
-            "OpenStack-API-Version": f"compute {major}.{minor}",
-            "X-OpenStack-Nova-API-Version": f"{major}.{minor}",
-        }
+    async def spoken(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The oldest and the newest microversion that the service speaks."""
+        return _part(await self._rest.call("GET", "/"), "version", _range)
 
-    async def _call(self, method: str, path: str, body: Any = None, absent_ok: bool = False) -> Any:
-        try:
-            headers = await self._headers()
-            return await self._rest.call(method, path, body, headers=headers, absent_ok=absent_ok)
-        except RestError as error:
-            raise await self._outdated(error) from None
+    async def _call(
+        self, method: str, path: str, body: _Body | None = None, absent_ok: bool = False
+    ) -> Any:
+        """body: of the version that the service speaks."""
+        return await self._negotiated(
+            lambda version: self._rest.call(
+                method,
+                path,
+                body(version) if callable(body) else body,
+                headers=_headers(version),
+                absent_ok=absent_ok,
+            )
+        )
 
-    async def _outdated(self, error: RestError) -> RestError:
-        """A service that has become older answers 406: its version is asked for at the next try."""
-        if error.status != 406:
-            return error
-        self._versions.pop(await self._rest.base(), None)
-        return RestError(error.service, Fault.BUSY, error.text, status=406)
+    async def _negotiated(self, send: Callable[[tuple[int, int]], Awaitable[T]]) -> T:
+        """`send` by the newest version of both; a 406 makes it ask for that and send once more.
+
+        A service that has become older says 406, and has done nothing. Where services of two ages
+        answer in turn, as during an upgrade, the second 406 is BUSY.
+        """
+        for last in (False, True):
+            version = await self._version()
+            try:
+                return await send(version)
+            except RestError as error:
+                if error.status != 406:
+                    raise
+                self._versions.pop(await self._rest.base(), None)
+                if last:
+                    text = f"the versions it speaks change: {error.text}"
+                    raise RestError(error.service, Fault.BUSY, text, status=406) from None
+        raise AssertionError("the last try returns or raises")
+
+
+def _headers(version: tuple[int, int]) -> Mapping[str, str]:
+    if version == (2, 1):
+        return {}
+    text = _shown(version)
+    return {"OpenStack-API-Version": f"compute {text}", "X-OpenStack-Nova-API-Version": text}
 
 
 def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
@@ -223,10 +255,18 @@ def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
     return shaped("compute", name, lambda body: convert(body[name]), body)
 
 
-def _highest(document: Mapping[str, Any]) -> tuple[int, int]:
-    """The newest microversion; a service without any says "". Raises ValueError."""
-    major, _, minor = (document.get("version") or "2.1").partition(".")
-    return int(major), int(minor)
+def _range(document: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Oldest and newest; a service without microversions says "" or nothing. Raises ValueError."""
+
+    def pair(name: str) -> tuple[int, int]:
+        major, _, minor = (document.get(name) or "2.1").partition(".")
+        return int(major), int(minor)
+
+    return pair("min_version"), pair("version")
+
+
+def _shown(version: tuple[int, int]) -> str:
+    return "{}.{}".format(*version)
 
 
 def _id(row: Mapping[str, Any]) -> str:

@@ -186,7 +186,10 @@ class Keystone:
             auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
         answer = await self._send("POST", "/auth/tokens", body={"auth": auth}, repeatable=True)
         if answer.status >= 400:
-            raise refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
+            error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
+            if error.status == 404 and "application_credential" in identity:
+                error.kind = Fault.UNAUTHORIZED  # it was deleted: what was asked for is not gone
+            raise error
         text = answer.header("x-subject-token")
         if not text:
             raise CloudError(_SERVICE, Fault.SERVER_ERROR, "a token was answered without its text")

@@ -72,13 +72,17 @@ def error_body(answer: Answer) -> tuple[str, str]:
     try:
         parsed = answer.json()
     except ValueError:
-        text = re.sub(r"<[^>]*>", " ", answer.body.decode("utf-8", "replace"))
-        return " ".join(text.split())[:_TEXT_LIMIT], ""
+        return _plain(answer.body.decode("utf-8", "replace")), ""
     if isinstance(parsed, dict):
         inner = next((v for v in parsed.values() if isinstance(v, dict)), parsed)
         message = inner.get("message") or parsed.get("message") or ""
-        return str(message)[:_TEXT_LIMIT], str(inner.get("type", ""))
+        return _plain(str(message)), str(inner.get("type", ""))
     return "", ""
+
+
+def _plain(text: str) -> str:
+    """One line without tags, which Glance has even in JSON."""
+    return " ".join(re.sub(r"</?[a-z][^>]*>", " ", text, flags=re.IGNORECASE).split())[:_TEXT_LIMIT]
 
 
 def retry_after_s(answer: Answer) -> float | None:

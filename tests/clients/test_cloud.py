@@ -48,6 +48,39 @@ class ClientTests(SynchronousTestCase):
             self.assertEqual(list(rig.run(session.find_server_groups("g"))), [group])
             rig.run(session.create_server(self.new))
 
+    def test_a_compute_service_that_becomes_older_at_once(self) -> None:
+        """Its 406 makes the same call again, in the form of the version that it has."""
+        self.rig.run(self.session.flavors())
+        self.rig.run(self.session.keypair("demo"))
+        self.rig.cloud.core.newest_compute = (2, 60)
+        group = self.rig.run(self.session.create_server_group("g"))
+        self.assertEqual(list(self.rig.run(self.session.find_server_groups("g"))), [group])
+        asked = self.rig.cloud.calls["compute POST /v2.1/os-server-groups"]
+        self.assertEqual(asked, 1)
+
+    def test_compute_services_of_two_ages_in_turn(self) -> None:
+        """The second 406 is BUSY: later it may go."""
+        self.answer("compute", "/os-keypairs", {}, status=406, times=2)
+        error = self.fault(self.session.keypair("demo"))
+        self.assertEqual(error.kind, Fault.BUSY)
+        self.assertIn("the versions it speaks change", error.text)
+        self.rig.run(self.session.keypair("demo"))
+
+    def test_a_compute_service_that_is_too_new(self) -> None:
+        """REFUSED, with what both speak."""
+        document = {"version": {"version": "2.120", "min_version": "2.90"}}
+        self.answer("compute", "/v2.1/$", document)
+        error = self.fault(self.session.keypair("demo"))
+        self.assertEqual(error.kind, Fault.REFUSED)
+        self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", error.text)
+
+    def test_no_microversion_is_asked_of_the_volume_service(self) -> None:
+        """Its oldest has all that is used; one that it has not would be a 406."""
+        self.answer("volume", "/limits", {}, status=406, times=1)
+        error = self.fault(self.session.quota())
+        self.assertEqual((error.service, error.kind), ("volume", Fault.REFUSED))
+        self.assertEqual(self.rig.run(self.session.quota()).volumes, 400)
+
     def test_one_inner_network_is_chosen(self) -> None:
         """None: the service decides; several: the caller must."""
         nets = [{"id": "1", "name": "a"}, {"id": "2", "name": "b"}, {"id": "3", "name": "c"}]

@@ -130,7 +130,25 @@ class Accounts(Service):
 
     # ---- trusts ----
 
+    def _link(self, path: str) -> str:
+        return f"{self._core.public_url}/identity/v3{path}"
+
+    def _role(self, name: str) -> dict[str, Any]:
+        """A role in detail, as trusts, their tokens and application credentials have it."""
+        id_ = fixed_id("role", name)
+        links = {"self": self._link(f"/roles/{id_}")}
+        more: dict[str, Any] = {"domain_id": None, "description": None, "options": {}}
+        return {"id": id_, "name": name, "links": links, **more}
+
     def _trust(self, trust: Trust) -> dict[str, Any]:
+        """As it is shown alone."""
+        of_roles = self._link(f"/OS-TRUST/trusts/{trust.id}/roles")
+        return self._listed_trust(trust) | {
+            "roles": [self._role(role) for role in trust.roles],
+            "roles_links": {"self": of_roles, "next": None, "previous": None},
+        }
+
+    def _listed_trust(self, trust: Trust) -> dict[str, Any]:
         ends = trust.expires_at
         return {
             "id": trust.id,
@@ -138,7 +156,8 @@ class Accounts(Service):
             "trustee_user_id": trust.trustee_id,
             "project_id": trust.project_id,
             "impersonation": trust.impersonation,
-            "roles": [{"id": fixed_id("role", r), "name": r} for r in trust.roles],
+            "links": {"self": self._link(f"/OS-TRUST/trusts/{trust.id}")},
+            "redelegated_trust_id": None,
             "expires_at": None if ends is None else text_of(ends, "keystone"),
             "deleted_at": None,
             "remaining_uses": None,
@@ -158,8 +177,11 @@ class Accounts(Service):
             raise Refusal(404, f"Could not find user: {new.trustee_user_id}.")
         by_id = {fixed_id("role", role): role for role in me.roles}
         roles = tuple(by_id.get(r.id or "", r.name or "") for r in new.roles)
-        if not roles or not set(roles) <= set(me.roles):
-            raise Refusal(403, "At least one role should be specified, all held by the trustor.")
+        if not roles:
+            raise Refusal(403, "At least one role should be specified.")
+        for role in roles:
+            if role not in me.roles:
+                raise Refusal(404, f"Could not find role: {fixed_id('role', role)}.")
         trust = Trust(
             id=core.new_id().replace("-", ""),
             trustor_id=new.trustor_user_id,
@@ -177,11 +199,12 @@ class Accounts(Service):
     def trusts(self, call: Call) -> Reply:
         me = call.me.user_id
         mine = [
-            self._trust(t)
+            self._listed_trust(t)
             for t in self._core.state.trusts.values()
             if "admin" in call.me.roles or me in (t.trustor_id, t.trustee_id)
         ]
-        return Reply(body={"trusts": mine, "links": {"next": None, "previous": None}})
+        links = {"self": self._link("/OS-TRUST/trusts"), "next": None, "previous": None}
+        return Reply(body={"trusts": mine, "links": links})
 
     def _own_trust(self, call: Call, trust_id: str) -> Trust:
         trust = self._core.state.trusts.get(trust_id)
@@ -226,7 +249,12 @@ class Accounts(Service):
             "name": credential.name,
             "secret": credential.secret,
             "project_id": credential.project_id,
-            "roles": [{"id": fixed_id("role", r), "name": r} for r in credential.roles],
+            "roles": [self._role(role) for role in credential.roles],
+            "user_id": credential.user_id,
+            "system": None,
+            "links": {
+                "self": self._link(f"/users/{user_id}/application_credentials/{credential.id}")
+            },
             "unrestricted": False,
             "expires_at": None,
             "description": None,

@@ -129,7 +129,8 @@ class Compute(ComputeBasics):
             raise Refusal(400, "Invalid key_name provided.")
         if new.availability_zone not in (None, "", "nova"):
             raise Refusal(400, "The requested availability zone is not available")
-        check_networks(new.networks, microversion(call, self._core.newest_compute))
+        version = microversion(call, self._core.newest_compute)
+        check_networks(core, call.project, new.networks, version)
         groups = self._security_groups(call, [group.name for group in new.security_groups])
         hint = (body.hints or {}).get("group")
         group = core.state.server_groups.get(str(hint)) if hint else None

@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
 from klein import Klein
 
 from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, Core
+from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import KeyPair
-from svcd.embedded.cloud.servers import flavor_body, microversion
+from svcd.embedded.cloud.servers import asked_version, flavor_body, microversion
 from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
 
 _ENVELOPES = {
@@ -33,6 +34,14 @@ _ENVELOPES = {
     413: "overLimit",
     429: "overLimit",
     503: "serviceUnavailable",
+}
+
+
+_FIXED_LIMITS = {
+    "key_pairs": 100,
+    "metadata_items": 128,
+    "server_group_members": 1000,
+    "server_groups": 1000,
 }
 
 
@@ -69,12 +78,18 @@ class ComputeBasics(Service):
         self._core = core
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Version documents are open."""
-        if len(segments) <= 1:
-            return
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, "The request you have made requires authentication.")
+        """Version documents are open. Every answer says by which microversion it was made."""
+        if len(segments) > 1:
+            call.token = self._core.living_token(call.header("X-Auth-Token"))
+            if call.token is None:
+                raise Refusal(401, "The request you have made requires authentication.")
+        asked, spoken = asked_version(call), ""
+        try:
+            spoken = "{}.{}".format(*microversion(call, self._core.newest_compute))
+        finally:
+            call.tell("OpenStack-API-Version", f"compute {spoken or asked}")
+            call.tell("X-OpenStack-Nova-API-Version", spoken or asked)
+            call.tell("Vary", "X-OpenStack-Nova-API-Version")
 
     def envelope(self, refusal: Refusal) -> Reply:
         """See nova_envelope."""
@@ -90,6 +105,12 @@ class ComputeBasics(Service):
             "min_version": "2.1",
             "updated": "2013-07-23T11:33:21Z",
             "links": [{"rel": "self", "href": f"{self._core.public_url}/compute/v2.1/"}],
+            "media-types": [
+                {
+                    "base": "application/json",
+                    "type": "application/vnd.openstack.compute+json;version=2.1",
+                }
+            ],
         }
 
     @route(app, "GET", "/")
@@ -110,14 +131,16 @@ class ComputeBasics(Service):
     @route(app, "GET", "/v2.1/flavors/detail")
     def flavors(self, call: Call) -> Reply:
         rows = page(call, list(FLAVORS.values()), lambda flavor: flavor.id)
-        return Reply(body={"flavors": [flavor_body(self._core, flavor) for flavor in rows]})
+        version = microversion(call, self._core.newest_compute)
+        return Reply(body={"flavors": [flavor_body(self._core, row, version) for row in rows]})
 
     @route(app, "GET", "/v2.1/flavors/<flavor_id>")
     def flavor(self, call: Call, flavor_id: str) -> Reply:
         found = FLAVORS.get(flavor_id)
         if found is None:
             raise Refusal(404, f"Flavor {flavor_id} could not be found.")
-        return Reply(body={"flavor": flavor_body(self._core, found)})
+        version = microversion(call, self._core.newest_compute)
+        return Reply(body={"flavor": flavor_body(self._core, found, version)})
 
     @route(app, "GET", "/v2.1/flavors/<flavor_id>/os-extra_specs")
     def extra_specs(self, call: Call, flavor_id: str) -> Reply:
@@ -185,7 +208,8 @@ class ComputeBasics(Service):
         if pair is None:
             raise Refusal(404, f"Keypair {name} not found for user {call.me.user_id}")
         created = text_of(pair.created_at, "bare")
-        more = {"id": 1, "created_at": created, "deleted": False, "updated_at": None}
+        changed = {"created_at": created, "updated_at": None, "deleted_at": None}
+        more = {"id": 1, "deleted": False, **changed}
         return Reply(body={"keypair": self._keypair(pair) | more})
 
     @route(app, "DELETE", "/v2.1/os-keypairs/<name>")
@@ -196,29 +220,56 @@ class ComputeBasics(Service):
         self._core.state.keypairs.remove(id_)
         return Reply(status=204 if microversion(call, self._core.newest_compute) >= (2, 2) else 202)
 
-    # ---- limits ----
+    # ---- limits and quotas ----
+
+    def _used(self, project_id: str) -> dict[str, int]:
+        """What a project has, by Nova's names."""
+        state = self._core.state
+        rows = [s for s in state.servers.values() if s.project_id == project_id]
+        flavors = [FLAVORS[s.flavor_id] for s in rows]
+        groups = [g for g in state.server_groups.values() if g.project_id == project_id]
+        return {
+            "instances": len(rows),
+            "cores": sum(f.vcpus for f in flavors),
+            "ram": sum(f.ram_mib for f in flavors),
+            "server_groups": len(groups),
+        }
+
+    def _limits(self, project_id: str) -> dict[str, int]:
+        core = self._core
+        return {
+            "instances": core.limit(project_id, "instances"),
+            "cores": core.limit(project_id, "cores"),
+            "ram": core.limit(project_id, "ram_mib"),
+            **_FIXED_LIMITS,
+        }
 
     @route(app, "GET", "/v2.1/limits")
     def limits(self, call: Call) -> Reply:
-        core = self._core
-        rows = [s for s in core.state.servers.values() if s.project_id == call.project]
-        flavors = [FLAVORS[s.flavor_id] for s in rows]
+        most, used = self._limits(call.project), self._used(call.project)
         absolute = {
-            "maxTotalInstances": core.limit(call.project, "instances"),
-            "maxTotalCores": core.limit(call.project, "cores"),
-            "maxTotalRAMSize": core.limit(call.project, "ram_mib"),
-            "maxServerMeta": 128,
-            "maxTotalKeypairs": 100,
-            "maxServerGroups": 1000,
-            "maxServerGroupMembers": 1000,
-            "totalInstancesUsed": len(rows),
-            "totalCoresUsed": sum(f.vcpus for f in flavors),
-            "totalRAMUsed": sum(f.ram_mib for f in flavors),
-            "totalServerGroupsUsed": sum(
-                1 for g in core.state.server_groups.values() if g.project_id == call.project
-            ),
+            "maxTotalInstances": most["instances"],
+            "maxTotalCores": most["cores"],
+            "maxTotalRAMSize": most["ram"],
+            "maxServerMeta": most["metadata_items"],
+            "maxTotalKeypairs": most["key_pairs"],
+            "maxServerGroups": most["server_groups"],
+            "maxServerGroupMembers": most["server_group_members"],
+            "totalInstancesUsed": used["instances"],
+            "totalCoresUsed": used["cores"],
+            "totalRAMUsed": used["ram"],
+            "totalServerGroupsUsed": used["server_groups"],
         }
         return Reply(body={"limits": {"rate": [], "absolute": absolute}})
+
+    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>")
+    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>/defaults")
+    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>/detail")
+    def quota(self, call: Call, project_id: str) -> Reply:
+        last = call.request.path.rstrip(b"/").rpartition(b"/")[2]
+        limits = self._limits("" if last == b"defaults" else project_id)
+        used = self._used(project_id) if last == b"detail" else None
+        return Reply(body={"quota_set": quota_set(call, project_id, limits, used)})
 
     @route(app, "GET", "/v2.1/os-availability-zone")
     def zones(self, call: Call) -> Reply:

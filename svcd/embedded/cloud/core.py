@@ -268,6 +268,7 @@ def _users(config: Embedded, open_projects: bool) -> dict[str, User]:
         ("svcd", "svcd", {"service": service}, False),
         ("alice", "alice", {"alpha": member}, False),
         ("bob", "bob", {"beta": member}, False),
+        ("carol", "carol", {"alpha": ("reader",)}, False),
         (config.username, config.password, {config.tenant: member}, open_projects),
     ]
     users = {}

@@ -173,9 +173,10 @@ class Identity(Accounts):
                 (c for c in core.state.credentials.values() if c.id == given.id),
                 None,
             )
-            if found is None or not hmac.compare_digest(
-                found.secret.encode(), given.secret.encode()
-            ):
+            if found is None:
+                text = f"Could not find Application Credential: {given.id or given.name}."
+                raise Refusal(404, text)
+            if not hmac.compare_digest(found.secret.encode(), given.secret.encode()):
                 raise Refusal(401, _UNAUTHORIZED)
             bound = (core.projects[found.project_id], found.roles)
             return core.users[found.user_id], ("application_credential",), bound, found
@@ -259,6 +260,8 @@ class Identity(Accounts):
             body["project"] = {"domain": _DOMAIN, "id": project.id, "name": project.name}
             body["is_domain"] = False
             body["roles"] = [{"id": fixed_id("role", r), "name": r} for r in token.roles]
+            if token.trust_id is not None:
+                body["roles"] = [self._role(role) for role in token.roles]
             if with_catalog:
                 body["catalog"] = self._catalog(token.project_id)
         if token.trust_id is not None and (trust := core.state.trusts.get(token.trust_id)):
@@ -269,7 +272,12 @@ class Identity(Accounts):
                 "trustor_user": {"id": trust.trustor_id},
             }
         if token.credential_id is not None:
-            body["application_credential"] = {"id": token.credential_id, "restricted": True}
+            made = core.state.credentials.get(token.credential_id)
+            body["application_credential"] = {
+                "id": token.credential_id,
+                "name": "" if made is None else made.name,
+                "restricted": True,
+            }
         return body
 
     def _catalog(self, project_id: str) -> list[dict[str, Any]]:

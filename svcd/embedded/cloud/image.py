@@ -45,6 +45,7 @@ _BUILT_IN_KEYS = {
     "self",
     "size",
     "status",
+    "stores",
     "tags",
     "updated_at",
     "virtual_size",
@@ -76,18 +77,17 @@ class ImageService(Service):
             raise Refusal(401, "This server could not verify that you are authorized.")
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """{"message", "code": "403 Forbidden", "title"}; {"error": …} for 401."""
+        """{"message", "code": "403 Forbidden", "title"}, also for 401."""
         title = _TITLES.get(refusal.status, "Internal Server Error")
+        headers = dict(refusal.headers)
         if refusal.status == 401:
-            error = {"code": 401, "title": title, "message": refusal.message}
-            uri = f'Keystone uri="{self._core.public_url}/identity"'
-            return Reply(status=401, body={"error": error}, headers={"WWW-Authenticate": uri})
+            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
         body = {
             "message": refusal.message,
             "code": f"{refusal.status} {title}",
             "title": title,
         }
-        return Reply(status=refusal.status, body=body, headers=dict(refusal.headers))
+        return Reply(status=refusal.status, body=body, headers=headers)
 
     @route(app, "GET", "/")
     @route(app, "GET", "/versions")
@@ -145,6 +145,7 @@ class ImageService(Service):
             "self": f"/v2/images/{image.id}",
             "file": f"/v2/images/{image.id}/file",
             "schema": "/v2/schemas/image",
+            "stores": "file",
             **image.properties,
         }
 

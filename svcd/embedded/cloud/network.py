@@ -175,6 +175,9 @@ class Network(Service):
                 "mtu": 65536,
                 "availability_zones": ["nova"],
                 "availability_zone_hints": [],
+                "ipv4_address_scope": None,
+                "ipv6_address_scope": None,
+                "is_default": False,
                 "description": "",
                 "tags": [],
                 "revision_number": 1,
@@ -253,8 +256,13 @@ class Network(Service):
             "status": "ACTIVE" if port.device_id else "DOWN",
             "admin_state_up": True,
             "security_groups": list(port.security_groups),
+            "allowed_address_pairs": [],
+            "extra_dhcp_opts": [],
+            "binding:vnic_type": "normal",
+            "port_security_enabled": True,
             "description": "",
             "tags": [],
+            "revision_number": 1,
             **_TIMES,
         }
 
@@ -319,13 +327,16 @@ class Network(Service):
     def create_floating_ip(self, call: Call) -> Reply:
         new = call.read(_FloatingIpBody).floatingip
         state = self._core.state
+        if new.floating_network_id == PRIVATE_NETWORK_ID:
+            text = f"Network {PRIVATE_NETWORK_ID} is not a valid external network"
+            raise Refusal(400, f"Bad floatingip request: {text}.", "BadRequest")
         if new.floating_network_id != PUBLIC_NETWORK_ID:
             raise Refusal(
                 404, f"Network {new.floating_network_id} could not be found.", "NetworkNotFound"
             )
         if new.port_id is not None:
             self._own_port(call, new.port_id)
-        have = sum(1 for f in state.floating_ips.values() if f.project_id == call.project)
+        have = _count(state.floating_ips.values(), call.project)
         limit = self._core.limit(call.project, "floating_ips")
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
@@ -380,7 +391,11 @@ class Network(Service):
             "port_range_max": rule.port_max,
             "remote_ip_prefix": rule.remote_prefix,
             "remote_group_id": rule.remote_group_id,
+            "remote_address_group_id": None,
+            "normalized_cidr": rule.remote_prefix,
             "description": "",
+            "tags": [],
+            "revision_number": 0,
             **_TIMES,
         }
 
@@ -393,6 +408,7 @@ class Network(Service):
             "project_id": group.project_id,
             "security_group_rules": [self._rule(group, rule) for rule in group.rules],
             "stateful": True,
+            "shared": False,
             "tags": [],
             "revision_number": 1,
             **_TIMES,
@@ -464,12 +480,45 @@ class Network(Service):
 
     # ---- quotas ----
 
-    @route(app, "GET", "/v2.0/quotas/<project_id>/details.json")
-    def quota(self, call: Call, project_id: str) -> Reply:
+    def _limits(self, call: Call, project_id: str) -> dict[str, int]:
         if project_id != call.project and "admin" not in call.me.roles:
             raise Refusal(404, "The resource could not be found.", "HTTPNotFound")
+        return {"floatingip": self._core.limit(project_id, "floating_ips"), **_FIXED_LIMITS}
+
+    @route(app, "GET", "/v2.0/quotas/<project_id>")
+    @route(app, "GET", "/v2.0/quotas/<project_id>/default")
+    def quota(self, call: Call, project_id: str) -> Reply:
+        return Reply(body={"quota": self._limits(call, project_id)})
+
+    @route(app, "GET", "/v2.0/quotas/<project_id>/details")
+    @route(app, "GET", "/v2.0/quotas/<project_id>/details.json")
+    def quota_details(self, call: Call, project_id: str) -> Reply:
         state = self._core.state
-        have = sum(1 for f in state.floating_ips.values() if f.project_id == project_id)
-        limit = self._core.limit(project_id, "floating_ips")
-        details = {"floatingip": {"limit": limit, "used": have, "reserved": 0}}
+        groups = [g for g in state.security_groups.values() if g.project_id == project_id]
+        used = {
+            "floatingip": _count(state.floating_ips.values(), project_id),
+            "port": _count(state.ports.values(), project_id),
+            "security_group": len(groups),
+            "security_group_rule": sum(len(group.rules) for group in groups),
+        }
+        details = {
+            name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
+            for name, limit in self._limits(call, project_id).items()
+        }
         return Reply(body={"quota": details})
+
+
+_FIXED_LIMITS = {
+    "network": 0,
+    "subnet": 0,
+    "subnetpool": 0,
+    "port": -1,
+    "router": 0,
+    "rbac_policy": 0,
+    "security_group": -1,
+    "security_group_rule": -1,
+}
+
+
+def _count(rows: Iterable[FloatingIp | Port], project_id: str) -> int:
+    return sum(1 for row in rows if row.project_id == project_id)

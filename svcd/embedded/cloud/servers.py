@@ -52,13 +52,19 @@ class ServerBody(msgspec.Struct, rename={"hints": "os:scheduler_hints"}):
     hints: dict[str, Any] | None = None
 
 
-def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
-    """Of the request, `newest` at most; (2, 1) without a header. Raises Refusal 400 or 406."""
+def asked_version(call: Call) -> str:
+    """The microversion that the request names, "" for none."""
     text = call.header("X-OpenStack-Nova-API-Version")
     for part in call.header("OpenStack-API-Version").split(","):
         service, _, version = part.strip().partition(" ")
         if service == "compute":
             text = version.strip()
+    return text
+
+
+def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
+    """Of the request, `newest` at most; (2, 1) without a header. Raises Refusal 400 or 406."""
+    text = asked_version(call)
     if not text:
         return (2, 1)
     if text == "latest":
@@ -68,26 +74,32 @@ def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
         raise Refusal(400, f"API Version String {text} is of invalid format. Must be of format M.N")
     version_ = (int(match[1]), int(match[2]))
     if not (2, 1) <= version_ <= newest:
-        raise Refusal(406, f"Version {text} is not supported by the API. Minimum is 2.1.")
+        least = "Minimum is 2.1 and maximum is {}.{}.".format(*newest)
+        raise Refusal(406, f"Version {text} is not supported by the API. {least}")
     return version_
 
 
-def flavor_body(core: Core, flavor: Flavor) -> dict[str, Any]:
+def flavor_body(core: Core, flavor: Flavor, version: tuple[int, int]) -> dict[str, Any]:
     """A flavor in detail."""
     href = f"{core.public_url}/compute/v2.1/flavors/{flavor.id}"
-    return {
+    body: dict[str, Any] = {
         "id": flavor.id,
         "name": flavor.name,
         "ram": flavor.ram_mib,
         "vcpus": flavor.vcpus,
         "disk": flavor.disk_gib,
-        "swap": "",
+        "swap": 0 if version >= (2, 75) else "",
         "rxtx_factor": 1.0,
         "os-flavor-access:is_public": True,
         "OS-FLV-DISABLED:disabled": False,
         "OS-FLV-EXT-DATA:ephemeral": 0,
         "links": [{"rel": "self", "href": href}],
     }
+    if version >= (2, 55):
+        body["description"] = None
+    if version >= (2, 61):
+        body["extra_specs"] = {}
+    return body
 
 
 def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]) -> dict[str, Any]:
@@ -130,7 +142,7 @@ def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]
         "user_id": server.user_id,
         "metadata": server.metadata,
         "hostId": host if server.host >= 0 and server.status != "BUILD" else "",
-        "image": {"id": server.image_id, "links": []} if server.image_id else "",
+        "image": _image(core, server.image_id) if server.image_id else "",
         "flavor": flavor_view,
         "created": text_of(server.created_at, "z"),
         "updated": text_of(server.updated_at, "z"),
@@ -160,20 +172,38 @@ def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]
             "message": server.fault,
             "created": text_of(server.updated_at, "z"),
         }
+    if version >= (2, 9):
+        body["locked"] = False
+    if version >= (2, 19):
+        body["description"] = None
     if version >= (2, 26):
         body["tags"] = []
+    if version >= (2, 63):
+        body["trusted_image_certificates"] = None
+    if version >= (2, 73):
+        body["locked_reason"] = None
     if version >= (2, 71):
         body["server_groups"] = [] if server.group_id is None else [server.group_id]
     return body
 
 
-def check_networks(networks: list[Net] | str | None, version: tuple[int, int]) -> None:
+def _image(core: Core, image_id: str) -> dict[str, Any]:
+    href = f"{core.public_url}/compute/images/{image_id}"
+    return {"id": image_id, "links": [{"rel": "bookmark", "href": href}]}
+
+
+def check_networks(
+    core: Core, project_id: str, networks: list[Net] | str | None, version: tuple[int, int]
+) -> None:
     """Raises Refusal when the networks asked for cannot be had."""
     if networks is None or (networks in ("auto", "none") and version >= (2, 37)):
         return
     if isinstance(networks, str):
         raise Refusal(400, f"Invalid input for field/attribute networks. Value: {networks}.")
     for each in networks:
+        port = core.state.ports.get(each.port or "")
+        if port is not None and port.project_id == project_id and port.device_id:
+            raise Refusal(409, f"Port {port.id} is still in use.")
         if each.uuid != PRIVATE_NETWORK_ID:
             raise Refusal(400, f"Network {each.uuid or each.port} could not be found.")
 

@@ -11,6 +11,7 @@ from klein import Klein
 from svcd.embedded.cloud.compute_basics import nova_envelope
 from svcd.embedded.cloud.core import Core
 from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import Volume
 from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
 
@@ -38,9 +39,13 @@ class VolumeService(Service):
         self._life = life
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Version documents are open; the project of the path must be the token's."""
+        """Version documents are open; the project of the path must be the token's.
+
+        Only the oldest microversion is spoken, whatever is asked for within the range.
+        """
         if len(segments) <= 1:
             return
+        call.tell("OpenStack-API-Version", "volume 3.0")
         call.token = self._core.living_token(call.header("X-Auth-Token"))
         if call.token is None:
             raise Refusal(401, "The request you have made requires authentication.")
@@ -107,8 +112,13 @@ class VolumeService(Service):
             "os-vol-tenant-attr:tenant_id": volume.project_id,
             "created_at": text_of(volume.created_at, "bare"),
             "updated_at": text_of(volume.updated_at, "bare"),
-            "links": [],
+            "links": [
+                {"rel": "self", "href": f"{self._base(volume)}/{volume.id}"},
+            ],
         }
+
+    def _base(self, volume: Volume) -> str:
+        return f"{self._core.public_url}/volume/v3/{volume.project_id}/volumes"
 
     def _list(self, call: Call, detail: bool) -> Reply:
         rows = self._core.listed(self._core.state.volumes.values(), Volume)
@@ -194,13 +204,48 @@ class VolumeService(Service):
         self._life.wake_volume(volume_id)
         return Reply(status=202)
 
+    # ---- limits and quotas ----
+
+    def _limits(self, project: str) -> dict[str, int]:
+        core = self._core
+        limits = {name: core.limit(project, key) for name, key in _LIMITED.items()}
+        return limits | _FIXED_LIMITS
+
+    def _used(self, project: str) -> dict[str, int]:
+        rows = [v for v in self._core.state.volumes.values() if v.project_id == project]
+        return {"volumes": len(rows), "gigabytes": sum(v.size_gib for v in rows)}
+
     @route(app, "GET", "/v3/<project>/limits")
     def limits(self, call: Call, project: str) -> Reply:
-        rows = [v for v in self._core.state.volumes.values() if v.project_id == project]
+        most, used = self._limits(project), self._used(project)
         absolute = {
-            "maxTotalVolumes": self._core.limit(project, "volumes"),
-            "maxTotalVolumeGigabytes": self._core.limit(project, "volume_gib"),
-            "totalVolumesUsed": len(rows),
-            "totalGigabytesUsed": sum(v.size_gib for v in rows),
+            "maxTotalVolumes": most["volumes"],
+            "maxTotalVolumeGigabytes": most["gigabytes"],
+            "maxTotalSnapshots": most["snapshots"],
+            "maxTotalBackups": most["backups"],
+            "maxTotalBackupGigabytes": most["backup_gigabytes"],
+            "totalVolumesUsed": used["volumes"],
+            "totalGigabytesUsed": used["gigabytes"],
+            "totalSnapshotsUsed": 0,
+            "totalBackupsUsed": 0,
+            "totalBackupGigabytesUsed": 0,
         }
         return Reply(body={"limits": {"rate": [], "absolute": absolute}})
+
+    @route(app, "GET", "/v3/<project>/os-quota-sets/<project_id>")
+    @route(app, "GET", "/v3/<project>/os-quota-sets/<project_id>/defaults")
+    def quota(self, call: Call, project: str, project_id: str) -> Reply:
+        defaults = call.request.path.rstrip(b"/").endswith(b"/defaults")
+        limits = self._limits("" if defaults else project_id)
+        used = self._used(project_id) if call.one("usage").lower() == "true" else None
+        return Reply(body={"quota_set": quota_set(call, project_id, limits, used)})
+
+
+_LIMITED = {"volumes": "volumes", "gigabytes": "volume_gib"}
+_FIXED_LIMITS = {
+    "per_volume_gigabytes": -1,
+    "snapshots": 0,
+    "backups": 0,
+    "backup_gigabytes": 0,
+    "groups": 0,
+}

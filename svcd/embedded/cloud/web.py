@@ -99,6 +99,10 @@ class Call:
         for name, values in self.request.requestHeaders.getAllRawHeaders():
             yield name.decode("latin-1").lower(), values[-1].decode("utf-8", "replace")
 
+    def tell(self, name: str, value: str) -> None:
+        """A header of the answer, whatever that will be."""
+        self.request.setHeader(name, value)
+
     @property
     def query(self) -> dict[str, list[str]]:
         """Query parameters; those without a value have ""."""
