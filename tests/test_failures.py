@@ -54,13 +54,14 @@ class FailureTests(WatchedCloudTestCase):
         self.assertEqual((events[0]["step"], events[0]["outcome"]), ("request", "accepted"))
 
     def check_execution(self, code: Code, execution_id: str) -> None:
-        """The code is in `info.failure`, with the step and the advice."""
+        """The code is in `info.failure`, or `info.waiting`, with the step and the advice."""
         shown = self.api.get(f"/job-executions/{execution_id}")
-        failure = shown["info"]["failure"]
-        self.assertEqual(failure["code"], code, failure)
-        self.assertIn(KNOWN[code].advice, failure["text"])
-        self.assertNotEqual(failure["step"], "")
-        self.assertIsNotNone(shown["end_time"])
+        ended = shown["end_time"] is not None
+        told = shown["info"]["failure" if ended else "waiting"]
+        self.assertEqual(told["code"], code, told)
+        self.assertIn(KNOWN[code].advice, told["text"])
+        self.assertNotEqual(told["step"], "")
+        self.assertEqual(ended, code is not Code.STEP_WAITS)
 
     # ---- what scenarios use ----
 
@@ -400,6 +401,14 @@ def engine_lost_job(case: FailureTests) -> str:
     cluster_id, execution_id = case.running()
     case.svcd.engines.engine(cluster_id).jobs.clear()
     return case.ended(execution_id)
+
+
+@reaches(Code.STEP_WAITS, EXECUTION)
+def step_waits(case: FailureTests) -> str:
+    """Nothing has failed yet."""
+    _, execution_id = case.running(holding="PREP")
+    case.svcd.advance(60)
+    return execution_id
 
 
 @reaches(Code.START_GAVE_UP, EXECUTION)

@@ -200,8 +200,6 @@ class PlanRunner:
             await stop.guard(self._chain(stage_number=number, chain=chain))
         except Interrupted:
             pass  # another chain failed, and says why
-        except GeneratorExit:  # forgotten, as the others are
-            raise
         except BaseException:
             stop.fire()
             raise

@@ -100,7 +100,9 @@ class Failing(WorkflowCase):
         self.clock.advance(12)
         self.assertEqual(self.failed(row), ("KILLED", "EXCEPTION", "job-node"))
         info = self.info(row.id)
-        self.assertEqual(info["failure"]["text"], "no luck; see the job's log: GET …/job-executions/ID/log")
+        self.assertEqual(
+            info["failure"]["text"], "no luck; see the job's log: GET …/job-executions/ID/log"
+        )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 
     def test_a_silent_failure_is_explained_by_the_history(self) -> None:
