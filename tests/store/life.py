@@ -5,6 +5,8 @@ It is lived through the interface by the daemon itself, on whatever database it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twisted.internet.defer import Deferred
 
 from svcd.model.ids import JobBinaryInternalId, TenantId, timestamp
@@ -27,13 +29,13 @@ class Lived(FakeService):
     """A fake service whose rows are kept in `database`, sealed by `sealer`."""
 
     def __init__(self, database: Database, sealer: Sealer) -> None:
-        self._given = (database, sealer)
+        self._lived = (database, sealer)
         super().__init__()
 
-    def restart(self) -> None:
+    def restart(self, settings: Mapping[str, str] | None = None) -> None:
         """See FakeService."""
-        self._database, self._sealer = self._given  # type: ignore[assignment]
-        super().restart()
+        self._database, self._sealer = self._lived  # type: ignore[assignment]
+        super().restart(settings)
 
 
 def live(database: Database, sealer: Sealer) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg2
 from attrs import evolve
-from psycopg2 import extensions
+from psycopg2 import errorcodes, extensions
 
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
@@ -29,8 +29,9 @@ from svcd.store.postgres import translate
 from svcd.store.sessions import connection_text, line_of
 
 _STATEMENT_S = 120.0
-_SLACK_S = 5.0
+_SLACK_S = 2.0
 _LOCK_S = 10.0
+_NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _INSERT_BYTES = 1_048_576
 _INSERT_ROWS = 200
 _SNAPSHOT = "begin isolation level repeatable read read only"
@@ -188,9 +189,9 @@ class PostgresSession:
         except psycopg2.Error as error:
             code = error.pgcode or ""
             cure = "look at the server's log, or: svcd doctor"
-            if code == "42501":
+            if code in _NO_RIGHTS:
                 cure = "make the user of database.url the owner of the database"
-            elif code == "55P03":
+            elif code == errorcodes.LOCK_NOT_AVAILABLE:
                 cure = "another program uses its tables: end that first"
             raise OfflineError(f"{self.where} cannot be used: {line_of(error)}; {cure}") from error
         except (ValueError, UnicodeError) as error:
