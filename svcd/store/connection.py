@@ -61,7 +61,7 @@ class Connection(txpostgres.Connection):
     def fileno(self) -> int:
         return self._copy if self._copy >= 0 else int(super().fileno())
 
-    def query(self, text: str, parameters: Mapping[str, object] | None) -> Deferred[Any]:
+    def query(self, text: str | bytes, parameters: Mapping[str, object] | None) -> Deferred[Any]:
         """Fires with the plain cursor that holds the answer of the last statement in `text`.
 
         One at a time. Fails with psycopg2.Error, ConnectionDone when it was closed meanwhile, and

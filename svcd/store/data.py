@@ -87,10 +87,10 @@ class Internals(Family[JobBinaryInternal]):
     )
 
     async def begin(self, upload_id: str) -> None:
-        await self._sql.run(_BEGIN, {"id": upload_id})
+        await self._sql.later(_BEGIN, {"id": upload_id})
 
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
-        await self._sql.run(_PIECE, {"upload_id": upload_id, "number": index, "content": piece})
+        await self._sql.later(_PIECE, {"upload_id": upload_id, "number": index, "content": piece})
 
     async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
         values = {**self._values(record), "upload_id": upload_id}

@@ -17,6 +17,9 @@ Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, object]
 
 
+Refused: TypeAlias = "Callable[[Conflict], Exception]"
+
+
 class Conflict(Exception):
     """A uniqueness rule refused the row. args[0] names the columns or the index."""
 
@@ -32,6 +35,15 @@ class Sql(Protocol):
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         """The number of rows that were changed. Raises Conflict."""
+        ...
+
+    async def later(
+        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
+    ) -> None:
+        """A write that is sent with the next statement, or with the transaction's end.
+
+        A Conflict is raised there, as what `refused` makes of it.
+        """
         ...
 
 

@@ -80,16 +80,16 @@ class Family(Generic[R]):
         self._sealer = sealer
 
     async def add(self, record: R) -> None:
-        try:
-            await self._sql.run(self.table.insert, self._values(record))
-        except Conflict as conflict:
+        def refused(conflict: Conflict) -> Exception:
             if self.table.taken is None or "name" not in str(conflict):
-                raise
+                return conflict
             name = cast("Any", record).name
-            raise self.table.taken(
+            return self.table.taken(
                 f"a {self.table.what} named {name!r} exists already in this tenant:"
                 " choose another name, or delete the other one first"
-            ) from None
+            )
+
+        await self._sql.later(self.table.insert, self._values(record), refused)
 
     async def get(self, tenant_id: str, id_: str) -> R:
         row = await self._sql.one(
@@ -108,7 +108,7 @@ class Family(Generic[R]):
     async def remove(self, tenant_id: str, id_: str) -> None:
         await self.get(tenant_id, id_)
         await self._refuse_if_used(tenant_id, id_)
-        await self._sql.run(f"delete from {self.table.name} where id = :id", {"id": id_})
+        await self._sql.later(f"delete from {self.table.name} where id = :id", {"id": id_})
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
         row = await self._sql.one(

@@ -9,10 +9,11 @@ is run again from its beginning on one snapshot.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import psycopg2
@@ -21,7 +22,7 @@ from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.settings import Database as DatabaseSettings
-from svcd.store.database import Conflict, Parameters, Row, SchemaError
+from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
 from svcd.store.ownership import Ownership
 from svcd.store.pool import Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
@@ -73,6 +74,8 @@ class _Statements:
     def __init__(self, session: Session, begin: str) -> None:
         self._session = session
         self._begin = begin
+        self._begun = False
+        self._later: tuple[bytes, Refused | None] | None = None
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
         return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
@@ -83,10 +86,27 @@ class _Statements:
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         return cast("int", (await self._execute(text, parameters)).rowcount)
 
+    async def later(
+        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
+    ) -> None:
+        """Saves a way there and back."""
+        if self._later is not None:
+            await self._execute("", None)
+        sql, has_parameters = translate(text)
+        with _texts():
+            try:
+                filled = self._session.filled(sql, parameters if has_parameters else None)
+            except Lost as lost:
+                raise _unchanged(lost) from lost
+        self._later = filled, refused
+
     async def commit(self) -> None:
         """Raises RuntimeError when a failed statement was passed over in silence."""
         if not self._session.in_transaction:
-            return
+            if self._begun:
+                raise _unchanged(Lost("closed"))
+            if self._later is None:
+                return
         if self._session.failed:
             await self.rollback()
             raise RuntimeError("a statement failed, and the transaction went on as if it had not")
@@ -100,6 +120,7 @@ class _Statements:
 
     async def rollback(self) -> None:
         """Never fails: a session that cannot be taken back is not used again."""
+        self._later = None
         if self._session.in_transaction:
             try:
                 await self._session.execute("rollback")
@@ -110,22 +131,32 @@ class _Statements:
     async def _execute(self, text: str, parameters: Parameters | None) -> Any:
         sql, has_parameters = translate(text)
         try:
-            return await self._send(self._next() + sql, parameters if has_parameters else None)
+            return await self._send(sql, parameters if has_parameters else None)
         except Lost as lost:
-            raise ServiceUnavailable(
-                f"the connection to the database broke: {lost}; nothing was changed, try again"
-            ) from lost
+            raise _unchanged(lost) from lost
 
     def _next(self) -> str:
-        return "" if self._session.in_transaction else self._begin
+        if self._begun:
+            return ""
+        self._begun = True
+        return self._begin
 
     async def _send(self, sql: str, parameters: Mapping[str, object] | None = None) -> Any:
-        try:
-            return await self._session.execute(sql, parameters)
-        except psycopg2.Error as error:
-            raise _meaning(error) from error
-        except (ValueError, UnicodeError) as error:
-            raise InvalidData(f"a text cannot be stored: {error}") from error
+        """Behind the beginning of the transaction and what was left for later, as far as due."""
+        begin, refused = self._next(), None
+        text: str | bytes = begin + sql
+        with _texts():
+            if self._later is not None:
+                (waiting, refused), self._later = self._later, None
+                filled = self._session.filled(sql, parameters)
+                text, parameters = b"%b%b;%b" % (begin.encode(), waiting, filled), None
+            try:
+                return await self._session.execute(text, parameters)
+            except psycopg2.Error as error:
+                meaning = _meaning(error)
+                if refused is not None and isinstance(meaning, Conflict):
+                    raise refused(meaning) from error
+                raise meaning from error
 
 
 class _One(_Statements):
@@ -135,11 +166,32 @@ class _One(_Statements):
         super().__init__(session, "")
         self._used = False
 
+    async def later(
+        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
+    ) -> None:
+        """Raises RuntimeError."""
+        raise RuntimeError("a read left a write for later")
+
     def _next(self) -> str:
         if self._used:
             raise _Second
         self._used = True
         return ""
+
+
+@contextlib.contextmanager
+def _texts() -> Iterator[None]:
+    """A text that the database cannot hold is its author's fault."""
+    try:
+        yield
+    except (ValueError, UnicodeError) as error:
+        raise InvalidData(f"a text cannot be stored: {error}") from error
+
+
+def _unchanged(lost: Lost) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"the connection to the database broke: {lost}; nothing was changed, try again"
+    )
 
 
 def _meaning(error: psycopg2.Error) -> Exception:

@@ -11,7 +11,7 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import psycopg2
 from psycopg2.extensions import (
@@ -83,7 +83,7 @@ class Session:
 
     async def execute(
         self,
-        text: str,
+        text: str | bytes,
         parameters: Mapping[str, object] | None = None,
         unlimited: bool = False,
     ) -> Any:
@@ -105,6 +105,15 @@ class Session:
         finally:
             self._until = None
         return cursor
+
+    def filled(self, text: str, parameters: Mapping[str, object] | None) -> bytes:
+        """`text` with its parameters in their places, for `execute`. Raises as that does."""
+        if parameters is None:
+            return text.encode()
+        try:
+            return cast("bytes", self._connection.pollable().cursor().mogrify(text, parameters))
+        except psycopg2.InterfaceError as error:
+            raise Lost(line_of(error)) from None
 
     @property
     def fit(self) -> bool:

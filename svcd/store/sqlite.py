@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from svcd.errors import ServiceUnavailable
-from svcd.store.database import Conflict, Parameters, Row, SchemaError
+from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
 
 T = TypeVar("T")
 
@@ -45,6 +45,22 @@ class _Statements:
     def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
         self._connection = connection
         self._free_bytes = free_bytes
+        self._later: tuple[str, Parameters | None, Refused | None] | None = None
+
+    def flush(self) -> None:
+        """Do what was left for later. Raises what `refused` makes of a Conflict."""
+        if self._later is None:
+            return
+        (text, parameters, refused), self._later = self._later, None
+        try:
+            self._write(text, parameters)
+        except Conflict as conflict:
+            raise (conflict if refused is None else refused(conflict)) from None
+
+    def forget(self) -> bool:
+        """Drop what was left for later; whether there was anything."""
+        left, self._later = self._later, None
+        return left is not None
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
         try:
@@ -53,12 +69,25 @@ class _Statements:
             raise Conflict(str(error).split(": ", 1)[-1]) from error
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
+        self.flush()
         return self._execute(text, parameters).fetchall()
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
+        self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
+        self.flush()
+        return self._write(text, parameters)
+
+    async def later(
+        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
+    ) -> None:
+        """It costs nothing to do it at once; it is done late so that both drivers do the same."""
+        self.flush()
+        self._later = text, parameters, refused
+
+    def _write(self, text: str, parameters: Parameters | None) -> int:
         if parameters is not None and any(
             isinstance(each, bytes) and len(each) > _LARGE_BYTES for each in parameters.values()
         ):
@@ -116,8 +145,9 @@ class SqliteDatabase:
         except sqlite3.OperationalError as error:
             raise self._unavailable(error) from error
         try:
-            result = self._drive(work)
+            result = self._drive(work, writes=True)
         except BaseException as error:
+            self._statements.forget()
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
@@ -137,6 +167,9 @@ class SqliteDatabase:
             return self._drive(work)
         except sqlite3.OperationalError as error:
             raise self._unavailable(error) from error
+        finally:
+            if self._statements.forget():
+                raise RuntimeError("a read left a write for later")
 
     async def script(self, text: str) -> None:
         """Statements separated by `;` at the end of a line, in one transaction."""
@@ -154,12 +187,15 @@ class SqliteDatabase:
     async def close(self) -> None:
         self._connection.close()
 
-    def _drive(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
+    def _drive(self, work: Callable[[_Statements], Awaitable[T]], writes: bool = False) -> T:
         coroutine = cast("Coroutine[Any, Any, T]", work(self._statements))
         try:
-            coroutine.send(None)
-        except StopIteration as stop:
-            return cast("T", stop.value)
+            try:
+                coroutine.send(None)
+            except StopIteration as stop:
+                if writes:
+                    self._statements.flush()
+                return cast("T", stop.value)
         except sqlite3.DatabaseError as error:
             self._refuse_damage(error)
             raise

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from svcd.errors import (
     ClusterNameTaken,
@@ -46,6 +47,17 @@ from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNode
 from svcd.ports import Page, Store, Tx
 
 T = TypeVar("T")
+
+
+def now_of(done: Deferred[T]) -> T:
+    """What a Deferred has fired with."""
+    results: list[T] = []
+    failures: list[Failure] = []
+    done.addCallbacks(results.append, failures.append)
+    if failures:
+        failures[0].raiseException()
+    return results[0]
+
 
 TENANT = TenantId("acme")
 OTHER = TenantId("other")
@@ -184,6 +196,10 @@ class StoreContract:
         """The result of one transaction."""
         return self.successResultOf(Deferred.fromCoroutine(self.store.tx(work)))
 
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, or its error."""
+        return now_of(Deferred.fromCoroutine(work))
+
     def fails(self, work: Callable[[Tx], Awaitable[object]], kind: type[Exception]) -> str:
         """The text of the error that the transaction raises."""
         failure = self.failureResultOf(Deferred.fromCoroutine(self.store.tx(work)), kind)
@@ -274,6 +290,39 @@ class StoreContract:
             raise ValueError("no")
 
         self.fails(work, ValueError)
+        self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
+
+    def test_transaction_sees_what_it_wrote(self) -> None:
+        """Also what a driver keeps until something follows."""
+
+        async def work(tx: Tx) -> tuple[Cluster, int]:
+            await tx.clusters.add(cluster())
+            found = await tx.clusters.get(TENANT, ClusterId("c-1"))
+            await tx.clusters.remove(TENANT, ClusterId("c-1"))
+            return found, len(await tx.clusters.page(TENANT, Page()))
+
+        self.assertEqual(self.now(work), (cluster(), 0))
+
+    def test_refused_write_takes_its_transaction_back(self) -> None:
+        """Whether it is the last one or something follows; the error is the family's."""
+
+        async def last(tx: Tx) -> None:
+            await tx.clusters.add(cluster())
+            await tx.clusters.add(cluster(2, name="cluster-1"))
+
+        async def followed(tx: Tx) -> None:
+            await last(tx)
+            await tx.clusters.page(TENANT, Page())
+
+        for work in (last, followed):
+            self.fails(work, ClusterNameTaken)
+            self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
+
+    def test_a_read_leaves_no_write(self) -> None:
+        """Not even for later."""
+        reading = self.store.read(lambda tx: tx.clusters.add(cluster()))
+        with self.assertRaises(RuntimeError):
+            self.wait(reading)
         self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
 
     def test_rendered_row_is_the_wire_form(self) -> None:

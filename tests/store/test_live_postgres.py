@@ -79,6 +79,9 @@ class PostgresStoreTests(SynchronousTestCase, StoreContract):
     def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return drive(self.store.tx(work))
 
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return drive(work)
+
     def fails(self, work: Callable[[Tx], Awaitable[object]], kind: type[Exception]) -> str:
         with self.assertRaises(kind) as raised:
             drive(self.store.tx(work))

@@ -19,7 +19,7 @@ from svcd.model.ids import ClusterId, JobBinaryInternalId
 from svcd.ports import Page, Tx
 from svcd.sealer import MemorySealer
 from svcd.settings import Database
-from svcd.store.database import SchemaError, Sql
+from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.ownership import LOCK_KEY
 from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
@@ -240,15 +240,29 @@ class MistakeTests(_PostgresCase):
 
     async def test_failed_statement_cannot_be_passed_over(self) -> None:
         """The server would take all back and say nothing."""
-        store = await self.opened()
+        await self.opened()
 
-        async def work(tx: Tx) -> None:
-            await tx.clusters.add(cluster())
-            with contextlib.suppress(ClusterNameTaken):
-                await tx.clusters.add(evolve(cluster(2), name="cluster-1"))
+        async def work(sql: Sql) -> None:
+            await sql.run("insert into uploads (id) values ('u')")
+            with contextlib.suppress(Conflict):
+                await sql.run("insert into uploads (id) values ('u')")
 
-        await self.fails(store.tx(work), RuntimeError)
-        self.assertEqual(await store.read(lambda tx: tx.clusters.page(TENANT, Page())), [])
+        await self.fails(self.database.tx(work), RuntimeError)
+        self.assertEqual(execute(self.url, "select * from uploads"), [])
+
+    async def test_lost_connection_cannot_be_passed_over(self) -> None:
+        """Its statements did not happen, whatever the author makes of the error."""
+        await self.opened()
+
+        async def work(sql: Sql) -> None:
+            await sql.run("insert into uploads (id) values ('u')")
+            execute(self.url, _KILL)
+            with contextlib.suppress(ServiceUnavailable):
+                await sql.one("select 1")
+
+        text = await self.fails(self.database.tx(work), ServiceUnavailable)
+        self.assertIn("nothing was changed", text)
+        self.assertEqual(execute(self.url, "select * from uploads"), [])
 
     async def test_cancelled_caller_leaves_a_clean_connection(self) -> None:
         """The transaction runs to its end without it."""
