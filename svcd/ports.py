@@ -377,7 +377,9 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         """The JSON object (unwrapped). Raises NotFound."""
         ...
 
-    async def rendered_page(self, tenant_id: TenantId, page: Page) -> Sequence[bytes]: ...
+    async def rendered_page(self, tenant_id: TenantId, page: Page) -> Sequence[bytes]:
+        """In pieces; joined by commas they are what a JSON array of the page's objects holds."""
+        ...
 
 
 class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):

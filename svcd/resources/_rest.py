@@ -375,7 +375,7 @@ class Rest:
         if isinstance(result, bytes):
             parts = (before, result, after)
         elif isinstance(result, list) and result and isinstance(result[0], bytes):
-            parts = (before, b"[", b",".join(result), b"]", after)
+            parts = (before, b"[", b",".join(result), b"]", after)  # of one piece: no copy
         else:
             parts = (before, encode(result), after)
         return Answer(made.success, b"".join(parts))

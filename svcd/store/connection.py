@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg2
-from psycopg2.extensions import POLL_OK, POLL_WRITE
+from psycopg2.extensions import BYTES, POLL_OK, POLL_WRITE, register_type
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
@@ -61,10 +61,13 @@ class Connection(txpostgres.Connection):
     def fileno(self) -> int:
         return self._copy if self._copy >= 0 else int(super().fileno())
 
-    def query(self, text: str | bytes, parameters: Mapping[str, object] | None) -> Deferred[Any]:
+    def query(
+        self, text: str | bytes, parameters: Mapping[str, object] | None, raw: bool = False
+    ) -> Deferred[Any]:
         """Fires with the plain cursor that holds the answer of the last statement in `text`.
 
-        One at a time. Fails with psycopg2.Error, ConnectionDone when it was closed meanwhile, and
+        raw: texts come as bytes. One at a time. Fails with psycopg2.Error, ConnectionDone when it
+        was closed meanwhile, and
         what the library raises for parameters.
         """
         done: Deferred[Any] = Deferred()
@@ -72,6 +75,8 @@ class Connection(txpostgres.Connection):
             if self._waiting is not None:
                 raise psycopg2.ProgrammingError("a statement is under way")
             cursor = self._connection.cursor()
+            if raw:
+                register_type(BYTES, cursor)
             cursor.execute(text, parameters)
         except Exception:  # the asker's
             done.errback()

@@ -102,8 +102,8 @@ class Family(Generic[R]):
         return self._record(row)
 
     async def page(self, tenant_id: str, page: Page) -> Sequence[R]:
-        rows = await self._page(self.table.select, tenant_id, page)
-        return [self._record(row) for row in rows]
+        text, values = await self._paged(self.table.select, tenant_id, page)
+        return [self._record(row) for row in await self._sql.all(text, values)]
 
     async def remove(self, tenant_id: str, id_: str) -> None:
         await self.get(tenant_id, id_)
@@ -130,16 +130,21 @@ class Family(Generic[R]):
             f" where id in ({names}){self.table.visible}",
             {f"k{n}": id_ for n, (_, id_) in enumerate(keys)},
         )
-        return {(tenant_id, id_): cast("str", text).encode() for tenant_id, id_, text in rows}
+        asked = frozenset(keys)
+        return {
+            key: cast("str", text).encode() for *ids, text in rows if (key := tuple(ids)) in asked
+        }
 
     async def rendered_page(self, tenant_id: str, page: Page) -> Sequence[bytes]:
-        rows = await self._page("wire", tenant_id, page)
-        return [cast("str", row[0]).encode() for row in rows]
+        text, values = await self._paged("wire", tenant_id, page)
+        found = await self._sql.joined("wire", text, values)
+        return [] if found is None else [found]
 
     async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
         """Raise when another record refers to the row that is to be removed."""
 
-    async def _page(self, select: str, tenant_id: str, page: Page) -> Sequence[tuple[Any, ...]]:
+    async def _paged(self, select: str, tenant_id: str, page: Page) -> tuple[str, Parameters]:
+        """The statement that reads a page, and its parameters."""
         where = f"tenant_id = :tenant_id{self.table.visible}"
         values: dict[str, object] = {"tenant_id": tenant_id}
         for column, value in page.filters.items():
@@ -163,10 +168,8 @@ class Family(Generic[R]):
         if page.limit is not None:
             limit = " limit :limit"
             values["limit"] = page.limit
-        return await self._sql.all(
-            f"select {select} from {self.table.name} where {where} order by created_at, id{limit}",
-            values,
-        )
+        table = self.table.name
+        return f"select {select} from {table} where {where} order by created_at, id{limit}", values
 
     def _values(self, record: R) -> Parameters:
         each = cast("Any", record)

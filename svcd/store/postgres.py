@@ -80,6 +80,14 @@ class _Statements:
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
         return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
 
+    async def joined(
+        self, column: str, text: str, parameters: Parameters | None = None
+    ) -> bytes | None:
+        """string_agg keeps the order of a subquery that has one, when nothing else is done."""
+        whole = f"select string_agg({column}, ',') from ({text}) as found"
+        found = (await self._execute(whole, parameters, raw=True)).fetchone()
+        return cast("bytes | None", found[0])
+
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())
 
@@ -128,10 +136,10 @@ class _Statements:
                 log.info("A rollback failed: {reason}", reason=line_of(error))
                 self._session.close()
 
-    async def _execute(self, text: str, parameters: Parameters | None) -> Any:
+    async def _execute(self, text: str, parameters: Parameters | None, raw: bool = False) -> Any:
         sql, has_parameters = translate(text)
         try:
-            return await self._send(sql, parameters if has_parameters else None)
+            return await self._send(sql, parameters if has_parameters else None, raw)
         except Lost as lost:
             raise _unchanged(lost) from lost
 
@@ -141,7 +149,9 @@ class _Statements:
         self._begun = True
         return self._begin
 
-    async def _send(self, sql: str, parameters: Mapping[str, object] | None = None) -> Any:
+    async def _send(
+        self, sql: str, parameters: Mapping[str, object] | None = None, raw: bool = False
+    ) -> Any:
         """Behind the beginning of the transaction and what was left for later, as far as due."""
         begin, refused = self._next(), None
         text: str | bytes = begin + sql
@@ -151,7 +161,7 @@ class _Statements:
                 filled = self._session.filled(sql, parameters)
                 text, parameters = b"%b%b;%b" % (begin.encode(), waiting, filled), None
             try:
-                return await self._session.execute(text, parameters)
+                return await self._session.execute(text, parameters, raw=raw)
             except psycopg2.Error as error:
                 meaning = _meaning(error)
                 if refused is not None and isinstance(meaning, Conflict):

@@ -86,15 +86,16 @@ class Session:
         text: str | bytes,
         parameters: Mapping[str, object] | None = None,
         unlimited: bool = False,
+        raw: bool = False,
     ) -> Any:
-        """The cursor with the answer of the last statement in `text`.
+        """The cursor with the answer of the last statement in `text`. raw: texts stay bytes.
 
         Raises psycopg2.Error, ValueError for a text that the database cannot hold, and Lost.
         """
         if not unlimited:
             self._until = self._reactor.seconds() + self._limit_s + _SLACK_S
         try:
-            cursor = await self._cut_short(self._connection.query(text, parameters))
+            cursor = await self._cut_short(self._connection.query(text, parameters, raw))
         except ConnectionDone:
             reason = "the server does not answer" if self._overdue else "closed"
             raise Lost(reason) from None

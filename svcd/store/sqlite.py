@@ -72,6 +72,15 @@ class _Statements:
         self.flush()
         return self._execute(text, parameters).fetchall()
 
+    async def joined(
+        self, column: str, text: str, parameters: Parameters | None = None
+    ) -> bytes | None:
+        """group_concat keeps the order of a subquery that has one."""
+        self.flush()
+        whole = f"select cast(group_concat({column}, ',') as blob) from ({text})"
+        found = self._execute(whole, parameters).fetchone()
+        return cast("bytes | None", found[0])
+
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
