@@ -270,14 +270,20 @@ class FakeService:
         self._line = line = Lifeline(self.clock)
         self._starts += 1
         store = SqlStore(_Faulty(self._database, self.faults, line), self._sealer)
-        try:
-            _now(store.open(timestamp(self.clock.seconds())))
+
+        async def begin() -> None:
+            await store.open(timestamp(self.clock.seconds()))
             self._daemon = daemon = self._build(store, line)
-            _now(daemon.start())
-        except BaseException:
-            line.cut()
-            raise
-        self._memory.serve(API_URL, daemon.resource)
+            await daemon.start()
+            self._memory.serve(API_URL, daemon.resource)
+
+        begun = Deferred.fromCoroutine(begin())
+        if line.alive:  # else a listener has killed it before it could begin
+            try:
+                _result(begun)
+            except BaseException:
+                line.cut()
+                raise
 
     def activity(self) -> Mapping[str, int]:
         """What the daemon has under way.
@@ -496,12 +502,11 @@ def _loaded(given: Mapping[str, str]) -> Settings:
     return load(None, {}, [f"{key}={value}" for key, value in given.items()]).settings
 
 
-def _now(work: Any) -> Any:
-    """The result of a coroutine that needs no time."""
+def _result(done: Deferred[None]) -> None:
+    """Raise what `done` has failed with; it must have fired."""
     found: list[object] = []
-    Deferred.fromCoroutine(work).addBoth(found.append)
+    done.addBoth(found.append)
     if not found:
         raise RuntimeError("the start must not wait")
     if isinstance(found[0], Failure):
         found[0].raiseException()
-    return found[0]

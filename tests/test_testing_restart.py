@@ -137,3 +137,22 @@ class LateTests(FakeServiceMixin, SynchronousTestCase):
         self.assertEqual(engine.submissions, 0)
         svcd.advance(11)
         self.assertEqual(engine.submissions, 1)
+
+
+class StartTests(FakeServiceMixin, SynchronousTestCase):
+    def test_daemon_that_is_killed_while_it_starts_stays_dead(self) -> None:
+        """The next start succeeds."""
+        svcd = self.fake_service()
+        reads: list[str] = []
+
+        def die_at_the_second_read(where: str, method: str, path: str) -> FaultRule | None:
+            reads.append(where)
+            if len(reads) == 2:
+                svcd.kill()
+            return None
+
+        svcd.faults.listen(die_at_the_second_read)
+        svcd.restart()
+        self.assertEqual((len(reads), svcd.activity()["timers"]), (2, 0))
+        svcd.restart()
+        self.assertEqual(Api(svcd).get("/clusters"), {"clusters": []})
