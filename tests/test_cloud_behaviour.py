@@ -117,6 +117,7 @@ class BootTests(WatchedCloudTestCase):
         reason = self.failed(cluster_id)
         self.assertIn("SERVER_ERROR", reason)
         self.assertIn(NO_HOST.strip(), reason)
+        self.assertIn("anti_affinity keeps it off the hosts", reason)
         self.check(cluster_id)
         self.delete(cluster_id)
 
@@ -262,6 +263,51 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.assertEqual(len(self.servers()), 2)
         self.scale(cluster_id, 1)
         self.active(cluster_id)
+        self.delete(cluster_id)
+
+    def statuses(self, cluster_id: str) -> dict[str, str]:
+        """Of the cluster's workers."""
+        workers = self.api.cluster(cluster_id)["node_groups"][1]["instances"]
+        return {i["instance_name"][-3:]: i["status"] for i in workers}
+
+    def test_deleted_while_active_then_replaced(self) -> None:
+        """One empty resize finds it, the next puts another in its place."""
+        cluster_id = self.create(workers=3, volumes=1, pool="public")
+        self.active(cluster_id)
+        self.remove(next(s for s in self.servers() if s.name == "mine-worker-002"))
+        self.svcd.advance(40)
+        self.api.put(f"/clusters/{cluster_id}", {})
+        self.svcd.advance(10)
+        shown = self.api.until_status(cluster_id, "Active")
+        self.assertRegex(shown["status_description"], "^SERVER_VANISHED: .* of mine-worker-002 is")
+        self.assertEqual(
+            self.statuses(cluster_id), {"001": "ACTIVE", "002": "DELETED", "003": "ACTIVE"}
+        )
+        events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
+        self.assertIn(
+            ("SERVER_VANISHED", "mine-worker-002"), [(e["code"], e["machine"]) for e in events]
+        )
+        self.api.put(f"/clusters/{cluster_id}", {})
+        self.svcd.advance(10)
+        shown = self.active(cluster_id)
+        self.assertEqual(shown["status_description"], "")
+        self.assertEqual(
+            self.statuses(cluster_id), {"001": "ACTIVE", "003": "ACTIVE", "004": "ACTIVE"}
+        )
+        self.delete(cluster_id)
+
+    def test_master_deleted_while_active(self) -> None:
+        """Its data is gone with it: it is named, and no new one is made."""
+        cluster_id = self.create(workers=1)
+        self.active(cluster_id)
+        self.remove(next(s for s in self.servers() if s.name == "mine-master-001"))
+        self.svcd.advance(40)
+        self.scale(cluster_id, 1)
+        self.svcd.advance(10)
+        shown = self.api.until_status(cluster_id, "Active")
+        self.assertIn("mine-master-001", shown["status_description"])
+        refused = self.api.ask("PUT", f"/clusters/{cluster_id}", 400, json={})
+        self.assertEqual(refused["error_name"], "NODE_GROUP_CANNOT_BE_SCALED")
         self.delete(cluster_id)
 
     def test_deleted_while_active_then_shrunk_or_deleted(self) -> None:

@@ -320,6 +320,7 @@ class Clusters:
         facts = self._reader.plugin(facts, row.plugin_name)
         sizes = {g.name: g.count for g in row.node_groups}
         grows = any(r.count > sizes.get(r.name, 0) for r in change.resize_node_groups)
+        grows = grows or rules.remakes(row, change)
         if row.status is not ClusterStatus.ACTIVE or not (grows or change.add_node_groups):
             return facts
         return await self._reader.cloud(

@@ -198,7 +198,8 @@ class Controller:
             ),
         )
         if planned.fail is not None:
-            await self._fail(cluster, planned.fail, events)
+            marked = lifecycle.with_instances(cluster, planned.fail.instances)
+            await self._fail(marked, planned.fail, events)
             return None
         written, changed = planned.cluster, False
         if written != cluster:

@@ -87,6 +87,10 @@ _ORDER: Final[Mapping[str, int]] = {
 }
 
 
+GONE: Final = "DELETED"
+"""`Instance.status` of a machine that served and whose server somebody else has deleted."""
+
+
 def allows(status: ClusterStatus, what: Input) -> bool:
     """Whether the table holds the pair."""
     return what in MOVES[status]

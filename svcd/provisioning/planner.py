@@ -83,10 +83,13 @@ def needs_sight(cluster: Cluster) -> bool:
     """Whether a plan depends on what the cloud shows.
 
     Not so before the first create call was even intended, and not when there is nothing left to do.
+    Each request for another size, or for the same one, is a reason to look at what is there.
     """
     if access_given_up(cluster):
         return False
     if cluster.desired is Desired.DELETED or cluster.status is ClusterStatus.ERROR:
+        return True
+    if cluster.status is ClusterStatus.VALIDATING:
         return True
     instances = cluster.instances()
     if any(i.leaving for i in instances):
@@ -148,16 +151,18 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
     leaving = tuple(i for i in cluster.instances() if i.leaving)
     if leaving:
         return _decommission(cluster, leaving, observed, world)
-    if all(has_reached(i, lifecycle.STARTED) for i in cluster.instances()):
+    complete = all(has_reached(i, lifecycle.STARTED) for i in cluster.instances())
+    if not complete or cluster.status is ClusterStatus.VALIDATING:
+        lost = _lost(cluster, observed, world)
+        if isinstance(lost, Fail):
+            return Plan(cluster=cluster, fail=lost)
+        cluster = lost
+    if complete:
         return Plan(cluster=lifecycle.settle(cluster, world.now), settled=True)
-    lost = _lost(cluster, observed, world)
-    if isinstance(lost, Fail):
-        return Plan(cluster=cluster, fail=lost)
-    cluster = lost
     if not all(has_reached(i, lifecycle.SPAWNED) for i in cluster.instances()):
         return _spawn(lifecycle.move(cluster, Input.SPAWN, world.now), observed, world)
     if not all(has_reached(i, lifecycle.PREPARED) for i in cluster.instances()):
-        return _prepare(lifecycle.move(cluster, Input.PREPARE, world.now), world)
+        return _prepare(lifecycle.move(cluster, Input.PREPARE, world.now), observed, world)
     verb, what, reached = "start", Input.START, lifecycle.STARTED
     if not all(has_reached(i, lifecycle.CONFIGURED) for i in cluster.instances()):
         verb, what, reached = "configure", Input.CONFIGURE, lifecycle.CONFIGURED
@@ -232,16 +237,33 @@ def _decommission(
 
 
 def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
-    """Instances past Spawning whose server is gone: made again, or a failure if they served."""
-    shown = {s.id for s in observed.servers if s.status != "DELETED"}
+    """Instances past Spawning whose server is gone: made again, or a failure if they served.
+
+    What serves is marked as gone with the failure; the status of the others is what is shown.
+    """
+    shown = {s.id: s.status for s in observed.servers if s.status != "DELETED"}
     changes: dict[InstanceId, Mapping[str, Any]] = {}
+    gone: dict[InstanceId, Mapping[str, Any]] = {}
+    reasons: list[str] = []
+    named = ""
     for each in cluster.instances():
-        if each.server_id is None or each.server_id in shown or is_fresh(each, world.now):
+        if each.server_id is None:
             continue
-        reason = f"server {each.server_id} of {each.instance_name} is gone"
+        if each.server_id in shown:
+            if lifecycle.serves(each) and each.status != shown[each.server_id]:
+                changes[each.instance_id] = {"status": shown[each.server_id]}
+            continue
+        if is_fresh(each, world.now):
+            continue
         if lifecycle.serves(each) or each.attempts >= MOST_REPLACED:
-            return Fail(code=Code.SERVER_VANISHED, reason=reason, machine=each.instance_name)
-        changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
+            gone[each.instance_id] = {"status": lifecycle.GONE}
+            reasons.append(f"server {each.server_id} of {each.instance_name} is gone")
+            named = named or each.instance_name
+        else:
+            changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
+    if gone:
+        reason = "; ".join(reasons[:10])
+        return Fail(code=Code.SERVER_VANISHED, reason=reason, machine=named, instances=gone)
     return with_instances(cluster, changes)
 
 
@@ -279,10 +301,11 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
 # ---- preparing ----------------------------------------------------------------------------------
 
 
-def _prepare(cluster: Cluster, world: World) -> Plan:
+def _prepare(cluster: Cluster, observed: Observed, world: World) -> Plan:
     """Log in everywhere; then machines that serve already learn the new hosts; then the new ones.
 
-    The new ones come last, for their step is what says that this phase is done.
+    The new ones come last, for their step is what says that this phase is done. A server that
+    somebody has stopped meanwhile is named; it may be started again.
     """
     new = [i for i in cluster.instances() if not has_reached(i, lifecycle.PREPARED)]
     unknown = [i for i in new if i.facts is None]
@@ -296,7 +319,13 @@ def _prepare(cluster: Cluster, world: World) -> Plan:
             )
             for i in unknown
         )
-        return Plan(cluster=cluster, steps=steps, code=Code.SSH_TIMEOUT)
+        state = {s.id: s.status for s in observed.servers}
+        off = tuple(
+            f"server {i.instance_name} is {state[i.server_id]}"
+            for i in unknown
+            if i.server_id in state and state[i.server_id] != "ACTIVE"
+        )
+        return Plan(cluster=cluster, steps=steps, waiting=off, code=Code.SSH_TIMEOUT)
     text = shell.hosts(cluster)
     mark = zlib.crc32(text.encode())
     every = [

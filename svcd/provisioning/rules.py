@@ -250,7 +250,8 @@ def check_scale(
 ) -> Cluster | list[SvcdError]:
     """The record as it is wanted, in status Validating: new instances, leaving ones; or all faults.
 
-    Both lists empty: an Error cluster goes on from where it stopped, an Active one passes once.
+    Both lists empty: an Error cluster goes on from where it stopped; an Active one passes once, and
+    machines that were found gone leave for new ones.
     """
     resizes, added = change.resize_node_groups, change.add_node_groups
     if cluster.status is ClusterStatus.ERROR and not resizes and not added:
@@ -292,17 +293,20 @@ def check_scale(
         checks.group_fits(path, each, distribution, cluster.engine_version, facts, errors)
         checks.host_name_fits(path, cluster.name, each.name, each.count, errors)
     wanted = {r.name: r.count for r in resizes}
+    remaking = remakes(cluster, change)
     growth = [
-        evolve(_as_template(g), count=wanted[g.name] - g.count)
+        evolve(_as_template(g), count=more)
         for g in cluster.node_groups
-        if wanted.get(g.name, 0) > g.count
+        if (more := _gone(g) if remaking else wanted.get(g.name, 0) - g.count) > 0
     ]
     if growth or groups:
         checks.image_usable(cluster.default_image_id, facts, errors)
     checks.within_quota([*growth, *groups], facts, errors)
     now = timestamp(made.now)
     resized = [
-        _resized(cluster.name, g, wanted.get(g.name, g.count), made.new_id, now)
+        _remade(cluster.name, g, made.new_id, now)
+        if remaking
+        else _resized(cluster.name, g, wanted.get(g.name, g.count), made.new_id, now)
         for g in cluster.node_groups
     ]
     new_groups = [_node_group(cluster.name, g, facts, made.new_id, now) for g in groups]
@@ -316,7 +320,7 @@ def check_scale(
     if errors or distribution is None:
         return errors
     errors.extend(distribution.check_topology(after))
-    errors.extend(distribution.check_scaling(cluster, after))
+    errors.extend(distribution.check_scaling(_left(cluster) if remaking else cluster, after))
     if errors:
         return errors
     return evolve(
@@ -325,6 +329,30 @@ def check_scale(
         status_description="",
         updated_at=now,
     )
+
+
+def remakes(cluster: Cluster, change: ScaleRequest) -> bool:
+    """Whether the request is for new machines in the place of those that were found gone."""
+    asked = change.resize_node_groups or change.add_node_groups
+    active = cluster.status is ClusterStatus.ACTIVE
+    return active and not asked and any(_gone(g) for g in cluster.node_groups)
+
+
+def _gone(group: NodeGroup) -> int:
+    return sum(i.status == lifecycle.GONE for i in group.instances)
+
+
+def _left(cluster: Cluster) -> Cluster:
+    """Without the machines that are gone: what new ones are an addition to."""
+    marked = (
+        evolve(
+            g,
+            count=g.count - _gone(g),
+            instances=tuple(i for i in g.instances if i.status != lifecycle.GONE),
+        )
+        for g in cluster.node_groups
+    )
+    return evolve(cluster, node_groups=tuple(g for g in marked if g.count > 0))
 
 
 # ---- expanding ----------------------------------------------------------------------------------
@@ -439,10 +467,21 @@ def _instance(
     )
 
 
+def _remade(cluster_name: str, group: NodeGroup, new_id: NewId, now: Timestamp) -> NodeGroup:
+    """Machines that are gone leave, and as many come, whose numbers go on from the highest."""
+    lost = _gone(group)
+    if not lost:
+        return group
+    first = max(i.index for i in group.instances) + 1
+    marked = (evolve(i, leaving=i.status == lifecycle.GONE) for i in group.instances)
+    more = (_instance(cluster_name, group.name, first + n, new_id, now) for n in range(lost))
+    return evolve(group, instances=(*marked, *more), updated_at=now)
+
+
 def _resized(
     cluster_name: str, group: NodeGroup, count: int, new_id: NewId, now: Timestamp
 ) -> NodeGroup:
-    """On growth numbers go on from the highest; on shrink the highest go."""
+    """On growth numbers go on from the highest; on shrink the lost go first, then the highest."""
     if count == group.count:
         return group
     ordered = sorted(group.instances, key=lambda i: i.index)
@@ -451,6 +490,7 @@ def _resized(
         more = range(first, first + count - len(ordered))
         instances = (*ordered, *(_instance(cluster_name, group.name, n, new_id, now) for n in more))
     else:
+        ordered.sort(key=lambda i: i.status == lifecycle.GONE)
         instances = (*ordered[:count], *(evolve(i, leaving=True) for i in ordered[count:]))
     return evolve(group, count=count, instances=instances, updated_at=now)
 

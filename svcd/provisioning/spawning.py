@@ -96,7 +96,7 @@ class Spawning:
         if doomed:
             broken = next((s for s in doomed if s.status == "ERROR"), None)
             if broken is not None and _is_present(each, broken):
-                self._give_up(each, broken)
+                self._give_up(group, each, broken)
             else:
                 self.waiting.append(f"old server of {each.instance_name} is being deleted")
             return None
@@ -108,8 +108,10 @@ class Spawning:
             self._create(group, each)
         return None
 
-    def _give_up(self, each: Instance, broken: Server) -> None:
+    def _give_up(self, group: NodeGroup, each: Instance, broken: Server) -> None:
         fault = broken.fault or "the cloud gives no reason"
+        if self._apart(group) and "no valid host" in fault.lower():
+            fault += " (anti_affinity keeps it off the hosts of the cluster's other servers)"
         reason = f"server {broken.id} of {each.instance_name} is in ERROR: {fault}"
         if "quota" in fault.lower():
             self.fail = Fail(code=Code.QUOTA, reason=reason, machine=each.instance_name)
@@ -121,6 +123,10 @@ class Spawning:
             self.changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
             self.waiting.append(reason)
 
+    def _apart(self, group: NodeGroup) -> bool:
+        """Whether the group's servers may not share a host with others."""
+        return not set(group.node_processes).isdisjoint(self.cluster.anti_affinity)
+
     def _create(self, group: NodeGroup, each: Instance) -> None:
         key = f"create-server:{each.instance_id}"
         tried = self.memory.of(key)
@@ -128,7 +134,6 @@ class Spawning:
             self.waiting.append(f"server {each.instance_name}: {tried.reason}")
             return
         cluster = self.cluster
-        apart = not set(group.node_processes).isdisjoint(cluster.anti_affinity)
         new = NewServer(
             name=each.instance_name,
             image_id=cluster.default_image_id,
@@ -136,7 +141,7 @@ class Spawning:
             keypair=cluster.user_keypair_id,
             network_id=cluster.neutron_management_network,
             security_groups=(cluster.security_group_id,) if cluster.security_group_id else (),
-            server_group_id=cluster.server_group_id if apart else None,
+            server_group_id=cluster.server_group_id if self._apart(group) else None,
             user_data=self._data,
             metadata={
                 "svcd_cluster_id": cluster.id,

@@ -469,8 +469,43 @@ class MachineTests(SynchronousTestCase):
         assert failure is not None
         self.assertEqual(failure.code, Code.SERVER_VANISHED)
 
+    def test_each_request_looks_whether_what_serves_is_there(self) -> None:
+        """All that is gone is named and marked, also when nothing else is to be done."""
+        row = self.row(
+            machine(1, "started"), machine(2, "started"), machine(3, "started"), status=S.VALIDATING
+        )
+        failure = look(row, *servers(2)).fail
+        assert failure is not None
+        self.assertEqual(failure.code, Code.SERVER_VANISHED)
+        self.assertEqual(
+            failure.reason,
+            "server s1 of demo-worker-001 is gone; server s3 of demo-worker-003 is gone",
+        )
+        self.assertEqual(
+            failure.instances, {"worker1": {"status": "DELETED"}, "worker3": {"status": "DELETED"}}
+        )
+
+    def test_each_request_learns_the_status_of_servers(self) -> None:
+        """A stopped one is shown as such, and one that was taken as lost is there again."""
+        row = self.row(
+            machine(1, "started", status="ACTIVE"),
+            machine(2, "started", status="DELETED"),
+            status=S.VALIDATING,
+        )
+        planned = look(row, server(1, "SHUTOFF", owner="worker1"), *servers(2))
+        self.assertTrue(planned.settled)
+        self.assertEqual([i.status for i in planned.cluster.instances()], ["SHUTOFF", "ACTIVE"])
+
+    def test_stopped_server_that_is_waited_for_is_named(self) -> None:
+        """Nobody can log in to it; what is gone on the way is another matter."""
+        row = self.row(machine(1), machine(2), status=S.PREPARING)
+        planned = look(row, server(1, "SHUTOFF", owner="worker1"), *servers(2))
+        self.assertEqual(kinds(planned), ["Reach", "Reach"])
+        self.assertEqual(planned.waiting, ("server demo-worker-001 is SHUTOFF",))
+
     def test_sight_is_needed_only_between_request_and_start(self) -> None:
         """Before the first call and after the last start the cloud is not asked."""
+        self.assertTrue(needs_sight(self.row(machine(1, "started"), status=S.VALIDATING)))
         self.assertFalse(needs_sight(cluster()))
         self.assertFalse(needs_sight(self.row(machine(1, "started"))))
         self.assertTrue(needs_sight(self.row(machine(1, "prepared"))))

@@ -19,10 +19,10 @@ from svcd.errors import (
 )
 from svcd.model.cloud import Image, KeyPair, Network, Quota
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
-from svcd.model.ids import ClusterTemplateId, NodeGroupTemplateId, timestamp
+from svcd.model.ids import ClusterTemplateId, InstanceId, NodeGroupTemplateId, timestamp
 from svcd.model.requests import NewCluster, NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNodeGroup
-from svcd.provisioning import rules
+from svcd.provisioning import lifecycle, rules
 from svcd.provisioning.facts import Bounds, Facts
 from svcd.provisioning.rules import Made
 from tests.provisioning.support import FLAVORS, NOW, TENANT, Scripted, cluster, group, instance
@@ -451,6 +451,43 @@ class ScaleTests(SynchronousTestCase):
         facts = evolve(FACTS, image=None)
         self.assertEqual([k for k, _ in self.refuse(running(1), facts, g0=2)], [InvalidReference])
         self.accept(running(2), facts, g0=1)
+
+    def lost(self, row: Cluster, *ids: str) -> Cluster:
+        """With machines that were found gone."""
+        return lifecycle.with_instances(
+            row, {InstanceId(id_): {"status": lifecycle.GONE} for id_ in ids}
+        )
+
+    def test_empty_request_puts_new_machines_in_the_place_of_lost_ones(self) -> None:
+        """Under new numbers; the size stays."""
+        after = self.accept(self.lost(running(1, 3), "g12"))
+        self.assertEqual(
+            [(i.index, i.leaving, i.step) for i in after.node_groups[1].instances],
+            [(1, False, "started"), (2, True, "started"), (3, False, "started"), (4, False, "")],
+        )
+        self.assertEqual((after.node_groups[1].count, after.status), (3, S.VALIDATING))
+        self.assertEqual(after.node_groups[0].instances, running(1).node_groups[0].instances)
+
+    def test_lost_machines_count_for_quota_and_topology(self) -> None:
+        """What is added to what is left must be allowed."""
+        seen: list[tuple[int, int]] = []
+
+        class Picky(Scripted):
+            def check_scaling(self, before: Cluster, after: Cluster) -> list[SvcdError]:
+                seen.append((before.node_groups[0].count, after.node_groups[0].count))
+                return [ClusterCannotBeScaled("it runs namenode")]
+
+        row = self.lost(running(3), "g02", "g03")
+        facts = evolve(FACTS, distribution=Picky())
+        self.assertEqual(self.refuse(row, facts), [(ClusterCannotBeScaled, "it runs namenode")])
+        self.assertEqual(seen, [(1, 3)])
+        tight = evolve(FACTS, quota=Quota(instances=1))
+        self.assertEqual([k for k, _ in self.refuse(row, tight)], [QuotaExceeded])
+
+    def test_shrink_takes_lost_machines_first(self) -> None:
+        """Then the highest numbers."""
+        after = self.accept(self.lost(running(4), "g02"), g0=2)
+        self.assertEqual([i.index for i in after.instances() if i.leaving], [4, 2])
 
     def test_distribution_has_the_last_word(self) -> None:
         """It sees the cluster as it will be, without what is leaving."""
