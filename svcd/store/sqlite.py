@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from svcd.errors import ServiceUnavailable
+from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
 
 T = TypeVar("T")
@@ -63,6 +63,9 @@ class _Statements:
         return left is not None
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
+        for value in parameters.values() if parameters else ():
+            if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot hold it either
+                raise InvalidData("a text cannot be stored: it holds the character NUL")
         try:
             return self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
         except sqlite3.IntegrityError as error:

@@ -18,6 +18,7 @@ from svcd.settings import Database
 from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
 from tests.store.contract import StoreContract, at
+from tests.store.families import FamiliesContract
 from tests.store.postgres_server import drop_database, execute, new_database
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ def shared_database() -> str:
     return url
 
 
-class PostgresStoreTests(SynchronousTestCase, StoreContract):
+class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract):
     """The contract, on one database that each test finds empty."""
 
     def setUp(self) -> None:
@@ -86,6 +87,9 @@ class PostgresStoreTests(SynchronousTestCase, StoreContract):
         with self.assertRaises(kind) as raised:
             drive(self.store.tx(work))
         return str(raised.exception)
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        return drive(work)
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock, deferLater
@@ -18,6 +20,10 @@ from svcd.store.migrations import steps
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
 from tests.store.contract import TENANT, StoreContract, at, cluster, internal
+from tests.store.families import FamiliesContract
+from tests.support import now
+
+T = TypeVar("T")
 
 
 class _Sqlite(SynchronousTestCase):
@@ -31,11 +37,14 @@ class _Sqlite(SynchronousTestCase):
     def tearDown(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.store.close()))
 
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        return cast("T", now(Deferred.fromCoroutine(work)))
+
     def dump(self, table: str) -> str:
         return str(self.database._connection.execute(f"select * from {table}").fetchall())
 
 
-class MemoryStoreTests(_Sqlite, StoreContract):
+class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract):
     """`:memory:`, as the in-process fake uses it."""
 
     def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
@@ -49,7 +58,7 @@ class MemoryStoreTests(_Sqlite, StoreContract):
         self.now(lambda tx: tx.clusters.add(cluster()))
 
 
-class FileStoreTests(_Sqlite, StoreContract):
+class FileStoreTests(_Sqlite, StoreContract, FamiliesContract):
     """A file, as the embedded default uses it."""
 
     def setUp(self) -> None:
