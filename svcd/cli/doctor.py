@@ -1,27 +1,26 @@
 """`svcd doctor`: what this machine lacks for the given settings, and the command that mends it.
 
-Looks only; changes nothing but a test file in the state folder, which it removes again.
+Looks only; changes nothing but a test file in the state folder, and a trust of a given user, both
+of which it removes again. What it sees of an OpenStack is in `cloud_doctor`.
 """
 
 from __future__ import annotations
 
 import errno
-import http.client
 import os
 import shutil
 import socket
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
 
-from attrs import frozen
-
+from svcd.cli.cloud_doctor import Login, examine_cloud
+from svcd.cli.finding import Finding
 from svcd.embedded.host import image_prefix
 from svcd.preflight import check
+from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import verify
@@ -29,7 +28,6 @@ from svcd.settings import Database, Settings, SettingsError, without_passwords
 
 _ROOM_BYTES = 2 * 2**30
 _MEMORY_MIB = 3000
-_LOOK_S = 5.0
 _POSTGRES_OLDEST = 120_000
 _POSTGRES = """
 select current_setting('server_version_num'), pg_encoding_to_char(encoding),
@@ -39,22 +37,15 @@ select current_setting('server_version_num'), pg_encoding_to_char(encoding),
 """
 
 
-@frozen
-class Finding:
-    """One look: what was looked at, what was seen, and the cure when it is not good."""
+def examine(settings: Settings, user: Login | None = None) -> list[Finding]:
+    """All findings, the good ones too, in the order in which they matter.
 
-    what: str
-    good: bool
-    text: str
-    cure: str = ""
+    user: of the cloud, for whom it is looked at too; nobody with the embedded cloud.
+    """
+    return list(_findings(settings, user))
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """All findings, the good ones too, in the order in which they matter."""
-    return list(_findings(settings))
-
-
-def _findings(settings: Settings) -> Iterator[Finding]:
+def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding(
         "python", sys.version_info >= (3, 11), version,
@@ -78,7 +69,17 @@ def _findings(settings: Settings) -> Iterator[Finding]:
             yield _tree(image_prefix(settings, settings.server.state_dir.absolute()))
             yield _memory()
     else:
-        yield _identity(settings.cloud.auth_url)
+        try:
+            offered = Distributions(settings.plugins.enabled).all()
+        except DistributionError as error:
+            yield Finding("plugins", False, str(error), "correct plugins.enabled")
+            return
+        tags = {
+            f"{each.name} {version}": tuple(each.required_image_tags(version))
+            for each in offered
+            for version in each.versions
+        }
+        yield from examine_cloud(settings.cloud, user, tags)
 
 
 def _state_folder(folder: Path) -> Finding:
@@ -167,28 +168,6 @@ def _loopback(settings: Settings) -> Finding:
                 cure = f"ip addr add {address} dev lo, or " + cure
             return Finding("loopback addresses", False, f"{address}: {error.strerror}", cure)
     return Finding("loopback addresses", True, f"{settings.embedded.network} can be used")
-
-
-def _identity(url: str) -> Finding:
-    what = "identity service"
-    try:
-        with urllib.request.urlopen(url, timeout=_LOOK_S) as answer:
-            status = answer.status
-    except urllib.error.HTTPError as error:
-        with error:
-            status = error.code
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        return Finding(
-            what, False, f"{url} cannot be reached: {reason}",
-            f"look at the network, or correct cloud.auth_url: curl -v {url}",
-        )  # fmt: skip
-    if status >= 400:
-        return Finding(
-            what, False, f"{url} answered {status}",
-            "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3",
-        )  # fmt: skip
-    return Finding(what, True, f"{url} answers")
 
 
 def _jre() -> Finding:

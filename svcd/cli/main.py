@@ -50,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
         "doctor", help="what is missing on this machine, and the command that mends it"
     )
     _settings_options(doctor)
+    doctor.add_argument(
+        "--token",
+        default="",
+        help="look also as this user of the cloud (or OS_TOKEN, OS_USERNAME …)",
+    )
     doctor.set_defaults(run=_doctor)
 
     image = commands.add_parser("image", help="software of a distribution")
@@ -111,14 +116,14 @@ def _shown(value: object) -> str:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    from svcd.cli.cloud_doctor import login
     from svcd.cli.doctor import examine
 
-    findings = examine(_loaded(options).settings)
+    findings = examine(_loaded(options).settings, login(options.token, os.environ))
     for finding in findings:
-        print(f"{'ok  ' if finding.good else 'miss'}  {finding.what}: {finding.text}")
-        if finding.cure:
-            print(f"      mend it with: {finding.cure}")
-    return 0 if all(f.good for f in findings) else 1
+        cure = f" - {finding.cure}" if finding.cure else ""
+        print(f"{finding.word:4}  {finding.what}: {finding.text}{cure}")
+    return 0 if all(f.good or f.warning for f in findings) else 1
 
 
 def _prefix(options: argparse.Namespace) -> Path:

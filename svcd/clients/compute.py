@@ -56,6 +56,11 @@ class Compute:
             lambda row: KeyPair(name=str(row["name"]), public_key=str(row["public_key"])),
         )
 
+    async def keypairs(self) -> Sequence[str]:
+        """Names of the user's key pairs."""
+        names = lambda rows: [str(row["keypair"]["name"]) for row in rows]  # noqa: E731
+        return _part(await self._call("GET", "/os-keypairs"), "keypairs", names)
+
     async def limits(self) -> ComputeLimits:
         """What the tenant has left."""
         return _part(await self._call("GET", "/limits"), "limits", _limits)
@@ -193,7 +198,7 @@ class Compute:
 
     # ---- microversion ----
 
-    async def _version(self) -> tuple[int, int]:
+    async def version(self) -> tuple[int, int]:
         """The newest microversion of both. Raises CloudError REFUSED when there is none."""
         base = await self._rest.base()
         known = self._versions.get(base)
@@ -230,7 +235,7 @@ class Compute:
         answer in turn, as during an upgrade, the second 406 is BUSY.
         """
         for last in (False, True):
-            version = await self._version()
+            version = await self.version()
             try:
                 return await send(version)
             except RestError as error:

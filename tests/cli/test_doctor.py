@@ -9,7 +9,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.doctor import Finding, examine
+from svcd.cli.doctor import examine
+from svcd.cli.finding import Finding
 from svcd.settings import load
 
 
@@ -92,6 +93,7 @@ class DoctorTests(SynchronousTestCase):
             thread.join()
             server.server_close()
         found.append(self.findings("cloud.kind=openstack", f"cloud.auth_url={base}/v3", *flags))
+        self.assertIn("svcd's user", found[0])
         told = [each["identity service"] for each in found]
         self.assertEqual([f.good for f in told], [True, False, False])
         self.assertIn("/none answered 404", told[1].text)
@@ -102,9 +104,11 @@ class _Keystone(BaseHTTPRequestHandler):
     """Answers /v3 only."""
 
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/v3" else 404)
-        self.send_header("Content-Length", "0")
+        body = b'{"version": {"id": "v3.14"}}' if self.path == "/v3" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""

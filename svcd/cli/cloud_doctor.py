@@ -1,0 +1,333 @@
+# mypy: allow-untyped-calls
+"""`svcd doctor` before an OpenStack: may svcd work there, and may a user work there through svcd.
+
+By the ordinary clients, with the settings' own user; with a user's login also what clusters of that
+user need. It changes nothing but a trust of that user, which it removes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from attrs import evolve, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.selectreactor import SelectReactor
+from twisted.python.failure import Failure
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.iweb import IAgent
+
+from svcd.cli.finding import Finding
+from svcd.cli.tenant_doctor import Tenant
+from svcd.clients.cloud import TenantCloud, cloud_error
+from svcd.clients.compute import Compute
+from svcd.clients.http import HttpClient
+from svcd.clients.identity import Keystone, Scope, Token
+from svcd.clients.rest import Rest
+from svcd.clients.sessions import CallerSession, OwnSession
+from svcd.model.secret import Secret
+from svcd.ports import CloudError, Fault, PortError
+from svcd.settings import CloudSettings
+
+_CONNECT_S: Final = 10.0
+_VALIDATORS: Final = ("service", "admin")
+
+
+@frozen(kw_only=True)
+class Login:
+    """A user of the cloud: a token, or what gets one. project: name, or id with `by_id`."""
+
+    token: str = ""
+    username: str = ""
+    password: str = ""
+    project: str = ""
+    by_id: bool = False
+    user_domain: str = "default"
+    project_domain: str = "default"
+    application_credential_id: str = ""
+    application_credential_secret: str = ""
+
+
+def login(token: str, environment: Mapping[str, str]) -> Login | None:
+    """Whom `--token` or the environment of the `openstack` command names; None: nobody."""
+    get = environment.get
+    token = token or get("OS_TOKEN", "")
+    if token:
+        return Login(token=token)
+    if get("OS_APPLICATION_CREDENTIAL_ID"):
+        return Login(
+            application_credential_id=get("OS_APPLICATION_CREDENTIAL_ID", ""),
+            application_credential_secret=get("OS_APPLICATION_CREDENTIAL_SECRET", ""),
+        )
+    if not (get("OS_USERNAME") and get("OS_PASSWORD")):
+        return None
+    return Login(
+        username=get("OS_USERNAME", ""),
+        password=get("OS_PASSWORD", ""),
+        project=get("OS_PROJECT_ID") or get("OS_PROJECT_NAME", ""),
+        by_id=bool(get("OS_PROJECT_ID")),
+        user_domain=get("OS_USER_DOMAIN_ID", "default"),
+        project_domain=get("OS_PROJECT_DOMAIN_ID", "default"),
+    )
+
+
+def examine_cloud(
+    settings: CloudSettings, user: Login | None, tags: Mapping[str, Iterable[str]]
+) -> list[Finding]:
+    """All findings, in a reactor of its own. tags: of images, by distribution."""
+    reactor: Any = SelectReactor()
+    pool = HTTPConnectionPool(reactor, persistent=False)
+    agent = Agent(reactor, pool=pool, connectTimeout=_CONNECT_S)
+    work = CloudDoctor(agent, reactor, settings).examine(user, tags)
+    out: list[object] = []
+
+    def end(result: object) -> None:
+        out.append(result)
+        reactor.stop()
+
+    reactor.callWhenRunning(lambda: Deferred.fromCoroutine(work).addBoth(end))
+    reactor.run(installSignalHandlers=False)
+    (result,) = out
+    if isinstance(result, Failure):
+        result.raiseException()
+    assert isinstance(result, list)
+    return result
+
+
+class CloudDoctor:
+    """Looks at one cloud."""
+
+    def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
+        self._keystone = Keystone(self._http, settings, clock)
+        self.findings: list[Finding] = []
+
+    async def examine(self, user: Login | None, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
+        """What is found, what matters most first. A fault ends what depends on it."""
+        if await self._version() and (own := await self._own()) is not None:
+            usable = await self._services(own)
+            if user is None:
+                self._roles(own)
+                self._warn(
+                    "user",
+                    "not looked at",
+                    "give --token, OS_TOKEN or the OS_… of the openstack command to see"
+                    " what clusters of that user would need",
+                )
+            elif (token := await self._user(user, own)) is not None and usable:
+                session = CallerSession(self._keystone, token.text, token.project_id)
+                cloud = TenantCloud(self._http, session, token.project_id, {})
+                rest = Rest(self._http, session, "compute", ("compute",), "")
+                tenant = Tenant(self._keystone, cloud, Compute(rest, {}), token)
+                self.findings += await tenant.examine(tags)
+        return self.findings
+
+    def _good(self, what: str, text: str) -> None:
+        self.findings.append(Finding(what, True, text))
+
+    def _fail(self, what: str, text: str, cure: str) -> None:
+        self.findings.append(Finding(what, False, text, cure))
+
+    def _warn(self, what: str, text: str, cure: str) -> None:
+        self.findings.append(Finding(what, False, text, cure, warning=True))
+
+    # ---- identity ----
+
+    async def _version(self) -> bool:
+        what, url = "identity service", self._keystone.base
+        try:
+            answer = await self._http.request("GET", url, service="identity")
+        except PortError as error:
+            why = error.text.partition(": ")[2]
+            cure = f"look at the network, or correct cloud.auth_url: curl -v {url}"
+            self._fail(what, f"{url} cannot be reached: {why}", cure)
+            return False
+        cure = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
+        if answer.status >= 300:
+            self._fail(what, f"{url} answered {answer.status}", cure)
+            return False
+        try:
+            version = str(answer.json()["version"]["id"])
+        except (ValueError, KeyError, TypeError):
+            self._fail(what, f"{url} answers, but not as Keystone v3 does", cure)
+            return False
+        if not version.startswith("v3"):
+            self._fail(what, f"{url} speaks {version}", cure)
+            return False
+        self._good(what, f"{url} speaks {version}")
+        return True
+
+    async def _own(self) -> Token | None:
+        s, what = self._settings, "svcd's user"
+        try:
+            own = await self._keystone.own(Scope())
+        except CloudError as error:
+            name = s.username or s.application_credential_id
+            cure = (
+                f"set SVCD_CLOUD_PASSWORD, cloud.username and cloud.project; {name} needs a role in"
+                f" the project: openstack role add --user {name} --project {s.project} service"
+            )
+            if error.kind is not Fault.UNAUTHORIZED:
+                cure = "look at the log of the identity service"
+            self._fail(what, _said(error), cure)
+            return None
+        roles = ", ".join(sorted(own.roles)) or "none"
+        self._good(what, f"{own.user_name} is let in, roles: {roles}")
+        if s.application_credential_id:
+            self._warn(
+                "trusts",
+                "an application credential cannot use them: clusters end with their user's token",
+                "give svcd's user by cloud.username and SVCD_CLOUD_PASSWORD",
+            )
+        return own
+
+    def _roles(self, own: Token) -> None:
+        """Nobody's token is at hand, so the roles have to tell whether it may look at one."""
+        if set(_VALIDATORS) & set(own.roles):
+            self._good("tokens of users", "svcd's user has a role that may look at them")
+            return
+        self._fail(
+            "tokens of users",
+            f"svcd's user has neither the role {' nor '.join(_VALIDATORS)}",
+            self._grant(own),
+        )
+
+    def _grant(self, own: Token) -> str:
+        project = self._settings.project or own.project_id
+        return f"openstack role add --user {own.user_name} --project {project} service"
+
+    async def _user(self, user: Login, own: Token) -> Token | None:
+        """The user's token as svcd sees it."""
+        what = "tokens of users"
+        text = Secret(user.token)
+        if not user.token:
+            try:
+                text = (await self._issued(user)).text
+            except CloudError as error:
+                self._fail("user", _said(error), "look at OS_USERNAME, OS_PASSWORD, OS_PROJECT_…")
+                return None
+        try:
+            token = await self._keystone.validate(text)
+        except CloudError as error:
+            cure = "look at the log of the identity service"
+            if error.kind in (Fault.FORBIDDEN, Fault.UNAUTHORIZED):
+                cure = self._grant(own)
+            self._fail(what, _said(error), cure)
+            return None
+        self._good(what, "svcd's user may look at them")
+        if token is None:
+            self._fail("user", "the token is not valid", "openstack token issue")
+            return None
+        if not token.project_id:
+            self._fail(
+                "user", f"the token of {token.user_name} is for no project",
+                "openstack --os-project-name NAME token issue",
+            )  # fmt: skip
+            return None
+        roles = ", ".join(sorted(token.roles))
+        self._good("user", f"{token.user_name} in project {token.project_id}, roles: {roles}")
+        return token
+
+    async def _issued(self, user: Login) -> Token:
+        theirs = evolve(
+            self._settings,
+            username=user.username,
+            password=user.password,
+            project="" if user.by_id else user.project,
+            user_domain=user.user_domain,
+            project_domain=user.project_domain,
+            application_credential_id=user.application_credential_id,
+            application_credential_secret=user.application_credential_secret,
+        )
+        keystone = Keystone(self._http, theirs, self._clock)
+        return await keystone.own(Scope(project=user.project) if user.by_id else Scope())
+
+    # ---- the other services ----
+
+    async def _services(self, own: Token) -> bool:
+        """Whether those answer that no cluster can do without."""
+        usable = True
+        for name, types, needed, look in (
+            ("compute", ("compute",), True, self._compute),
+            ("image", ("image",), True, self._image),
+            ("network", ("network",), True, self._network),
+            ("volume", ("volumev3", "block-storage", "volume"), False, self._volume),
+            ("object-store", ("object-store",), False, self._object_store),
+        ):
+            try:
+                url = self._keystone.pick(own.catalog, types)
+            except CloudError as error:
+                self.findings.append(
+                    Finding(name, False, _said(error), self._elsewhere(own, types), not needed)
+                )
+                usable = usable and not needed
+                continue
+            try:
+                self._good(name, f"{url} {await look(url)}")
+            except CloudError as error:
+                cure = f"start the service, or let this machine reach it: curl -v {url}"
+                if error.kind is Fault.REFUSED:
+                    cure = "use another release of the service, or of svcd"
+                self.findings.append(Finding(name, False, _said(error), cure, not needed))
+                usable = usable and not needed
+        return usable
+
+    def _elsewhere(self, own: Token, types: Iterable[str]) -> str:
+        """What the catalog has instead."""
+        have = [each for each in own.catalog if each.type in types]
+        if not have:
+            return "install the service, or do without volumes or object store"
+        regions = ", ".join(sorted({each.region for each in have}))
+        interfaces = ", ".join(sorted({each.interface for each in have}))
+        return (
+            "correct cloud.region and cloud.interface: there are the regions"
+            f" {regions} and the interfaces {interfaces}"
+        )
+
+    async def _compute(self, url: str) -> str:
+        session = OwnSession(self._keystone, Scope())
+        rest = Rest(self._http, session, "compute", ("compute",), "")
+        compute = Compute(rest, {})
+        (_, low), (_, high) = await compute.spoken()
+        return f"speaks 2.{low} to 2.{high}, svcd 2.{(await compute.version())[1]}"
+
+    async def _image(self, url: str) -> str:
+        return await self._listed("image", url.removesuffix("/v2") + "/", "v2")
+
+    async def _network(self, url: str) -> str:
+        return await self._listed("network", url.removesuffix("/v2.0") + "/", "v2")
+
+    async def _volume(self, url: str) -> str:
+        return await self._listed("volume", url.partition("/v3")[0] + "/", "v3")
+
+    async def _listed(self, service: str, url: str, wanted: str) -> str:
+        """The newest version of a version document that begins so."""
+        answer = await self._http.request("GET", url, service=service)
+        if answer.status >= 400:
+            text = f"GET {url} was answered {answer.status}"
+            raise CloudError(service, Fault.SERVER_ERROR, text)
+        try:
+            rows = [row for row in answer.json()["versions"] if row["id"].startswith(wanted)]
+            newest = [str(row.get("version") or row["id"]) for row in rows]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            text = f"GET {url} was answered without versions"
+            raise CloudError(service, Fault.SERVER_ERROR, text) from None
+        if not newest:
+            raise CloudError(service, Fault.REFUSED, f"{url} does not speak {wanted}")
+        return f"speaks {newest[0]}"
+
+    async def _object_store(self, url: str) -> str:
+        """Any answer is one: svcd's own user may have no right there."""
+        answer = await self._http.request("GET", url, service="object-store")
+        if answer.status >= 500:
+            text = f"GET {url} was answered {answer.status}"
+            raise CloudError("object-store", Fault.SERVER_ERROR, text)
+        return "answers"
+
+
+def _said(error: PortError) -> str:
+    """Without the name of the service, which stands before it."""
+    return error.text.partition(": ")[2] or error.text

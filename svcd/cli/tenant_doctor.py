@@ -1,0 +1,188 @@
+"""What clusters of one user need of a cloud, looked at with that user's token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from svcd.cli.finding import Finding
+from svcd.clients.cloud import TenantCloud
+from svcd.clients.compute import Compute
+from svcd.clients.identity import Keystone, Token
+from svcd.model import wire
+from svcd.model.cloud import Caller
+from svcd.model.ids import TenantId
+from svcd.ports import CloudError, Fault
+
+_MAKERS: Final = ("member", "admin", "_member_")
+
+
+class Tenant:
+    """Looks as the user of `token`, by the session that `cloud` and `compute` have."""
+
+    def __init__(
+        self, keystone: Keystone, cloud: TenantCloud, compute: Compute, token: Token
+    ) -> None:
+        self._keystone = keystone
+        self._cloud = cloud
+        self._compute = compute
+        self._token = token
+        self._findings: list[Finding] = []
+
+    async def examine(self, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
+        """All looks, each by itself."""
+        await self._trust()
+        for what, look in (
+            ("flavors", self._flavors),
+            ("network of clusters", self._networks),
+            ("key pairs", self._keypairs),
+            ("quota", self._quota),
+        ):
+            try:
+                await look()
+            except CloudError as error:
+                self._add(what, _said(error), "look at the service's own log")
+        try:
+            await self._images(tags)
+        except CloudError as error:
+            self._add("images", _said(error), "look at the log of the image service")
+        return self._findings
+
+    def _add(self, what: str, text: str, cure: str = "", *, warning: bool = False) -> None:
+        self._findings.append(Finding(what, not cure, text, cure, warning))
+
+    async def _trust(self) -> None:
+        token = self._token
+        if not set(_MAKERS) & set(token.roles):
+            self._add(
+                "roles",
+                "none that usually lets one make servers",
+                f"openstack role add --user {token.user_name} --project {token.project_id} member",
+                warning=True,
+            )
+        caller = Caller(
+            tenant_id=TenantId(token.project_id),
+            user_id=token.user_id,
+            user_name=token.user_name,
+            roles=token.roles,
+            token=token.text,
+            expires_at=token.expires_at,
+            is_trust=token.is_trust,
+        )
+        try:
+            trust_id = await self._keystone.create_trust(caller, token.text)
+        except CloudError as error:
+            cure = "look at the log of the identity service"
+            if error.kind is Fault.FORBIDDEN:
+                cure = "log in with a password, not with a trust or an application credential"
+            self._add("trust", _said(error), cure)
+            return
+        try:
+            await self._keystone.delete_trust(trust_id)
+        except CloudError as error:
+            self._add(
+                "trust", f"made, but not removed: {_said(error)}",
+                f"openstack trust delete {trust_id}",
+            )  # fmt: skip
+            return
+        self._add("trust", "can be given to svcd's user, and taken back")
+
+    async def _flavors(self) -> None:
+        names = [flavor.name for flavor in await self._cloud.flavors()]
+        if not names:
+            self._add("flavors", "there are none", "openstack flavor create …")
+            return
+        self._add("flavors", _some(names))
+
+    async def _images(self, tags: Mapping[str, Iterable[str]]) -> None:
+        """Of each distribution, by the tags that an image for it must have."""
+        images = await self._cloud.images()
+        for name, wanted in tags.items():
+            fit = [
+                image.name
+                for image in images
+                if image.properties.get(wire.IMAGE_USERNAME)
+                and set(wanted) <= set(wire.image_tags(image))
+            ]
+            what = f"images for {name}"
+            if fit:
+                self._add(what, _some(fit))
+            else:
+                self._add(
+                    what,
+                    f"of {len(images)} none is registered with the tags {', '.join(wanted)}",
+                    "POST …/images/ID and …/images/ID/tag (docs/openstack.md, An image)",
+                    warning=True,
+                )
+
+    async def _networks(self) -> None:
+        networks = await self._cloud.networks()
+        inner = [n.name or n.id for n in networks if not n.external]
+        outer = [n.name or n.id for n in networks if n.external]
+        if not inner:
+            self._add("network of clusters", "the project has none", "openstack network create …")
+        elif len(inner) > 1:
+            self._add(
+                "network of clusters",
+                f"several: {_some(inner)}",
+                "each cluster must name one as neutron_management_network",
+                warning=True,
+            )
+        else:
+            self._add("network of clusters", inner[0])
+        if outer:
+            self._add("floating IPs", f"pools: {_some(outer)}")
+        else:
+            self._add(
+                "floating IPs",
+                "there is no external network",
+                "let svcd reach the servers' fixed addresses, and name no floating_ip_pool",
+                warning=True,
+            )
+
+    async def _keypairs(self) -> None:
+        names = await self._compute.keypairs()
+        if names:
+            self._add("key pairs", _some(names))
+        else:
+            self._add(
+                "key pairs",
+                f"{self._token.user_name} has none",
+                "openstack keypair create NAME > NAME.pem, to log in to the servers oneself",
+                warning=True,
+            )
+
+    async def _quota(self) -> None:
+        quota = await self._cloud.quota()
+        left = {
+            "servers": quota.instances,
+            "cores": quota.cores,
+            "MiB of memory": quota.ram_mib,
+            "volumes": quota.volumes,
+            "GiB of volumes": quota.volume_gib,
+            "floating IPs": quota.floating_ips,
+        }
+        text = "left: " + ", ".join(
+            f"{name} {'no limit' if n is None else n}" for name, n in left.items()
+        )
+        used_up = [name for name, n in left.items() if n == 0]
+        if not used_up:
+            self._add("quota", text)
+            return
+        hard = any(left[name] == 0 for name in ("servers", "cores", "MiB of memory"))
+        self._add(
+            "quota",
+            f"no {', no '.join(used_up)} left",
+            f"delete something, or: openstack quota set … {self._token.project_id}",
+            warning=not hard,
+        )
+
+
+def _some(names: Iterable[str], most: int = 8) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return ", ".join(ordered[:most]) + more
+
+
+def _said(error: CloudError) -> str:
+    return error.text.partition(": ")[2] or error.text
