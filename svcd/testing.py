@@ -138,9 +138,9 @@ class FakeService:
         seed: int = 0,
         distributions: Sequence[IDistribution] = (),
     ) -> None:
-        self._given = {**_DEFAULTS, **(settings or {})}
+        self._flags = {**_DEFAULTS, **(settings or {})}
         self._distributions = tuple(distributions)
-        self._settings = loaded = _loaded(self._given)
+        self._settings = loaded = _loaded(self._flags)
         self.tenant = loaded.embedded.tenant
         self.clock = VirtualClock()
         self.faults = Faults()
@@ -264,8 +264,8 @@ class FakeService:
         settings: what is to differ from now on; those of the embedded cloud stay.
         Raises ServiceUnavailable when a fault rule keeps the store from it: try again.
         """
-        self._given |= settings or {}
-        self._settings = _loaded(self._given)
+        self._flags |= settings or {}
+        self._settings = _loaded(self._flags)
         self.kill()
         self._line = line = Lifeline(self.clock)
         self._starts += 1

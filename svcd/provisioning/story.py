@@ -80,11 +80,15 @@ def waiting(
     cluster: Cluster, planned: Plan, memory: Memory, settings: Provisioning, now: float
 ) -> Sequence[ClusterEvent]:
     """Now and then: what it is that only takes time, and when it is given up."""
-    if memory.idle not in TOLD_WAITS or not planned.waiting:
+    if memory.idle not in TOLD_WAITS:
         return []
-    text = "; ".join(planned.waiting[:_MOST])
-    if len(planned.waiting) > _MOST:
-        text += f"; and {len(planned.waiting) - _MOST} more"
+    troubles = [t.reason for t in memory.tried.values() if t.reason]  # told as `retry`
+    told = [w for w in planned.waiting if w in troubles or not any(t in w for t in troubles)]
+    if not told:
+        return []
+    text = "; ".join(told[:_MOST])
+    if len(told) > _MOST:
+        text += f"; and {len(told) - _MOST} more"
     left = lifecycle.remaining_s(cluster, settings, now)
     until = None if left == float("inf") else now + left
     step = cluster.status

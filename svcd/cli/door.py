@@ -1,0 +1,276 @@
+"""How a command finds a daemon and gets in: URL, tenant, token.
+
+URL: `--api`, else `endpoints.json` of the state folder. Token: `--token` or `OS_TOKEN`, else a
+login with what the `openstack` command uses (`OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`,
+`OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else with the user
+that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`, the token's
+project, that of `endpoints.json`. Never writes; never prints a token or a password.
+"""
+
+from __future__ import annotations
+
+import argparse
+import email.utils
+import http.client
+import ipaddress
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from attrs import field, frozen
+
+from svcd.settings import Settings
+
+_TIMEOUT_S = 30.0
+_MOST_BYTES = 64 * 2**20
+_PROXIED = urllib.request.build_opener()
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class DoorError(Exception):
+    """The daemon, or the cloud, cannot be asked: one line that says why and what to do."""
+
+
+@frozen(kw_only=True)
+class Answer:
+    """status, headers with lower-case names, body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Raises DoorError when it is no JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise DoorError(f"no JSON was answered but {self.body[:80]!r}") from None
+
+
+Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
+"""Method, URL, body, headers -> answer of any status. Raises DoorError."""
+
+
+def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    """Ask over a socket; not through a proxy what is on this machine."""
+    request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))
+    opener = _DIRECT if _is_here(url) else _PROXIED
+    try:
+        with opener.open(request, timeout=_TIMEOUT_S) as got:
+            return _answer(got.status, got.headers, got.read(_MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        with error:
+            return _answer(error.code, error.headers, error.read(_MOST_BYTES))
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise DoorError(f"{url.partition('?')[0]} cannot be reached: {reason}") from None
+
+
+def _answer(status: int, headers: Any, body: bytes) -> Answer:
+    named = {name.lower(): value for name, value in headers.items()}
+    return Answer(status=status, headers=named, body=body)
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@frozen(kw_only=True)
+class Door:
+    """A daemon and the way in. token: "" when there is none; auth_url: of the cloud, likewise."""
+
+    api: str
+    tenant: str
+    token: str = field(default="", repr=False)
+    auth_url: str = ""
+
+    @property
+    def base(self) -> str:
+        """Of the tenant's resources."""
+        return f"{self.api.rstrip('/')}/v1.1/{quote(self.tenant, safe='')}"
+
+
+class Api:
+    """The v1.1 interface of one tenant, for reading."""
+
+    def __init__(self, door: Door, send: Send = send) -> None:
+        self.door = door
+        self._send = send
+        self.seconds: float | None = None
+        """The daemon's time as of its last answer; None when it does not tell."""
+
+    def get(self, path: str) -> Any:
+        """The JSON of a success; None when it is not found. Raises DoorError."""
+        headers = {"Accept": "application/json"}
+        if self.door.token:
+            headers["X-Auth-Token"] = self.door.token
+        url = self.door.base + path
+        answer = self._send("GET", url, None, headers)
+        self._note(answer)
+        if answer.status == 404:
+            return None
+        if answer.status == 200:
+            return answer.json
+        raise DoorError(_refusal(url, answer))
+
+    def _note(self, answer: Answer) -> None:
+        told = email.utils.parsedate_tz(answer.headers.get("date", ""))
+        if told is not None:
+            self.seconds = float(email.utils.mktime_tz(told))
+
+
+def _refusal(url: str, answer: Answer) -> str:
+    try:
+        said = str(json.loads(answer.body)["error_message"])
+    except (ValueError, KeyError, TypeError):
+        said = answer.body[:200].decode("utf-8", "replace")
+    text = f"{url} was answered {answer.status}: {said}"
+    if answer.status == 401:
+        text += "; give a token by OS_TOKEN or --token, or set OS_AUTH_URL, OS_USERNAME and so on"
+    return text
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Those of `find`, beside the settings."""
+    parser.add_argument("--api", metavar="URL", help="of the daemon (default: by endpoints.json)")
+    parser.add_argument("--tenant", metavar="ID", help="project (default: OS_PROJECT_ID and so on)")
+    parser.add_argument("--token", metavar="TOKEN", help="instead of OS_TOKEN or a login")
+
+
+def find(
+    options: argparse.Namespace,
+    settings: Settings,
+    environment: Mapping[str, str],
+    send: Send = send,
+) -> Door:
+    """The daemon that is meant. Raises DoorError."""
+    known = endpoints(settings.server.state_dir)
+    api = options.api or known.get("api")
+    if not api:
+        folder = settings.server.state_dir.absolute()
+        raise DoorError(
+            f"no daemon found: there is no endpoints.json in {folder}; start the daemon, name its "
+            "state folder with --set server.state_dir=PATH, or its URL with --api URL"
+        )
+    auth_url = environment.get("OS_AUTH_URL") or settings.cloud.auth_url
+    auth_url = _v3(auth_url or str(known.get("identity", "")))
+    tenant = options.tenant or environment.get("OS_PROJECT_ID") or ""
+    token = options.token or environment.get("OS_TOKEN") or ""
+    if token and not tenant and auth_url:
+        tenant = _project_of(auth_url, token, send)
+    if not token and _has_login(environment) and environment.get("OS_AUTH_URL"):
+        token, project = _log_in(auth_url, _identity(environment), _scope(environment), send)
+        tenant = tenant or project
+    if not token and not options.api and known.get("username"):
+        tenant = tenant or str(known["tenant"])
+        token = _embedded_login(known, tenant, send)
+    tenant = tenant or ("" if options.api else str(known.get("tenant", "")))
+    if not tenant:
+        raise DoorError("which tenant? give --tenant ID, or set OS_PROJECT_ID")
+    return Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url)
+
+
+def endpoints(state_dir: Path) -> Mapping[str, Any]:
+    """What `endpoints.json` of a running daemon says; {} when there is none."""
+    try:
+        found = json.loads((state_dir / "endpoints.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# ---- logging in ---------------------------------------------------------------------------------
+
+
+def _v3(url: str) -> str:
+    url = url.rstrip("/")
+    return url if not url or url.endswith("/v3") else url + "/v3"
+
+
+def _has_login(environment: Mapping[str, str]) -> bool:
+    return bool(
+        environment.get("OS_APPLICATION_CREDENTIAL_SECRET")
+        or (
+            (environment.get("OS_USERNAME") or environment.get("OS_USER_ID"))
+            and environment.get("OS_PASSWORD")
+        )
+    )
+
+
+def _domain(environment: Mapping[str, str], of: str) -> Mapping[str, str]:
+    name = environment.get(f"OS_{of}_DOMAIN_NAME")
+    if name:
+        return {"name": name}
+    return {"id": environment.get(f"OS_{of}_DOMAIN_ID") or "default"}
+
+
+def _identity(environment: Mapping[str, str]) -> Mapping[str, Any]:
+    secret = environment.get("OS_APPLICATION_CREDENTIAL_SECRET")
+    if secret:
+        credential = {"id": environment.get("OS_APPLICATION_CREDENTIAL_ID"), "secret": secret}
+        return {"methods": ["application_credential"], "application_credential": credential}
+    user: dict[str, Any] = {"password": environment["OS_PASSWORD"]}
+    if environment.get("OS_USER_ID"):
+        user["id"] = environment["OS_USER_ID"]
+    else:
+        user |= {"name": environment["OS_USERNAME"], "domain": _domain(environment, "USER")}
+    return {"methods": ["password"], "password": {"user": user}}
+
+
+def _scope(environment: Mapping[str, str]) -> Mapping[str, Any] | None:
+    if environment.get("OS_APPLICATION_CREDENTIAL_SECRET"):
+        return None
+    if environment.get("OS_PROJECT_ID"):
+        return {"project": {"id": environment["OS_PROJECT_ID"]}}
+    name = environment.get("OS_PROJECT_NAME") or environment.get("OS_TENANT_NAME")
+    if not name:
+        raise DoorError("which project? set OS_PROJECT_ID or OS_PROJECT_NAME")
+    return {"project": {"name": name, "domain": _domain(environment, "PROJECT")}}
+
+
+def _embedded_login(known: Mapping[str, Any], tenant: str, send: Send) -> str:
+    """A token of the embedded cloud's user; "" when it has no part in the tenant."""
+    user = {"name": known["username"], "domain": {"id": "default"}, "password": known["password"]}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    try:
+        return _log_in(str(known["identity"]), identity, {"project": {"id": tenant}}, send)[0]
+    except DoorError:
+        return ""  # without tokens the daemon may let us in all the same
+
+
+def _log_in(
+    auth_url: str, identity: Mapping[str, Any], scope: Mapping[str, Any] | None, send: Send
+) -> tuple[str, str]:
+    """Token and project id."""
+    auth = {"identity": identity, **({} if scope is None else {"scope": scope})}
+    url = f"{auth_url}/auth/tokens"
+    headers = {"Content-Type": "application/json"}
+    answer = send("POST", url, json.dumps({"auth": auth}).encode(), headers)
+    token = answer.headers.get("x-subject-token", "")
+    if answer.status != 201 or not token:
+        raise DoorError(
+            f"no login at {url}: answered {answer.status}; look at OS_USERNAME and so on"
+        )
+    return token, _project(answer.json)
+
+
+def _project_of(auth_url: str, token: str, send: Send) -> str:
+    url = f"{auth_url}/auth/tokens?nocatalog"
+    answer = send("GET", url, None, {"X-Auth-Token": token, "X-Subject-Token": token})
+    return _project(answer.json) if answer.status == 200 else ""
+
+
+def _project(body: Any) -> str:
+    try:
+        return str(body["token"]["project"]["id"])
+    except (KeyError, TypeError):
+        return ""

@@ -1,0 +1,112 @@
+"""`svcd why`: tells the story of a cluster or a job execution; or explains a failure code.
+
+Asks the daemon over HTTP and changes nothing. Exit codes: 0 the story was told (whatever it is),
+1 it could not be told (no daemon, not found, refused), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from svcd.cli import door
+from svcd.cli.door import Api, DoorError
+from svcd.cli.failures import explained
+from svcd.cli.story import of_cluster, of_execution
+from svcd.model.failures import Code
+from svcd.settings import load
+
+
+class NotThere(DoorError):
+    """Nothing of that name or id."""
+
+
+def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
+    """`commands`: the sub-parsers."""
+    parser = commands.add_parser(
+        "why", help="what happened to a cluster or a job execution, and what to do"
+    )
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        help="id or name of a cluster, id of a job execution, name of a job, or a failure code",
+    )
+    parser.add_argument("--all", action="store_true", help="all requests and lines of the story")
+    door.add_options(parser)
+    settings_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """The exit code."""
+    if options.what in Code.__members__:
+        sys.stdout.write(explained(Code(options.what)))
+        return 0
+    settings = load(options.config, os.environ, options.set).settings
+    try:
+        api = Api(door.find(options, settings, os.environ))
+        for line in story(api, options.what, options.all):
+            print(line)
+    except DoorError as error:
+        print(f"svcd why: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def story(api: Api, what: str, whole: bool = False) -> Iterator[str]:
+    """Lines for a person. Raises DoorError, NotThere."""
+    cluster = _one(api, f"/clusters/{_safe(what)}", "cluster")
+    execution = None if cluster else _one(api, f"/job-executions/{_safe(what)}", None)
+    if not cluster and not execution:
+        cluster = _newest(api, f"/clusters?name={_safe(what)}", "clusters")
+    if not cluster and not execution:
+        execution = _of_job(api, what)
+    if cluster:
+        yield from of_cluster(cluster, _events(api, cluster["id"]), api.seconds, whole)
+    elif execution:
+        yield from _execution(api, execution)
+    else:
+        raise NotThere(
+            f"tenant {api.door.tenant} has no cluster and no job execution {what!r}; "
+            "one that was deleted has no story any more"
+        )
+
+
+def _execution(api: Api, execution: Any) -> Iterator[str]:
+    job = _one(api, f"/jobs/{_safe(execution['job_id'])}", "job")
+    cluster, events = None, []
+    if execution["cluster_id"]:
+        cluster = _one(api, f"/clusters/{_safe(execution['cluster_id'])}", "cluster")
+        events = _events(api, execution["cluster_id"]) if cluster else []
+    return of_execution(execution, job, cluster, events, api.seconds, api.door.base)
+
+
+def _events(api: Api, cluster_id: str) -> list[Any]:
+    found = api.get(f"/clusters/{_safe(cluster_id)}/events")
+    return [] if found is None else list(found["events"])  # it may go at any moment
+
+
+def _one(api: Api, path: str, key: str | None) -> Any:
+    found = api.get(path)
+    return found if found is None or key is None else found[key]
+
+
+def _newest(api: Api, path: str, key: str) -> Any:
+    found: Sequence[Any] = (api.get(path) or {key: []})[key]
+    return found[-1] if found else None
+
+
+def _of_job(api: Api, name: str) -> Any:
+    """The newest execution of the job of that name."""
+    job = _newest(api, f"/jobs?name={_safe(name)}", "jobs")
+    if job is None:
+        return None
+    return _newest(api, f"/job-executions?job_id={_safe(job['id'])}", "job_executions")
+
+
+def _safe(text: str) -> str:
+    return quote(text, safe="")
