@@ -1,0 +1,40 @@
+"""The controller's stories on PostgreSQL, through its driver."""
+
+from __future__ import annotations
+
+from svcd.store.database import Database
+from tests.provisioning import test_controller
+from tests.provisioning.test_stored import Stored
+from tests.store.driven import driven
+
+
+class _Postgres(Stored):
+    """One database, which each site finds empty."""
+
+    def new_database(self) -> Database:
+        driven().empty()
+        return driven()
+
+
+class PostgresCreateTests(_Postgres, test_controller.CreateTests):
+    """A cluster that is made."""
+
+
+class PostgresScaleTests(_Postgres, test_controller.ScaleTests):
+    """One that grows and shrinks."""
+
+
+class PostgresDeleteTests(_Postgres, test_controller.DeleteTests):
+    """One that is removed."""
+
+
+class PostgresRestartTests(_Postgres, test_controller.RestartTests):
+    """A daemon that dies at any moment."""
+
+
+class PostgresConflictTests(_Postgres, test_controller.ConflictTests):
+    """Writers that come between."""
+
+
+class PostgresBugTests(_Postgres, test_controller.BugTests):
+    """A database that is away, among others."""
