@@ -13,6 +13,9 @@ from svcd.model.ids import seconds_of
 VISIBLE_S: Final = 30.0
 """A cloud shows what it accepted within this time (see the planner's note on visibility)."""
 
+CALL_S: Final = 30.0
+"""A create call that nobody waits for any more takes effect within this time, or never."""
+
 
 @frozen(kw_only=True)
 class Observed:
@@ -24,5 +27,9 @@ class Observed:
 
 
 def is_fresh(instance: Instance, now: float) -> bool:
-    """Whether its server was asked for so recently that lists may not show it."""
+    """Whether something was asked for so recently that lists may not show it.
+
+    An intent bears the moment until which its call may be under way, so that a daemon that begins
+    meanwhile waits for it; when the call has ended, that moment counts.
+    """
     return instance.requested_at is not None and now - seconds_of(instance.requested_at) < VISIBLE_S

@@ -17,7 +17,7 @@ from twisted.logger import Logger
 from svcd.errors import NotFound
 from svcd.model.cloud import Network
 from svcd.model.cluster import Cluster, Volume
-from svcd.model.ids import ClusterId, InstanceId
+from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports import (
     Access,
     Cloud,
@@ -173,7 +173,7 @@ class Performer:
         try:
             return await self._dispatch(step)
         except CloudError as error:
-            return _cloud_trouble(step, error)
+            return _cloud_trouble(step, error, self._now())
         except RemoteError as error:
             if error.kind is Fault.HOST_KEY:
                 reason = f"{step.machine}: {error.text}"
@@ -228,7 +228,8 @@ class Performer:
                 return Done(cluster={"server_group_id": group})
             case CreateServer():
                 server = await session.create_server(step.new)
-                return Done(instances={step.instance: {"server_id": server}})
+                asked = {"server_id": server, "requested_at": self._now()}
+                return Done(instances={step.instance: asked})
             case DeleteServer():
                 await session.delete_server(step.server_id)
                 return Done(repeat_s=10.0)
@@ -273,7 +274,7 @@ class Performer:
             try:
                 await session.create_volume(name, step.size_gib, metadata)
             except CloudError as error:
-                trouble = _cloud_trouble(step, error)
+                trouble = _cloud_trouble(step, error, self._now())
                 if number > 0 and isinstance(trouble, Retry):
                     trouble = evolve(trouble, after_s=max(trouble.after_s or 0.0, VISIBLE_S))
                 return trouble
@@ -392,6 +393,9 @@ class Performer:
             instances=changes, cluster={"info": distribution.links(cluster, view)}, quiet=True
         )
 
+    def _now(self) -> Timestamp:
+        return timestamp(self._clock.seconds())
+
     # ---- connections ----
 
     def _cloud(self) -> CloudSession:
@@ -416,10 +420,11 @@ def _said(result: CommandResult) -> str:
     ]
 
 
-def _cloud_trouble(step: AnyStep, error: CloudError) -> Outcome:
+def _cloud_trouble(step: AnyStep, error: CloudError, now: Timestamp) -> Outcome:
     """What a fault of the cloud means for a step.
 
-    An intent is taken back unless the call may have been carried out.
+    An intent is taken back unless the call may have been carried out; then the time in which lists
+    may not show it begins `now`.
     """
     code = code_of(error)
     where = f"{step.what} {step.machine}".strip()
@@ -430,8 +435,8 @@ def _cloud_trouble(step: AnyStep, error: CloudError) -> Outcome:
         return Retry(code=code, reason=reason, after_s=error.retry_after_s)
     undo: Mapping[InstanceId, Mapping[str, Any]] = {}
     unsure = error.kind in {Fault.TIMEOUT, Fault.SERVER_ERROR}
-    if isinstance(step, CreateServer) and not unsure:
-        undo = {step.instance: {"requested_at": None}}
+    if isinstance(step, CreateServer):
+        undo = {step.instance: {"requested_at": now if unsure else None}}
     final = {Fault.QUOTA, Fault.FORBIDDEN}
     if isinstance(step, CreateServer):  # elsewhere a 400 can mean "not in this state yet"
         final.add(Fault.REFUSED)

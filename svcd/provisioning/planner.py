@@ -4,8 +4,9 @@
 its way after a restart, an interrupted call, or somebody's hand in the cloud.
 
 Note: visibility. Lists of a cloud lag behind its calls. `requested_at` is written before a create
-call; what was asked for less than VISIBLE_S ago and is not listed is waited for, neither made again
-nor taken as lost. A create whose answer was lost is adopted by its metadata; if one comes to light
+call, with the moment until which the call may be under way, and again when it has ended; what was
+asked for less than VISIBLE_S ago and is not listed is waited for, neither made again nor taken as
+lost. A create whose answer was lost is adopted by its metadata; if one comes to light
 late there are two, and the surplus one is deleted.
 """
 

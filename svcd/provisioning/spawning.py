@@ -14,7 +14,7 @@ from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning import lifecycle, userdata
 from svcd.provisioning.failures import Code
 from svcd.provisioning.lifecycle import has_reached
-from svcd.provisioning.observed import Observed, is_fresh
+from svcd.provisioning.observed import CALL_S, Observed, is_fresh
 from svcd.provisioning.steps import (
     AnyStep,
     AssociateFloatingIp,
@@ -128,7 +128,7 @@ class Spawning:
         return not set(group.node_processes).isdisjoint(self.cluster.anti_affinity)
 
     def _create(self, group: NodeGroup, each: Instance) -> None:
-        key = f"create-server:{each.instance_id}"
+        key = _create_key(each)
         tried = self.memory.of(key)
         if tried.not_before > self.now:  # no intent for a call that is not made now
             self.waiting.append(f"server {each.instance_name}: {tried.reason}")
@@ -148,7 +148,7 @@ class Spawning:
                 "svcd_instance_id": each.instance_id,
             },
         )
-        self.changes[each.instance_id] = {"requested_at": timestamp(self.now)}
+        self.changes[each.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
         self.steps.append(
             CreateServer(
                 key=key,
@@ -261,13 +261,21 @@ class Spawning:
     def _ask_for(
         self, each: Instance, create: CreateVolumes | CreateFloatingIp, change: dict[str, Any]
     ) -> None:
-        """A create call with its intent; neither while what was made may not be listed yet."""
+        """A create call with its intent; neither while what was made may not be listed yet.
+
+        Who has asked for the server too knows what else it asked for; a new daemon waits.
+        """
         tried = self.memory.of(create.key)
+        alien = _create_key(each) not in self.memory.tried and create.key not in self.memory.tried
+        if alien and is_fresh(each, self.now):
+            text = f"{create.what} of {each.instance_name}: may have been asked for, not listed yet"
+            self.waiting.append(text)
+            return
         if tried.not_before > self.now:
             reason = tried.reason or f"{create.what} of {each.instance_name}: not listed yet"
             self.waiting.append(reason)
             return
-        change["requested_at"] = timestamp(self.now)
+        change["requested_at"] = timestamp(self.now + CALL_S)
         self.steps.append(create)
 
     def _new_volumes(
@@ -322,6 +330,10 @@ class Spawning:
                 for volume in volumes:
                     if volume.attached_to is None:
                         self._drop(None, volume)
+
+
+def _create_key(each: Instance) -> str:
+    return f"create-server:{each.instance_id}"
 
 
 def _index(volume: VolumeState) -> int:

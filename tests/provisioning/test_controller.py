@@ -648,7 +648,7 @@ class RestartTests(ControllerTestCase):
             site.add(rich())
             site.advance(tenths / 10)
             site.restart()
-            site.advance(60)
+            site.advance(120)  # what may have been asked for is waited for
             self.assertConverged(site, 2)
             self.assertEqual((len(site.cloud.disks), len(site.cloud.addresses)), (4, 2), tenths)
 

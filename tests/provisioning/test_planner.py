@@ -12,7 +12,7 @@ from svcd.model.cluster import Cluster, ClusterStatus, Instance, MachineFacts, V
 from svcd.model.ids import timestamp
 from svcd.provisioning import lifecycle
 from svcd.provisioning.failures import Code
-from svcd.provisioning.observed import VISIBLE_S, Observed
+from svcd.provisioning.observed import CALL_S, VISIBLE_S, Observed
 from svcd.provisioning.planner import Plan, World, needs_sight, plan
 from svcd.provisioning.removal import FORCE_S
 from svcd.provisioning.steps import (
@@ -42,6 +42,7 @@ from tests.provisioning.support import NOW, cluster, group, instance
 S = ClusterStatus
 LONG_AGO = timestamp(NOW - 3600)
 JUST_NOW = timestamp(NOW - 2)
+ASKED = {"create-server:worker1": Tried(done=True)}
 FACTS = MachineFacts(home="/home/debian")
 
 
@@ -129,7 +130,7 @@ class SpawnTests(SynchronousTestCase):
         planned = look(spawning(instance(1), user_keypair_id="demo"))
         (step,) = planned.steps
         assert isinstance(step, CreateServer)
-        self.assertEqual(self.first(planned).requested_at, timestamp(NOW))
+        self.assertEqual(self.first(planned).requested_at, timestamp(NOW + CALL_S))
         self.assertEqual(step.new.name, "demo-worker-001")
         self.assertEqual(
             step.new.metadata, {"svcd_cluster_id": "c1", "svcd_instance_id": "worker1"}
@@ -246,7 +247,7 @@ class SpawnTests(SynchronousTestCase):
         row = spawning(
             instance(1, requested_at=JUST_NOW, server_id="s1"), floating_ip_pool="public"
         )
-        (made,) = look(row, server(1)).steps
+        (made,) = look(row, server(1), tried=ASKED).steps
         assert isinstance(made, CreateFloatingIp)
         self.assertEqual((made.pool, made.description), ("public", "svcd:c1:worker1"))
         free = FloatingIp(
@@ -277,7 +278,7 @@ class SpawnTests(SynchronousTestCase):
     def test_volumes_are_made_attached_and_known(self) -> None:
         """Missing ones are made, free ones attached, busy ones awaited."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=2)
-        (made,) = look(row, server(1), volumes=(volume(1),)).steps
+        (made,) = look(row, server(1), volumes=(volume(1),), tried=ASKED).steps
         assert isinstance(made, CreateVolumes)
         self.assertEqual([n for n, _ in made.volumes], ["volume_demo-worker-001_2"])
         free = (volume(1), volume(2, 2))
@@ -296,6 +297,16 @@ class SpawnTests(SynchronousTestCase):
         self.assertEqual(after.step, "spawned")
         self.assertEqual([v.device for v in after.volumes], ["/dev/vd1", "/dev/vd2"])
 
+    def test_what_a_former_daemon_may_have_asked_for_is_waited_for(self) -> None:
+        """This one has not asked for the server: more may be under way than lists show."""
+        for fields in ({"volumes_per_node": 1}, {"floating_ip_pool": "public"}):
+            row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), **fields)
+            planned = look(row, server(1))
+            self.assertEqual((planned.steps, len(planned.waiting)), ((), 1))
+            self.assertIn("may have been asked for, not listed yet", planned.waiting[0])
+            later = look(row, server(1), now=NOW + VISIBLE_S)
+            self.assertEqual(len(later.steps), 1)
+
     def test_doubled_volume_is_deleted_the_attached_one_kept(self) -> None:
         """Made twice because an answer was lost."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=1)
@@ -311,10 +322,10 @@ class SpawnTests(SynchronousTestCase):
     def test_volume_in_error_is_replaced_then_fails(self) -> None:
         """Counted like servers."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=1)
-        planned = look(row, server(1), volumes=(volume(1, status="error"),))
+        planned = look(row, server(1), volumes=(volume(1, status="error"),), tried=ASKED)
         self.assertEqual(kinds(planned), ["DeleteVolume", "CreateVolumes"])
         self.assertEqual(self.first(planned).attempts, 1)
-        self.assertEqual(self.first(planned).requested_at, timestamp(NOW))
+        self.assertEqual(self.first(planned).requested_at, timestamp(NOW + CALL_S))
         tired = spawning(
             instance(1, requested_at=JUST_NOW, server_id="s1", attempts=2), volumes_per_node=1
         )

@@ -1,0 +1,91 @@
+"""A daemon that dies, or waits long, while a cloud whose lists lag is asked: nothing is doubled.
+
+Each test ends by comparing what is in the cloud with what the API shows (`tests.cloud_watch`).
+"""
+
+from __future__ import annotations
+
+from svcd.embedded.faults import FaultRule
+from tests.cloud_watch import WatchedCloudTestCase
+
+SERVERS = "compute POST /v2.1/servers"
+VOLUMES = "volume POST /v3/<project>/volumes"
+ADDRESSES = "network POST /v2.0/floatingips"
+
+
+class SlowCloudTests(WatchedCloudTestCase):
+    """Lists show what was made after 15 s."""
+
+    settings = {"embedded.list_lag_s": "15"}
+
+    def test_server_that_took_long_to_be_asked_for_is_waited_for(self) -> None:
+        """The time in which lists may not show it begins when the call has ended."""
+        self.fault("compute", method="POST", path="/servers$", effect="delay", delay_s=25)
+        self.active(self.create(workers=2))
+        self.assertEqual(self.made(SERVERS), 3)
+
+    def test_server_whose_call_was_not_answered_in_time_is_adopted(self) -> None:
+        """It was made after 25 s, and the answer was lost."""
+        self.fault(
+            "compute",
+            method="POST",
+            path="/servers$",
+            effect="timeout_after",
+            delay_s=25,
+            times=1,
+        )
+        self.active(self.create(workers=1))
+        self.assertEqual(self.made(SERVERS), 2)
+
+    def test_server_that_is_made_after_its_call_has_timed_out_is_adopted(self) -> None:
+        """The cloud goes on with what nobody waits for any more."""
+        self.fault("compute", method="POST", path="/servers$", effect="late", delay_s=40, times=1)
+        self.active(self.create(workers=1))
+        self.assertEqual(self.made(SERVERS), 2)
+
+
+class DyingDaemonTests(WatchedCloudTestCase):
+    settings = {"embedded.list_lag_s": "15"}
+
+    def die_at(self, where: str, path: str) -> None:
+        """The daemon dies as it makes a POST there, which is carried out all the same."""
+        died: list[str] = []
+
+        def hear(found: str, method: str, called: str) -> FaultRule | None:
+            if not died and (found, method) == (where, "POST") and called.endswith(path):
+                died.append(called)
+                self.svcd.kill()
+                self.svcd.clock.callLater(1.0, self.svcd.restart)
+            return None
+
+        self.svcd.faults.listen(hear)
+
+    def test_servers_asked_for_by_the_former_daemon_are_adopted(self) -> None:
+        """Their calls were under way for 20 s when they took effect."""
+        self.fault("compute", method="POST", path="/servers$", effect="late", delay_s=20)
+        cluster_id = self.create(workers=2)
+        self.until(lambda: len(self.svcd.faults.rules()) and self.made(SERVERS) == 0, by=0.01)
+        self.svcd.advance(5)
+        self.svcd.restart()
+        self.active(cluster_id)
+        self.assertEqual(self.made(SERVERS), 3)
+
+    def test_volumes_asked_for_by_the_former_daemon_are_adopted(self) -> None:
+        """No list shows them yet when the next one begins."""
+        self.begin(embedded__boot_s="5")
+        self.die_at("volume", "/volumes")
+        cluster_id = self.create(workers=1, volumes=1)
+        self.until(lambda: self.made(VOLUMES) > 0)
+        self.svcd.advance(5)
+        self.active(cluster_id)
+        self.assertEqual(self.made(VOLUMES), 1)
+
+    def test_address_asked_for_by_the_former_daemon_is_adopted(self) -> None:
+        """The same of a floating address."""
+        self.begin(embedded__boot_s="5")
+        self.die_at("network", "/floatingips")
+        cluster_id = self.create(workers=1, pool="public")
+        self.until(lambda: self.made(ADDRESSES) > 0)
+        self.svcd.advance(5)
+        self.active(cluster_id)
+        self.assertEqual(self.made(ADDRESSES), 1)
