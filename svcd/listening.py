@@ -40,6 +40,12 @@ def description(text: str) -> str:
     return f"tcp:{port}:interface={host}"
 
 
+def with_port(text: str, port: int) -> str:
+    """`text` with `port` in the place of port 0; "" when it asks for another port."""
+    changed, found = re.subn(r"(tcp6?:(?:.*:)?)0(?=$|:)", rf"\g<1>{port}", text, count=1)
+    return changed if found else ""
+
+
 async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListeningPort:
     """Open the port of the `setting`. Raises ListenError."""
     try:

@@ -65,6 +65,9 @@ from svcd.workflow.poller import Poller
 
 log = Logger()
 
+CLOUD_LOCK = "cloud.lock"
+"""Held by whoever serves the embedded cloud of a state folder: its machines have one master."""
+
 
 @frozen(kw_only=True)
 class Outside:
@@ -236,6 +239,7 @@ class DaemonService:
         self._reactor = reactor
         self._settings = loaded.settings
         self._folder: StateFolder | None = None
+        self._machines: StateFolder | None = None
         self._host: EmbeddedHost | None = None
         self._store: SqlStore | None = None
         self._daemon: Daemon | None = None
@@ -255,6 +259,7 @@ class DaemonService:
             await store.open(timestamp(self._reactor.seconds()))
             cloud_settings = settings.cloud
             if settings.cloud.kind == "embedded":
+                self._machines = StateFolder(settings.server.state_dir, CLOUD_LOCK)
                 self._host = EmbeddedHost(
                     self._reactor, settings, self._folder.path, _image_problem
                 )
@@ -308,8 +313,9 @@ class DaemonService:
             await self._host.stop()
         if self._store is not None:
             await self._store.close()
-        if self._folder is not None:
-            self._folder.release()
+        for folder in (self._machines, self._folder):
+            if folder is not None:
+                folder.release()
 
     def _database_taken(self, reason: str) -> None:
         if not self.broken.called:
@@ -353,7 +359,7 @@ class CloudService:
     async def start(self) -> None:
         """Raises StartError."""
         try:
-            self._folder = StateFolder(self._settings.server.state_dir, "cloud.lock")
+            self._folder = StateFolder(self._settings.server.state_dir, CLOUD_LOCK)
             self._host = EmbeddedHost(
                 self._reactor, self._settings, self._folder.path, _image_problem, admin=True
             )

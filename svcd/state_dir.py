@@ -1,4 +1,8 @@
-"""The state folder: made private, held by one daemon at a time, and `endpoints.json` in it."""
+"""The state folder: made private, held by one daemon at a time, and `endpoints.json` in it.
+
+A daemon with `cloud.kind=openstack` and a `svcd-cloud` may share a folder, for each has a lock of
+its own. The file then tells of both, and who stops takes only his own part back.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +46,48 @@ class StateFolder:
             ) from None
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        self._file = self.path / "endpoints.json"
+        self._others: Mapping[str, Any] = {}
 
     def write_endpoints(self, endpoints: Mapping[str, Any]) -> None:
-        """Write `endpoints.json` in one step: readers see all of it or nothing."""
+        """Write `endpoints.json` in one step: readers see all of it or nothing.
+
+        What another living process has written there is kept beside it.
+        """
+        self._others = self._of_another()
+        self._write({**self._others, **endpoints})
+
+    def _write(self, endpoints: Mapping[str, Any]) -> None:
         descriptor, name = tempfile.mkstemp(dir=self.path, prefix=".endpoints-")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(endpoints, file, indent=2)
             file.write("\n")
-        Path(name).replace(self.path / "endpoints.json")
+        Path(name).replace(self._file)
 
     def remove_endpoints(self) -> None:
         """Idempotent."""
-        (self.path / "endpoints.json").unlink(missing_ok=True)
+        if self._of_another():
+            return
+        if _lives(self._others):
+            self._write(self._others)
+        else:
+            self._file.unlink(missing_ok=True)
+        self._others = {}
+
+    def _of_another(self) -> Mapping[str, Any]:
+        """What the file says, when its writer is another process that lives; else {}."""
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) and _lives(found) else {}
 
     def release(self) -> None:
         """Let another daemon have the folder."""
         os.close(self._lock)
+
+
+def _lives(endpoints: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote them is another one, and there."""
+    pid = endpoints.get("pid")
+    return isinstance(pid, int) and pid != os.getpid() and Path("/proc", str(pid)).exists()

@@ -155,9 +155,10 @@ class Daemon:
         """All that its processes have said."""
         return "".join(p.out + p.err for p in self.programs)
 
-    def spawn(self) -> Program:
-        """Start a process and do not wait."""
-        (self.state / "endpoints.json").unlink(missing_ok=True)  # a killed one could not
+    def spawn(self, fresh: bool = True) -> Program:
+        """Start a process and do not wait. fresh: without what a killed one could not remove."""
+        if fresh:
+            (self.state / "endpoints.json").unlink(missing_ok=True)
         command = [str(BIN / "twistd"), "-n", "--pidfile=", self.kind]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]

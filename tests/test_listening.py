@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.listening import description
+from svcd.listening import description, with_port
 
 
 class DescriptionTests(SynchronousTestCase):
@@ -22,3 +22,18 @@ class DescriptionTests(SynchronousTestCase):
             "ssl:443:privateKey=k.pem",
         ):
             self.assertEqual(description(text), text)
+
+
+class PortTests(SynchronousTestCase):
+    def test_only_port_0_is_replaced(self) -> None:
+        """In our form and in Twisted's."""
+        for text, expected in (
+            ("tcp:127.0.0.1:0", "tcp:127.0.0.1:8387"),
+            ("tcp:0", "tcp:8387"),
+            ("tcp:0:interface=127.0.0.1", "tcp:8387:interface=127.0.0.1"),
+            ("tcp:[::1]:0", "tcp:[::1]:8387"),
+            ("tcp:127.0.0.1:80", ""),
+            ("tcp:8080", ""),
+            ("unix:/run/svcd.sock", ""),
+        ):
+            self.assertEqual(with_port(text, 8387), expected, text)

@@ -352,6 +352,46 @@ class LifeTests(DaemonCase):
         self.assertEqual((ended.code, ended.err), (0, ""), ended)
         self.assertFalse((cloud.state / "endpoints.json").exists())
 
+    async def test_embedded_cloud_keeps_the_port_that_it_was_given(self) -> None:
+        """Jobs that run on know its URL; a port that another program has taken is no fault."""
+        daemon = self.daemon()
+        first = (await daemon.start())["identity"]
+        await daemon.kill()
+        self.assertEqual((await daemon.start())["identity"], first)
+        await daemon.stop()
+        taken = socket.create_server(("127.0.0.1", int(first.split(":")[2].split("/")[0])))
+        self.addCleanup(taken.close)
+        self.assertNotEqual((await daemon.start())["identity"], first)
+
+    async def test_a_cloud_and_a_daemon_in_one_folder(self) -> None:
+        """Each keeps to its own part of the file, and the machines have one master."""
+        cloud = self.daemon("svcd-cloud")
+        told = await cloud.start()
+        second = Daemon(cloud.state, "svcd")
+        refused = second.spawn(fresh=False)
+        self.assertIn("is in use by process", (await refused.end()).err)
+        second.settings.update(
+            {
+                "cloud.kind": "openstack",
+                "cloud.auth_url": told["identity"],
+                "cloud.username": told["username"],
+                "cloud.password": told["password"],
+                "cloud.project": told["tenant"],
+            }
+        )
+        program = second.spawn(fresh=False)
+        self.addCleanup(program.signal, signal.SIGKILL)
+
+        async def both() -> bool:
+            self.assertIsNone(program.code, program.err)
+            return "api" in (cloud.state / "endpoints.json").read_text()
+
+        await until(both, "the daemon's part", 60)
+        shown = json.loads((cloud.state / "endpoints.json").read_text())
+        self.assertEqual({**told, "api": shown["api"], "pid": program.pid}, shown)
+        self.assertEqual((await second.stop()).code, 0)
+        self.assertEqual(json.loads((cloud.state / "endpoints.json").read_text()), told)
+
     async def test_killed_daemon_leaves_a_folder_that_can_be_used(self) -> None:
         """The lock goes with the process."""
         daemon = self.daemon()

@@ -1,6 +1,7 @@
 """The state folder."""
 
 import json
+import os
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -44,3 +45,31 @@ class StateFolderTests(SynchronousTestCase):
         folder.remove_endpoints()
         self.assertEqual([p.name for p in self.path.iterdir()], ["lock"])
         folder.release()
+
+    def test_endpoints_of_another_process_are_kept(self) -> None:
+        """A cloud and a daemon in one folder: the file tells of both, and then of who is left."""
+        file = self.path / "endpoints.json"
+        folder = StateFolder(self.path)
+        self.addCleanup(folder.release)
+        cloud = {"identity": "http://cloud", "pid": os.getppid()}
+        file.write_text(json.dumps(cloud))
+        folder.write_endpoints({"api": "http://x", "pid": os.getpid()})
+        self.assertEqual(
+            json.loads(file.read_text()),
+            {"api": "http://x", "identity": "http://cloud", "pid": os.getpid()},
+        )
+        folder.remove_endpoints()
+        self.assertEqual(json.loads(file.read_text()), cloud)
+        folder.remove_endpoints()
+        self.assertEqual(json.loads(file.read_text()), cloud)
+
+    def test_endpoints_of_a_process_that_is_gone_are_not_kept(self) -> None:
+        """It was killed and could not remove them."""
+        file = self.path / "endpoints.json"
+        folder = StateFolder(self.path)
+        self.addCleanup(folder.release)
+        file.write_text(json.dumps({"identity": "http://cloud", "pid": 2**30}))
+        folder.write_endpoints({"api": "http://x", "pid": os.getpid()})
+        self.assertEqual(json.loads(file.read_text()), {"api": "http://x", "pid": os.getpid()})
+        folder.remove_endpoints()
+        self.assertFalse(file.exists())

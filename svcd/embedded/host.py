@@ -6,6 +6,7 @@ The daemon uses it only through HTTP, with the settings that `client_settings` g
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import uuid
@@ -23,7 +24,7 @@ from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, PLAIN_IMAGE_ID, VANI
 from svcd.embedded.faults import Faults
 from svcd.embedded.machines import LoopbackMachines
 from svcd.embedded.oozie import ScriptedEngines
-from svcd.listening import listen, url_of
+from svcd.listening import ListenError, listen, url_of, with_port
 from svcd.settings import CloudSettings, Settings
 
 LOGIN = "svcd"
@@ -57,6 +58,7 @@ class EmbeddedHost:
     ) -> None:
         self._reactor = reactor
         self._settings = settings
+        self._state = state
         prefix = image_prefix(settings, state)
         self.faults = Faults()
         self._machines = LoopbackMachines(
@@ -86,14 +88,31 @@ class EmbeddedHost:
 
     async def start(self) -> None:
         """Listen, adopt the machines of a former process, end the strays. Raises ListenError."""
-        endpoint = self._settings.cloud.listen
         site = _QuietSite(self.cloud.resource, parsePOSTFormSubmission=False)
-        self._port = await listen(self._reactor, "cloud.listen", endpoint, site)
+        self._port = await self._listen(site)
         self._origin = url_of(self._port)
         self.cloud.set_public_url(self._origin)
         self.cloud.core.demo_public_key()
         await self._machines.reconcile([s.id for s in self.cloud.core.state.servers.values()])
         self.cloud.start()
+
+    async def _listen(self, site: Site) -> IListeningPort:
+        """With port 0: that of the former process if it is free, for running jobs know its URL."""
+        endpoint = self._settings.cloud.listen
+        known = self._state / "cloud" / "port"
+        try:
+            again = with_port(endpoint, int(known.read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            again = ""
+        if again:
+            with contextlib.suppress(ListenError):
+                return await listen(self._reactor, "cloud.listen", again, site)
+        port = await listen(self._reactor, "cloud.listen", endpoint, site)
+        number = getattr(port.getHost(), "port", None)
+        if number is not None and with_port(endpoint, number):
+            known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            known.write_text(f"{number}\n", encoding="ascii")
+        return port
 
     async def stop(self) -> None:
         """Close the listener; machines live on."""
