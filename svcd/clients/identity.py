@@ -89,9 +89,6 @@ class SingleFlight(Generic[T]):
             flight.results.append(await work())
         except (PortError, SvcdError) as error:
             flight.error = error
-        except GeneratorExit:  # forgotten, and those who wait for it too
-            flight.waiters = Waiters()
-            raise
         finally:
             flight.landed = True
             del self._flights[key]
@@ -245,6 +242,9 @@ class Keystone:
     async def create_trust(self, caller: Caller, token: Secret) -> str:
         """Trust of the caller's roles in the caller's project for svcd's user.
 
+        Raises CloudError; FORBIDDEN for a token that may give none (of a trust, of a restricted
+        application credential) and for a role that cannot be given.
+
         Its end is so far away that it means nothing, and is its only own feature: by it a trust is
         found whose making was not answered.
         """
@@ -262,7 +262,10 @@ class Keystone:
             path = "/OS-TRUST/trusts"
             answer = await self._send("POST", path, token=token, body={"trust": trust})
             if answer.status >= 400:
-                raise refusal(_SERVICE, "POST", self._base + path, answer)
+                error = refusal(_SERVICE, "POST", self._base + path, answer)
+                if error.status == 404:  # a role or svcd's user: nothing that the caller asked for
+                    error.kind = Fault.FORBIDDEN
+                raise error
             return shaped(
                 _SERVICE, "a trust", lambda body: str(body["trust"]["id"]), _object(answer)
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -14,6 +15,7 @@ from svcd.model.cloud import NewServer
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.ports import Access, CloudError, Fault, ProbeError
+from svcd.tasks import gather
 from tests.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
 
@@ -92,6 +94,21 @@ class ClientTests(SynchronousTestCase):
         self.answer("network", "/networks", {"networks": nets[2:]})
         other = self.cloud.session(Access(tenant_id=TenantId("demo")))
         self.rig.run(other.create_server(self.new))
+
+    def test_servers_that_are_made_at_once_ask_once_for_the_network(self) -> None:
+        """And each one after them not at all."""
+        names = [f"s{number}" for number in range(5)]
+
+        async def make() -> None:
+            made = [partial(self.session.create_server, evolve(self.new, name=n)) for n in names]
+            self.assertEqual([r for r in await gather(made, 5) if isinstance(r, Exception)], [])
+
+        self.rig.faults.add(FaultRule(where="network", effect="delay", delay_s=1.0))
+        self.rig.run(make())
+        self.rig.run(self.session.create_server(self.new))
+        calls = self.rig.cloud.calls
+        self.assertEqual(calls["compute POST /v2.1/servers"], 6)
+        self.assertEqual(calls["network GET /v2.0/networks"], 1)
 
     def test_answers_of_another_shape_are_server_errors(self) -> None:
         """Whatever is missing."""
@@ -174,6 +191,14 @@ class ClientTests(SynchronousTestCase):
         self.answer("object-store", "/c/o", "x", status=503, headers={"Retry-After": "4"})
         error = self.fault(self.cloud.read(TenantId("alpha"), alice, "c", "o"))
         self.assertEqual((error.kind, error.retry_after_s), (Fault.BUSY, 4.0))
+
+    def test_a_container_that_the_user_may_not_read(self) -> None:
+        """Told apart from wrong credentials."""
+        alice = Credentials(user="alice", password="alice")
+        self.answer("object-store", "/c/o", "<html>Forbidden</html>", status=403)
+        error = self.fault(self.cloud.read(TenantId("alpha"), alice, "c", "o"))
+        self.assertEqual(error.kind, Fault.FORBIDDEN)
+        self.assertIn("the user may not read objects of container 'c'", error.text)
 
     def test_servers_of_a_cluster_are_told_by_metadata(self) -> None:
         """Never by name alone."""

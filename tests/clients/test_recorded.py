@@ -170,8 +170,8 @@ class IdentityTests(RecordedCase):
             ("trust-by-trust", Fault.FORBIDDEN),
             ("trust-by-application-credential", Fault.FORBIDDEN),
             ("trust-of-another-user", Fault.FORBIDDEN),
-            ("trust-role-not-held", Fault.NOT_FOUND),
-            ("trust-for-nobody", Fault.NOT_FOUND),
+            ("trust-role-not-held", Fault.FORBIDDEN),
+            ("trust-for-nobody", Fault.FORBIDDEN),
         ):
             self.played = Played(name)
             error = self.fault(self.played.cloud.create_trust(self.caller()))
