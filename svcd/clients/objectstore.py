@@ -13,11 +13,18 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
     """Size and content; the caller reads the content to its end or closes it.
 
     Raises CloudError (NOT_FOUND, UNAUTHORIZED, FORBIDDEN, …), also from the content, when it is
-    shorter than the store said.
+    shorter than the store said. A missing container, a missing object and a container that the user
+    may not read are told apart in its text.
     """
     path = f"/{quote(container, safe='')}/{quote(name)}"
     exit_ = rest.stream(path)
-    stream = await exit_.__aenter__()
+    try:
+        stream = await exit_.__aenter__()
+    except CloudError as error:
+        if error.kind in (Fault.NOT_FOUND, Fault.FORBIDDEN):
+            text = await _told(rest, container, name, error.kind)
+            raise CloudError(error.service, error.kind, text) from None
+        raise
     size = stream.size
     if size is None:
         await exit_.__aexit__(None, None, None)
@@ -37,3 +44,14 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
             await exit_.__aexit__(None, None, None)
 
     return size, pieces()
+
+
+async def _told(rest: Rest, container: str, name: str, kind: Fault) -> str:
+    if kind is Fault.FORBIDDEN:
+        return f"the user may not read objects of container {container!r}"
+    try:
+        await rest.call("HEAD", f"/{quote(container, safe='')}")
+    except CloudError as error:
+        if error.kind is Fault.NOT_FOUND:
+            return f"container {container!r} does not exist"
+    return f"object {name!r} does not exist in container {container!r}"

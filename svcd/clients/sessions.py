@@ -47,7 +47,17 @@ class UserSession:
         self._tenant_id = tenant_id
 
     async def _own(self) -> Token:
-        return await self._keystone.of_user(self._user, self._password.reveal(), self._tenant_id)
+        user, tenant_id = self._user, self._tenant_id
+        try:
+            return await self._keystone.of_user(user, self._password.reveal(), tenant_id)
+        except CloudError as error:
+            if error.kind is not Fault.UNAUTHORIZED:
+                raise
+            text = (
+                f"{self._keystone.base} refuses user {user!r} in project {tenant_id!r}: unknown"
+                " user, wrong password, or no role there"
+            )
+            raise CloudError(error.service, error.kind, text) from None
 
     async def token(self) -> Secret:
         """See Session."""

@@ -59,6 +59,10 @@ class Code(enum.StrEnum):
     OUTPUT_EXISTS = "OUTPUT_EXISTS"
     FILE_MISSING = "FILE_MISSING"
     CLASS_MISSING = "CLASS_MISSING"
+    OBJECT_STORE_CREDENTIALS = "OBJECT_STORE_CREDENTIALS"
+    OBJECT_STORE_FORBIDDEN = "OBJECT_STORE_FORBIDDEN"
+    CONTAINER_MISSING = "CONTAINER_MISSING"
+    OBJECT_STORE_UNAVAILABLE = "OBJECT_STORE_UNAVAILABLE"
     OBJECT_STORE = "OBJECT_STORE"
     OUT_OF_MEMORY = "OUT_OF_MEMORY"
     EXIT_CODE = "EXIT_CODE"
@@ -252,9 +256,25 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "A class that the job names is in none of its libraries.",
         "check the class names in job_configs and that a library holds the class",
     ),
+    Code.OBJECT_STORE_CREDENTIALS: _execution(
+        "The identity service or the object store refused the user of a data source.",
+        "correct user and password of the data source",
+    ),
+    Code.OBJECT_STORE_FORBIDDEN: _execution(
+        "The user of a data source is known, and may not do this in the object store.",
+        "give the user a role or the container rights for this user",
+    ),
+    Code.CONTAINER_MISSING: _execution(
+        "The container of a data source does not exist in the project's object store.",
+        "make the container, or correct the url of the data source",
+    ),
+    Code.OBJECT_STORE_UNAVAILABLE: _execution(
+        "The object store or the identity service did not answer the cluster for minutes.",
+        "check that both answer from the cluster's machines, and execute the job again",
+    ),
     Code.OBJECT_STORE: _execution(
-        "The cluster could not read or write the object store.",
-        "check url and credentials of the data sources",
+        "The object store refused a request of the cluster for another reason.",
+        "see the quoted message; check urls, quotas and configuration",
     ),
     Code.OUT_OF_MEMORY: _execution(
         "A program of the job needed more memory than it may use.",

@@ -63,13 +63,14 @@ class JobBinaries:
         try:
             size, pieces = await self._binaries.open(call.tenant_id, record)
         except CloudError as error:
-            if error.kind in (Fault.UNAUTHORIZED, Fault.FORBIDDEN):
+            what = f"job binary {binary_id!r}: {error.text}"
+            if error.kind is Fault.UNAUTHORIZED:
                 raise BadJobBinary(
-                    f"the object store refuses user and password of job binary {binary_id!r}"
+                    f"the object store refuses user and password of {what}"
                 ) from None
+            if error.kind is Fault.FORBIDDEN:
+                raise BadJobBinary(f"the object store refuses to read {what}") from None
             if error.kind is Fault.NOT_FOUND:
-                raise InvalidReference(
-                    f"the object that job binary {binary_id!r} points to does not exist"
-                ) from None
+                raise InvalidReference(f"nothing is where the url points to of {what}") from None
             raise
         return Download(size=size, pieces=pieces)

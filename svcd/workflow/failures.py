@@ -19,6 +19,16 @@ MOST_TEXT: Final = 2000
 """Characters of a failure's text."""
 
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
+    # the words of image/java/org/svcd/objstore/ObjStoreException.java
+    (Code.OBJECT_STORE_CREDENTIALS, re.compile(r"\bobjstore: UNAUTHORIZED: ")),
+    (Code.OBJECT_STORE_FORBIDDEN, re.compile(r"\bobjstore: FORBIDDEN: ")),
+    (Code.CONTAINER_MISSING, re.compile(r"\bobjstore: NOT_FOUND: the container ")),
+    (Code.INPUT_MISSING, re.compile(r"\bobjstore: NOT_FOUND: ")),
+    (Code.OBJECT_STORE_UNAVAILABLE, re.compile(r"\bobjstore: (?:UNREACHABLE|SERVER_ERROR): ")),
+    (
+        Code.OBJECT_STORE,
+        re.compile(r"\bobjstore: [A-Z_]+: |ObjStoreException|No FileSystem for scheme \"?objstore"),
+    ),
     (
         Code.INPUT_MISSING,
         re.compile(r"Input [Pp](?:ath|attern) .*(?:does not exist|matches 0 files)"),
@@ -26,10 +36,6 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (Code.OUTPUT_EXISTS, re.compile(r"Output directory .* already exists|FileAlreadyExists")),
     (Code.CLASS_MISSING, re.compile(r"ClassNotFoundException|NoClassDefFoundError|Class .* not f")),
     (Code.OUT_OF_MEMORY, re.compile(r"OutOfMemoryError|beyond the '?\w+'? memory limit")),
-    (
-        Code.OBJECT_STORE,
-        re.compile(r"\bobjstore: [A-Z_]+: |ObjStoreException|No FileSystem for scheme \"?objstore"),
-    ),
     (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
     (Code.RESOURCES_UNREACHABLE, re.compile(r"^JA006|^JA009")),
     (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFoundException")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from typing import Any
+from urllib.parse import quote
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -72,4 +73,4 @@ class EmbeddedObjectStore(EmbeddedCase, ObjectStoreContract):
     async def put_object(self, container: str, name: str, content: bytes) -> None:
         base = f"/object-store/v1/AUTH_{self.tenant}/{container}"
         self.rig.raw("PUT", base, token=self.token.reveal())
-        self.rig.raw("PUT", f"{base}/{name}", content, token=self.token.reveal())
+        self.rig.raw("PUT", f"{base}/{quote(name)}", content, token=self.token.reveal())

@@ -70,13 +70,28 @@ class OfRecord(SynchronousTestCase):
             "OUT_OF_MEMORY",
         )
 
-    def test_refused_credentials_are_the_object_stores(self) -> None:
-        """The file system of object stores names itself first."""
-        text = "objstore: UNAUTHORIZED: Keystone refused user a of project b at http://i/v3"
-        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR", "errorMessage": text}
-        told = of_record({"status": "KILLED", "actions": [{**action, "errorCode": "JA018"}]})
-        self.assertEqual(told.code, "OBJECT_STORE")
-        self.assertIn("check url and credentials", told.text)
+    def test_the_object_stores_faults_are_told_apart(self) -> None:
+        """The file system of object stores names itself first, and then the kind of the fault."""
+        where = "objstore://box/in"
+        cases = {
+            "UNAUTHORIZED: Keystone refused user a of project b at http://i/v3": (
+                "OBJECT_STORE_CREDENTIALS"
+            ),
+            f"FORBIDDEN: user a of project b at http://i/v3 may not GET {where}": (
+                "OBJECT_STORE_FORBIDDEN"
+            ),
+            "NOT_FOUND: the container box does not exist, as user a sees it": "CONTAINER_MISSING",
+            f"NOT_FOUND: {where} does not exist": "INPUT_MISSING",
+            f"UNREACHABLE: GET {where} got no answer in 13 tries": "OBJECT_STORE_UNAVAILABLE",
+            f"SERVER_ERROR: GET {where} was answered 503 in 13 tries": "OBJECT_STORE_UNAVAILABLE",
+            f"REFUSED: PUT {where} was answered 413: over quota": "OBJECT_STORE",
+            "MISCONFIGURED: neither fs.objstore.username nor": "OBJECT_STORE",
+        }
+        for text, code in cases.items():
+            action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+            told = {**action, "errorMessage": f"objstore: {text}", "errorCode": "JA018"}
+            found = of_record({"status": "KILLED", "actions": [told]})
+            self.assertEqual((found.code, text in found.text), (code, True), found.text)
 
     def test_a_kill_by_others_is_no_failing_program(self) -> None:
         """Somebody killed the workflow at the engine."""
