@@ -116,13 +116,24 @@ class Tenant:
 
     async def new_jar_job(self, name: str, jar: bytes) -> str:
         """A Jar job whose library is kept inside the service."""
+        binary_id = await self._binary(f"{name}.jar", jar)
+        return await self._job({"name": name, "type": "Jar", "mains": [], "libs": [binary_id]})
+
+    async def new_pig_job(self, name: str, script: bytes) -> str:
+        """A Pig job whose script is kept inside the service."""
+        binary_id = await self._binary(f"{name}.pig", script)
+        return await self._job({"name": name, "type": "Pig", "mains": [binary_id], "libs": []})
+
+    async def _job(self, body: object) -> str:
+        return str((await self.done("POST", "/jobs", body))["job"]["id"])
+
+    async def _binary(self, name: str, data: bytes) -> str:
         stored = await send(
-            "PUT", f"{self._base}/job-binary-internals/{name}.jar", data=jar, headers=self._headers
+            "PUT", f"{self._base}/job-binary-internals/{name}", data=data, headers=self._headers
         )
         url = f"internaldb://{stored.json['job_binary_internal']['id']}"
-        binary = await self.done("POST", "/job-binaries", {"name": f"{name}.jar", "url": url})
-        body = {"name": name, "type": "Jar", "mains": [], "libs": [binary["job_binary"]["id"]]}
-        return str((await self.done("POST", "/jobs", body))["job"]["id"])
+        made = await self.done("POST", "/job-binaries", {"name": name, "url": url})
+        return str(made["job_binary"]["id"])
 
     async def new_source(self, name: str, container: str, path: str) -> str:
         """A data source in the object store."""
@@ -150,15 +161,21 @@ class Tenant:
     async def until_execution(self, execution_id: str, status: str, limit_s: float) -> Any:
         """The execution when it has the status; at once an error when it has ended otherwise."""
 
+        last: dict[str, Any] = {}
+
         async def reached() -> Any:
             shown = await self.done("GET", f"/job-executions/{execution_id}")
+            last.update(shown["info"])
             if shown["info"]["status"] == status:
                 return shown
             if shown["end_time"]:
                 raise AssertionError(f"not {status} but {shown['info']}")
             return None
 
-        return await until(reached, f"execution {status}", limit_s)
+        try:
+            return await until(reached, f"execution {status}", limit_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {last}") from None
 
     # ---- the cloud's own word ----
 
