@@ -89,6 +89,9 @@ class SingleFlight(Generic[T]):
             flight.results.append(await work())
         except (PortError, SvcdError) as error:
             flight.error = error
+        except GeneratorExit:  # forgotten, and those who wait for it too
+            flight.waiters = Waiters()
+            raise
         finally:
             flight.landed = True
             del self._flights[key]
