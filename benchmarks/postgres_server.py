@@ -49,7 +49,8 @@ def binaries() -> Path | None:
 class PostgresServer:
     """One server with its data. It can be stopped and started again.
 
-    settings: of postgresql.conf. place: where its folder is made, for example on a small disk.
+    settings: of postgresql.conf, read at each start. place: where its folder is made. port: also
+    of its socket; it counts from the next start.
     """
 
     def __init__(self, settings: Sequence[str] = FAST, place: Path | None = None) -> None:
@@ -61,7 +62,8 @@ class PostgresServer:
             raise NotInstalled("PostgreSQL is not installed: apt-get install postgresql")
         self._bin = where
         self._as = _unprivileged()
-        self._settings = settings
+        self.settings = settings
+        self.port = 5432
         self.folder = Path(tempfile.mkdtemp(prefix="svcd-pg-", dir=place))
         self._process: subprocess.Popen[bytes] | None = None
         try:
@@ -90,7 +92,9 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = [f"-c{each}" for each in ("listen_addresses=", *self._settings)]
+        settings = [
+            f"-c{each}" for each in ("listen_addresses=", f"port={self.port}", *self.settings)
+        ]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder),
@@ -129,7 +133,8 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str) -> str:
-        return f"postgresql://{USER}@/{database}?host={quote(str(self.folder), safe='')}"
+        folder = quote(str(self.folder), safe="")
+        return f"postgresql://{USER}@/{database}?host={folder}&port={self.port}"
 
     def execute(self, text: str, database: str = "postgres") -> list[Any]:
         """The rows of one statement, outside of a transaction."""

@@ -7,7 +7,8 @@ library's own counters cost a microsecond each, on every request.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import (
@@ -55,6 +56,66 @@ class _Requests(Collector):
         )
 
 
+class DatabaseFigures(Protocol):
+    """See `svcd.store.database`."""
+
+    @property
+    def busy(self) -> int: ...
+    @property
+    def idle(self) -> int: ...
+    @property
+    def most(self) -> int: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def reachable(self) -> bool: ...
+    @property
+    def opened(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def repeated(self) -> int: ...
+    @property
+    def waits(self) -> int: ...
+    @property
+    def waited_s(self) -> float: ...
+
+
+class _Database(Collector):
+    """The connections to PostgreSQL, asked for when somebody looks."""
+
+    def __init__(self, look: Callable[[], DatabaseFigures | None]) -> None:
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._look()
+        if now is None:
+            return
+        connections = GaugeMetricFamily(
+            "svcd_database_connections", "Open connections to the database.", labels=["state"]
+        )
+        connections.add_metric(["busy"], now.busy)
+        connections.add_metric(["idle"], now.idle)
+        yield connections
+        for name, text, value in (
+            ("connections_most", "Most connections (database.connections).", now.most),
+            ("waiting", "Askers that wait for a connection.", now.waiting),
+            ("reachable", "1 when transactions can begin, else 0.", int(now.reachable)),
+        ):
+            yield GaugeMetricFamily(f"svcd_database_{name}", text, value)
+        for name, text, count in (
+            ("connections_opened", "Connections opened.", now.opened),
+            ("connections_lost", "Connections found broken.", now.lost),
+            ("refused", "Askers that got no connection.", now.refused),
+            ("transactions_repeated", "Transactions begun again after conflicts.", now.repeated),
+            ("waits", "Askers that had to wait for a connection.", now.waits),
+            ("wait_seconds", "What they waited together.", now.waited_s),
+        ):
+            yield CounterMetricFamily(f"svcd_database_{name}", text, count)
+
+
 class Metrics:
     """All metrics of a daemon. `registry` takes those of other rooms."""
 
@@ -92,6 +153,10 @@ class Metrics:
             requests.sums[place] = 0.0
         slots[bisect_left(_BUCKETS_S, seconds)] += 1
         requests.sums[place] += seconds
+
+    def watch_database(self, look: Callable[[], DatabaseFigures | None]) -> None:
+        """Show what `look` says of the database's connections; None: it has none."""
+        self.registry.register(_Database(look))
 
     def uploaded(self, size: int) -> None:
         """An internal binary of `size` bytes was stored."""

@@ -197,6 +197,7 @@ class Daemon:
             readiness=self._readiness,
             new_id=new_id,
         )
+        services.metrics.watch_database(store.figures)
         self.resource, self.site = api.build(services)
 
     async def start(self) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from attrs import frozen
+
 T = TypeVar("T")
 
 Row: TypeAlias = tuple[Any, ...]
@@ -68,6 +70,27 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
+@frozen(kw_only=True)
+class DatabaseFigures:
+    """The connections of a database now, and what happened to them since the start.
+
+    busy, idle, most: connections; waiting: askers. opened, lost: connections; refused: askers that
+    got none; repeated: transactions begun again after a conflict; waited_s: all waits together.
+    """
+
+    busy: int
+    idle: int
+    most: int
+    waiting: int
+    reachable: bool
+    opened: int
+    lost: int
+    refused: int
+    repeated: int
+    waits: int
+    waited_s: float
+
+
 @runtime_checkable
 class Distant(Protocol):
     """A database behind a connection, where one statement for many costs less than many."""
@@ -75,3 +98,5 @@ class Distant(Protocol):
     def soon(self, call: Callable[[], object]) -> object:
         """Have `call` called in the next turn of the reactor."""
         ...
+
+    def figures(self) -> DatabaseFigures: ...

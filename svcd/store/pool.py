@@ -13,6 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
+from svcd.store.database import DatabaseFigures
 from svcd.store.sessions import Lost, Session, Sessions
 from svcd.tasks import DeadlineExceeded, Loop, with_deadline
 
@@ -39,13 +40,38 @@ class Pool:
         self._held = ""
         self._closing = False
         self._ended: Deferred[None] | None = None
+        self._opened = self._broken = self._refused = self._waits = 0
+        self._waited_s = 0.0
         self._grow = Loop(clock, "database connections", _LOOK_S, self._fill)
+
+    def figures(self, repeated: int) -> DatabaseFigures:
+        """For the metrics."""
+        return DatabaseFigures(
+            busy=len(self._busy),
+            idle=len(self._idle),
+            most=self._size,
+            waiting=len(self._waiting),
+            reachable=not self._problem and not self._held,
+            opened=self._opened,
+            lost=self._broken,
+            refused=self._refused,
+            repeated=repeated,
+            waits=self._waits,
+            waited_s=self._waited_s,
+        )
 
     def start(self) -> None:
         self._grow.start()
 
     async def acquire(self) -> Session:
         """A fit session, to be given back by `release`. Raises ServiceUnavailable."""
+        try:
+            return await self._acquire()
+        except ServiceUnavailable:
+            self._refused += 1
+            raise
+
+    async def _acquire(self) -> Session:
         if self._closing:
             raise _stopping()
         while self._idle and not self._held:
@@ -53,6 +79,7 @@ class Pool:
             if session.fit:
                 self._busy.add(session)
                 return session
+            self._broken += 1
             self._sessions.close(session)
         if self._problem and not self._busy:
             raise self._unreachable()
@@ -61,6 +88,8 @@ class Pool:
         turn: Deferred[Session] = Deferred(self._forget)
         self._waiting[turn] = None
         self._grow.poke()
+        began = self._clock.seconds()
+        self._waits += 1
         try:
             return await with_deadline(self._clock, self._wait_s, "database", turn)
         except DeadlineExceeded:
@@ -70,6 +99,8 @@ class Pool:
                 " nothing was changed, try again later",
                 _RETRY_AFTER_S,
             ) from None
+        finally:
+            self._waited_s += self._clock.seconds() - began
 
     def release(self, session: Session) -> None:
         """Give one back. It is replaced when it is not fit any more."""
@@ -106,6 +137,7 @@ class Pool:
 
     def _offer(self, session: Session) -> None:
         if not session.fit or self._closing:
+            self._broken += not self._closing
             self._sessions.close(session)
             self._grow.poke()
         elif self._waiting and not self._held:
@@ -123,6 +155,7 @@ class Pool:
         """An idle one broke; a busy one is found out when it comes back."""
         if session in self._idle:
             self._idle.remove(session)
+            self._broken += 1
             self._sessions.close(session)
             log.info("A database connection was lost: {reason}", reason=reason)
             self._grow.poke()
@@ -138,6 +171,7 @@ class Pool:
             except Lost as error:
                 self._failed(str(error))
                 return
+            self._opened += 1
             if self._problem:
                 log.info("The database answers again")
                 self._problem = ""

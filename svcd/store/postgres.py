@@ -22,7 +22,7 @@ from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.settings import Database as DatabaseSettings
-from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
+from svcd.store.database import Conflict, DatabaseFigures, Parameters, Refused, Row, SchemaError
 from svcd.store.ownership import Ownership
 from svcd.store.pool import Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
@@ -270,6 +270,10 @@ class PostgresDatabase:
     def soon(self, call: Callable[[], object]) -> object:
         """See Distant."""
         return self._clock.callLater(0, call)
+
+    def figures(self) -> DatabaseFigures:
+        """See Distant."""
+        return self._pool.figures(self.repeated)
 
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
         """Raises ServiceUnavailable. A caller that is cancelled leaves it to run to its end."""

@@ -11,7 +11,7 @@ from svcd.ports import Sealer, Tx
 from svcd.sharing import Gathering
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
-from svcd.store.database import Database, Distant, Sql
+from svcd.store.database import Database, DatabaseFigures, Distant, Sql
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.migrations import migrate
@@ -117,6 +117,10 @@ class SqlStore:
         if found is None:
             raise NotFound.of(_FAMILIES[family].table.what, id_)
         return found
+
+    def figures(self) -> DatabaseFigures | None:
+        """Of the database's connections; None where there are none."""
+        return cast("Distant", self._database).figures() if self._distant else None
 
     async def ready(self) -> str:
         try:

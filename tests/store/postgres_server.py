@@ -26,6 +26,7 @@ except ImportError:
     psycopg2 = None
 
 __all__ = [
+    "FAST",
     "PostgresServer",
     "binaries",
     "cut_owner",
