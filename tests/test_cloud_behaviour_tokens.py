@@ -30,6 +30,37 @@ FORBIDDEN = (
 )
 
 
+class CredentialTests(WatchedCloudTestCase):
+    """Callers with a token of an application credential."""
+
+    settings = KEYSTONE
+
+    def test_restricted_credential_cannot_give_a_trust(self) -> None:
+        """It reads; a cluster is refused, with what to do."""
+        mine = self.svcd.token("alice", project="alpha")
+        user_id = next(t.user_id for t in self.state.tokens.values() if t.id == mine)
+        identity = f"{CLOUD_URL}/identity/v3"
+        made = self.svcd.call(
+            "POST",
+            f"{identity}/users/{user_id}/application_credentials",
+            json={"application_credential": {"name": "mine"}},
+            headers={"X-Auth-Token": mine},
+        ).json["application_credential"]
+        known = {"id": made["id"], "secret": made["secret"]}
+        given = {"methods": ["application_credential"], "application_credential": known}
+        answer = self.svcd.call(
+            "POST", f"{identity}/auth/tokens", json={"auth": {"identity": given}}
+        )
+        headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+        path = "/v1.1/alpha/clusters"
+        self.assertEqual(self.svcd.call("GET", path, headers=headers).status, 200)
+        refused = self.svcd.call("POST", path, json=self.body(), headers=headers)
+        self.assertEqual((refused.status, refused.json["error_name"]), (403, "FORBIDDEN"))
+        self.assertIn("unless that is unrestricted", refused.json["error_message"])
+        self.assertEqual(self.api.get("/clusters")["clusters"], [])
+        self.check()
+
+
 class OwnTokenTests(WatchedCloudTestCase):
     """svcd's own tokens, with and without trusts."""
 

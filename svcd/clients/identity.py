@@ -27,6 +27,10 @@ _SERVICE = "identity"
 _RENEW_BEFORE_S = 120.0
 _CATALOG_S = 300.0
 _SESSIONS = 4096
+_NO_TRUST = (
+    "svcd needs a trust of you: a token of an application credential gives none unless that is "
+    "unrestricted, and you need the roles that the token names"
+)
 _FAR = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 _CENTURY_S = 36_524 * 86_400
 
@@ -268,6 +272,8 @@ class Keystone:
                 error = refusal(_SERVICE, "POST", self._base + path, answer)
                 if error.status == 404:  # a role or svcd's user: nothing that the caller asked for
                     error.kind = Fault.FORBIDDEN
+                if error.status == 403:
+                    error.text += f"; {_NO_TRUST}"
                 raise error
             return shaped(
                 _SERVICE, "a trust", lambda body: str(body["trust"]["id"]), _object(answer)
