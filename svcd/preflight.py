@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from ipaddress import IPv4Network, ip_network
+from pathlib import Path
 
 from svcd.settings import (
     CloudSettings,
@@ -37,8 +38,26 @@ def check(settings: Settings) -> None:
     check_database(settings.database)
     if settings.cloud.kind == "embedded":
         _check_embedded(settings.embedded)
+        if "vanilla" in settings.plugins.enabled:
+            _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
+
+
+def _check_blanks(settings: Settings) -> None:
+    """Hadoop's scripts and lists of folders split at blanks, and machines live in the state folder.
+
+    Only what is written in the settings counts, and where the daemon was started.
+    """
+    for name, path in (
+        ("server.state_dir", settings.server.state_dir.absolute()),
+        ("embedded.image_prefix", Path(settings.embedded.image_prefix)),
+    ):
+        if any(c.isspace() for c in str(path)):
+            raise SettingsError(
+                f"{name}: {str(path)!r} has a blank in it, which Hadoop's start scripts cannot bear"
+                " on loopback machines; name a folder without one"
+            )
 
 
 def check_database(database: Database) -> None:

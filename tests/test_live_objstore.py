@@ -29,7 +29,7 @@ from tests.real_openstack import given, missing
 PREFIX = Path(os.environ.get("SVCD_VANILLA_PREFIX", "/opt/svcd/vanilla"))
 PROBE = Path(__file__).parent / "objstore/org/svcd/probe/ObjStoreProbe.java"
 PASSWORD = "never-to-be-seen"
-RUN_TIMEOUT_S = 240
+RUN_TIMEOUT_S = 420
 FAST = {"retries": "2", "read.timeout.ms": "1500", "connect.timeout.ms": "1000"}
 LOG4J = """log4j.rootLogger=WARN,e
 log4j.appender.e=org.apache.log4j.ConsoleAppender
@@ -71,6 +71,7 @@ class _HadoopCase(TestCase):
             raise SkipTest("no javac on the PATH to compile the probe")
         self.folder = Path(tempfile.mkdtemp(prefix="svcd-objstore-"))
         self.addCleanup(shutil.rmtree, self.folder, True)
+        self.java = ""
         # in trial's own folder, which is new in each run: compiled once for all tests
         self.classes = Path("objstore-probe").absolute()
 
@@ -80,7 +81,7 @@ class _HadoopCase(TestCase):
             "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
             "fs.AbstractFileSystem.objstore.impl": "org.svcd.objstore.ObjStoreFs",
             "hadoop.tmp.dir": str(self.folder / "tmp"),
-            **{f"fs.objstore.{key}": value for key, value in keys.items()},
+            **{f"fs.objstore.{key}": value for key, value in keys.items() if value},
         }
         conf = self.folder / "conf"
         conf.mkdir()
@@ -106,6 +107,7 @@ class _HadoopCase(TestCase):
             "HADOOP_CONF_DIR": str(self.folder / "conf"),
             "HADOOP_CLASSPATH": f"{self.classes}:{PREFIX}/examples/*",
             "HADOOP_ROOT_LOGGER": "WARN,e",
+            "HADOOP_CLIENT_OPTS": self.java,
             "TMPDIR": str(self.folder),
         }
         done = await deferToThread(
@@ -172,6 +174,21 @@ class ObjStoreFaultTest(_HadoopCase):
         said = await self.fails("read", "objstore://c/a")
         self.assertTrue(said.startswith("objstore: UNREACHABLE: HEAD "), said)
         self.assertIn("silence 1500 ms", said)
+
+    async def test_silence_ends_with_the_patience(self) -> None:
+        """However many tries are left: Hadoop would kill a task that is silent, without a word."""
+        keys = {"retries": "12", "read.timeout.ms": "700", "patience.ms": "1000"}
+        peer = await self.peer(*(Fault("HEAD", "/c/a", "silent") for _ in range(9)), **keys)
+        said = await self.fails("read", "objstore://c/a")
+        self.assertIn("got no answer in 2 tries", said)
+        self.assertEqual(peer.count("HEAD"), 2)
+
+    async def test_store_that_is_gone_for_seconds_is_waited_for(self) -> None:
+        """With the tries that a job gets by default."""
+        peer = await self.peer(*(Fault("HEAD", "/c/a", "status") for _ in range(6)), retries="")
+        ran = await self.probe("read", "objstore://c/a")
+        self.assertEqual(ran.lines[-1], READ_WHOLE, ran.said)
+        self.assertEqual(peer.count("HEAD"), 7)
 
     async def test_refused_token_is_renewed_once(self) -> None:
         """One 401 costs one new token."""
@@ -252,6 +269,18 @@ class ObjStoreFaultTest(_HadoopCase):
         ran = await self.probe("write", "objstore://c/b", "40000000")
         self.assertEqual(ran.lines[-1], "written 40000000", ran.said)
         self.assertEqual(len(peer.objects["b"]), 40_000_000)
+
+    async def test_twelve_thousand_objects_as_input(self) -> None:
+        """A job's client lists them in pages, without a request for each, in a small heap."""
+        peer = await self.peer()
+        peer.page = 5000
+        peer.objects = {f"in/n{number:05d}": b"one line\n" for number in range(12_000)}
+        self.java = "-Xmx80m"
+        ran = await self.probe("many", "objstore://c/in")
+        self.assertEqual(
+            ran.lines, ["listed 12000", "matched 100", "splits 12000", "combined 1"], ran.said
+        )
+        self.assertLess(len(peer.requests), 30)
 
     async def test_upload_with_lost_answer_succeeds(self) -> None:
         """An upload whose answer was lost is sent again and counts once."""
@@ -401,15 +430,15 @@ class ObjStoreLiveTest(_HadoopCase):
         self.assertEqual([line for line in ran.lines if not line.startswith("ok ")], [], ran.said)
         self.assertEqual((ran.code, len(ran.lines)), (0, 11), ran.said)
 
-    async def test_two_thousand_objects(self) -> None:
+    async def test_a_thousand_objects(self) -> None:
         """Many small objects are listed, moved and deleted whole."""
         name = await self.container()
-        ran = await self.probe("small", f"objstore://{name}/many", "2000")
+        ran = await self.probe("small", f"objstore://{name}/many", "1000")
         self.assertEqual(
             ran.lines,
             [
-                *("flat 2000", "folders 10", "one 200"),
-                *("renamed true", "flat 2000", "deleted true", "gone true true"),
+                *("flat 1000", "folders 10", "one 100"),
+                *("renamed true", "flat 1000", "deleted true", "gone true true"),
             ],
             ran.said,
         )
@@ -530,4 +559,11 @@ class ObjStoreLiveTest(_HadoopCase):
         await self.container()
         ran = await self.word_count("objstore://svcd-no-such/in", "objstore://svcd-no-such/out")
         self.assertEqual(ran.code, 1, ran.said)
-        self.assertIn("svcd-no-such", ran.said)
+        self.assertIn("objstore: NOT_FOUND: the container svcd-no-such does not exist", ran.said)
+
+    async def test_missing_object_is_told_from_a_missing_container(self) -> None:
+        """The same job with a container that is there."""
+        name = await self.container("svcd-test-")
+        ran = await self.word_count(f"objstore://{name}/none", f"objstore://{name}/out")
+        self.assertEqual(ran.code, 1, ran.said)
+        self.assertIn(f"Input path does not exist: objstore://{name}/none", ran.said)

@@ -30,6 +30,17 @@ class PreflightTests(SynchronousTestCase):
         "cloud.project=service",
     )
 
+    def test_a_blank_in_the_folder_of_loopback_machines(self) -> None:
+        """Hadoop would not start there; without Hadoop nothing is wrong with it."""
+        folder = "server.state_dir=/srv/my state"
+        text = self.refused(folder, "plugins.enabled=vanilla")
+        self.assertIn("server.state_dir: '/srv/my state' has a blank in it", text)
+        self.assertIn("name a folder without one", text)
+        text = self.refused("embedded.image_prefix=/opt/a b", "plugins.enabled=vanilla")
+        self.assertIn("embedded.image_prefix: '/opt/a b' has a blank in it", text)
+        check(load(None, {}, [folder, "plugins.enabled=fake"]).settings)
+        check(load(None, {}, [folder, "plugins.enabled=vanilla", *self.COMPLETE]).settings)
+
     def test_an_application_credential_is_refused(self) -> None:
         """Every cluster would fail, for it cannot use a trust."""
         text = self.refused(*self.COMPLETE, "cloud.application_credential_id=a")

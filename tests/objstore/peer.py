@@ -41,6 +41,7 @@ class Peer:
     objects: of the container `c`.
     faults: what will go wrong, see Fault.
     requests: `METHOD path` of each request.
+    page: most names of one listing; 0: all.
     refuse_user: Keystone answers 401.
     fail_tokens_after: Keystone answers 503 once it has given so many tokens.
     """
@@ -52,6 +53,7 @@ class Peer:
     tokens: int = 0
     refuse_user: bool = False
     fail_tokens_after: int | None = None
+    page: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -174,6 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         names = sorted(
             name for name in self.server.peer.objects if name.startswith(prefix) and name > marker
         )
+        names = names[: self.server.peer.page or None]
         entries = [
             {"name": n, "bytes": len(self.server.peer.objects[n]), "content_type": "text/plain"}
             for n in names

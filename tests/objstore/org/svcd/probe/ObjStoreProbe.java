@@ -33,6 +33,9 @@ import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.TaskCounter;
 import org.apache.hadoop.mapreduce.TaskID;
 import org.apache.hadoop.mapreduce.TaskType;
+import org.apache.hadoop.mapreduce.lib.input.CombineTextInputFormat;
+import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
+import org.apache.hadoop.mapreduce.lib.input.TextInputFormat;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
@@ -40,8 +43,8 @@ import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 /**
  * What the objstore tests do inside a JVM: {@code ObjStoreProbe COMMAND URL ...}, one line of result for each check.
  *
- * <p>{@code contract URL}: the file system's behaviour; {@code small URL N}: many small objects; {@code read URL},
- * {@code write URL BYTES}: for injected faults; {@code job FILE}, {@code oldjob FILE}: a job of the new or old API.
+ * <p>{@code contract URL}: the file system's behaviour; {@code small URL N}: many small objects; {@code many URL}: what
+ * a job's client does with very many; {@code read URL}, {@code write URL BYTES}: for injected faults; {@code job FILE}, {@code oldjob FILE}: a job of the new or old API.
  */
 public final class ObjStoreProbe {
   private final FileSystem fs;
@@ -73,6 +76,7 @@ public final class ObjStoreProbe {
         switch (args[0]) {
           case "contract" -> new ObjStoreProbe(new Path(args[1])).contract();
           case "small" -> new ObjStoreProbe(new Path(args[1])).small(Integer.parseInt(args[2]));
+          case "many" -> many(new Path(args[1]));
           case "read" -> read(new Path(args[1]));
           case "write" -> write(new Path(args[1]), Integer.parseInt(args[2]));
           case "job" -> job(new Path(args[1]));
@@ -87,6 +91,19 @@ public final class ObjStoreProbe {
     byte[] made = new byte[length];
     new Random(seed).nextBytes(made);
     return made;
+  }
+
+  private static int many(Path folder) throws IOException {
+    Configuration conf = new Configuration();
+    FileSystem fs = folder.getFileSystem(conf);
+    System.out.println("listed " + fs.listStatus(folder).length);
+    System.out.println("matched " + fs.globStatus(new Path(folder, "n000*")).length);
+    Job job = Job.getInstance(conf);
+    FileInputFormat.addInputPath(job, folder);
+    System.out.println("splits " + new TextInputFormat().getSplits(job).size());
+    FileInputFormat.setMaxInputSplitSize(job, 1 << 20);
+    System.out.println("combined " + new CombineTextInputFormat().getSplits(job).size());
+    return 0;
   }
 
   private static int read(Path path) throws IOException {

@@ -142,8 +142,8 @@ final class Http {
    * @throws ObjStoreException UNREACHABLE or SERVER_ERROR, both after the last try
    */
   Reply exchange(Request request) throws IOException {
+    long begun = System.nanoTime();
     for (int attempt = 0; ; attempt++) {
-      boolean last = attempt >= settings.retries();
       long asked = 0;
       try {
         Reply reply = send(request);
@@ -152,7 +152,7 @@ final class Http {
           return reply;
         }
         asked = retryAfterMs(reply);
-        if (last) {
+        if (lastTry(settings, attempt, begun)) {
           throw serverError(request, reply, attempt + 1);
         }
         reply.close();
@@ -162,16 +162,27 @@ final class Http {
         if (!(stopped instanceof SocketTimeoutException)) {
           throw stopped;
         }
-        if (last) {
+        if (lastTry(settings, attempt, begun)) {
           throw unreachable(request, stopped, attempt + 1);
         }
       } catch (IOException broken) {
-        if (last) {
+        if (lastTry(settings, attempt, begun)) {
           throw unreachable(request, broken, attempt + 1);
         }
       }
       pause(attempt, asked);
     }
+  }
+
+  /**
+   * Whether try number {@code attempt} (from 0) was the last: a store that is gone for a minute is waited for, one that
+   * stays away or is silent fails the task in time, with its reason, before Hadoop kills it without one.
+   *
+   * @param begun {@code System.nanoTime()} at the first try
+   */
+  static boolean lastTry(Settings settings, int attempt, long begun) {
+    long passedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
+    return attempt >= settings.retries() || passedMs >= settings.patienceMs();
   }
 
   /** Waits before a further try: exponential with jitter, or as long as the peer asked for (at most 10 s). */

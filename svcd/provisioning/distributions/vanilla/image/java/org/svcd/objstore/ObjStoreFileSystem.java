@@ -22,6 +22,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathFilter;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -151,7 +152,7 @@ public final class ObjStoreFileSystem extends FileSystem {
     String key = key(path);
     if (key.isEmpty()) {
       if (!client.containerExists(container)) {
-        throw ObjStoreException.notFound("the container " + container + " does not exist");
+        throw client.noContainer(container);
       }
       return directory("", 0);
     }
@@ -212,6 +213,24 @@ public final class ObjStoreFileSystem extends FileSystem {
     }
     FileStatus self = getFileStatus(path);
     return new FlatListing(Names.below(key(path)), self.isFile() ? self : null);
+  }
+
+  /** As everywhere, but a container that does not exist is told, where Hadoop would only say "matches no files". */
+  @Override
+  public FileStatus[] globStatus(Path pattern) throws IOException {
+    return told(super.globStatus(pattern));
+  }
+
+  @Override
+  public FileStatus[] globStatus(Path pattern, PathFilter filter) throws IOException {
+    return told(super.globStatus(pattern, filter));
+  }
+
+  private FileStatus[] told(FileStatus[] found) throws IOException {
+    if ((found == null || found.length == 0) && !client.containerExists(container)) {
+      throw client.noContainer(container);
+    }
+    return found;
   }
 
   // ---- writing

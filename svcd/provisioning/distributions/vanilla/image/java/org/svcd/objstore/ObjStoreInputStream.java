@@ -97,6 +97,7 @@ final class ObjStoreInputStream extends FSInputStream {
       return -1;
     }
     int most = (int) Math.min(wanted, length - position);
+    long begun = System.nanoTime();
     for (int attempt = 0; ; attempt++) {
       try {
         InputStream body = bodyAtPosition();
@@ -113,13 +114,13 @@ final class ObjStoreInputStream extends FSInputStream {
         if (!(stopped instanceof SocketTimeoutException)) {
           throw stopped;
         }
-        giveUpAfter(attempt, stopped);
+        giveUpAfter(attempt, begun, stopped);
       } catch (ObjStoreException | FileNotFoundException decided) {
         drop();
         throw decided;
       } catch (IOException broken) {
         drop();
-        giveUpAfter(attempt, broken);
+        giveUpAfter(attempt, begun, broken);
       }
       Http.pause(attempt, 0);
     }
@@ -136,6 +137,7 @@ final class ObjStoreInputStream extends FSInputStream {
       return -1;
     }
     int most = (int) Math.min(wanted, length - at);
+    long begun = System.nanoTime();
     for (int attempt = 0; ; attempt++) {
       try (Http.Reply range = client.get(container, key, at, at + most)) {
         unchanged(range);
@@ -148,7 +150,7 @@ final class ObjStoreInputStream extends FSInputStream {
       } catch (ObjStoreException | FileNotFoundException decided) {
         throw decided;
       } catch (IOException broken) {
-        giveUpAfter(attempt, broken);
+        giveUpAfter(attempt, begun, broken);
       }
       Http.pause(attempt, 0);
     }
@@ -188,8 +190,8 @@ final class ObjStoreInputStream extends FSInputStream {
     }
   }
 
-  private void giveUpAfter(int attempt, IOException broken) throws IOException {
-    if (attempt >= settings.retries()) {
+  private void giveUpAfter(int attempt, long begun, IOException broken) throws IOException {
+    if (Http.lastTry(settings, attempt, begun)) {
       throw new ObjStoreException(
           ObjStoreException.Code.UNREACHABLE,
           "reading " + client.url(container, key) + " of " + length + " bytes broke off " + (attempt + 1)

@@ -3,6 +3,7 @@ package org.svcd.objstore;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -265,8 +266,7 @@ final class SwiftClient {
     }
     try (Http.Reply reply = call("GET", Http.quote(container), query.toString(), Map.of(), null, 0)) {
       if (reply.status == 404) {
-        throw ObjStoreException.notFound(
-            "the container " + container + " does not exist in " + identity.credentials().describe());
+        throw noContainer(container);
       }
       if (reply.status == 204) {
         return new Page(List.of(), List.of(), null);
@@ -310,6 +310,11 @@ final class SwiftClient {
       }
     }
     return staticLargeObjects;
+  }
+
+  FileNotFoundException noContainer(String container) {
+    return ObjStoreException.notFound(
+        "the container " + container + " does not exist, as " + identity.credentials().describe() + " sees it");
   }
 
   /** For messages. */
@@ -357,8 +362,7 @@ final class SwiftClient {
         return there != null && there.etag().equals(etag);
       }
       if (reply.status == 404) {
-        throw ObjStoreException.notFound(
-            "the container " + container + " does not exist in " + identity.credentials().describe());
+        throw noContainer(container);
       }
       accept(reply, "PUT", container, key);
       return true;
