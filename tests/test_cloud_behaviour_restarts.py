@@ -43,6 +43,14 @@ class SlowCloudTests(WatchedCloudTestCase):
         self.active(self.create(workers=1))
         self.assertEqual(self.made(SERVERS), 2)
 
+    def test_list_that_is_older_than_it_seems_is_not_believed(self) -> None:
+        """That of volumes comes 28 s after that of servers, which showed none of them yet."""
+        self.fault(
+            "volume", method="GET", path="/detail", effect="delay", delay_s=28, after=10, times=1
+        )
+        self.active(self.create(workers=1, volumes=1))
+        self.assertEqual((self.made(SERVERS), self.made(VOLUMES)), (2, 1))
+
 
 class DyingDaemonTests(WatchedCloudTestCase):
     settings = {"embedded.list_lag_s": "15"}

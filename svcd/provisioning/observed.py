@@ -19,11 +19,20 @@ CALL_S: Final = 30.0
 
 @frozen(kw_only=True)
 class Observed:
-    """Servers and volumes by their metadata, floating addresses by their description."""
+    """Servers and volumes by their metadata, floating addresses by their description.
 
+    at: when the look began, None for now. One list may come long after the others.
+    """
+
+    at: float | None = None
     servers: tuple[Server, ...] = ()
     volumes: tuple[VolumeState, ...] = ()
     floating_ips: tuple[FloatingIp, ...] = ()
+
+
+def seen_at(observed: Observed, now: float) -> float:
+    """The moment that `observed` may be as old as."""
+    return now if observed.at is None else observed.at
 
 
 def is_fresh(instance: Instance, now: float) -> bool:

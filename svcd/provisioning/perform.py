@@ -137,13 +137,13 @@ class Performer:
 
     async def observe(self) -> Observed:
         """What the cloud shows of the cluster. Raises CloudError."""
-        cluster, session = self._cluster, self._cloud()
+        cluster, session, at = self._cluster, self._cloud(), self._clock.seconds()
         groups = cluster.node_groups
         prefix = f"{cluster.name}-".lower()
         stored = any(g.volumes_per_node for g in groups)
         addressed = any(g.floating_ip_pool is not None for g in groups)
         if not stored and not addressed:
-            return Observed(servers=tuple(await session.servers(cluster.id, prefix)))
+            return Observed(at=at, servers=tuple(await session.servers(cluster.id, prefix)))
 
         async def servers() -> object:
             return await session.servers(cluster.id, prefix)
@@ -161,6 +161,7 @@ class Performer:
         listed: Any = results
         mine = f"svcd:{cluster.id}:"
         return Observed(
+            at=at,
             servers=tuple(listed[0]),
             volumes=tuple(listed[1]),
             floating_ips=tuple(f for f in listed[2] if f.description.startswith(mine)),

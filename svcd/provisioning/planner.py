@@ -23,7 +23,7 @@ from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning import lifecycle, shell
 from svcd.provisioning.failures import Code
 from svcd.provisioning.lifecycle import Input, has_reached, with_instances
-from svcd.provisioning.observed import Observed, is_fresh
+from svcd.provisioning.observed import Observed, is_fresh, seen_at
 from svcd.provisioning.removal import (
     Torn,
     access_being_given_up,
@@ -254,7 +254,7 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
             if lifecycle.serves(each) and each.status != shown[each.server_id]:
                 changes[each.instance_id] = {"status": shown[each.server_id]}
             continue
-        if is_fresh(each, world.now):
+        if is_fresh(each, seen_at(observed, world.now)):
             continue
         if lifecycle.serves(each) or each.attempts >= MOST_REPLACED:
             gone[each.instance_id] = {"status": lifecycle.GONE}

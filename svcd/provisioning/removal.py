@@ -20,7 +20,7 @@ from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of
 from svcd.provisioning.lifecycle import SPAWNED, has_reached
-from svcd.provisioning.observed import Observed, is_fresh
+from svcd.provisioning.observed import Observed, is_fresh, seen_at
 from svcd.provisioning.steps import (
     AnyStep,
     DeleteFloatingIp,
@@ -65,6 +65,7 @@ def removal(
 
     wanted: the groups of the instances, which say what besides servers may have been asked for.
     """
+    then = seen_at(observed, now)
     ids = {i.instance_id for i in instances}
     servers = [
         s
@@ -80,15 +81,15 @@ def removal(
         if each.server_id is not None and each.server_id not in shown:
             # Not listed: gone, or not visible yet. One delete call makes it certain.
             step = _server(each.server_id, each.instance_name)
-            if is_fresh(each, now) and not memory.of(step.key).done:
+            if is_fresh(each, then) and not memory.of(step.key).done:
                 steps.append(step)
                 left.append(f"server {each.instance_name} ({each.server_id})")
-        elif each.server_id is None and each.instance_id not in answered and is_fresh(each, now):
+        elif each.server_id is None and each.instance_id not in answered and is_fresh(each, then):
             waiting.append(f"a server for {each.instance_name} may still appear")
             left.append(f"server {each.instance_name} (asked for, not seen)")
     inhabited = bool(left)
     for each in instances:
-        _unlisted(each, wanted or {}, observed, memory, now, steps, waiting, left)
+        _unlisted(each, wanted or {}, observed, memory, then, steps, waiting, left)
     going = {s.metadata.get("svcd_instance_id") for s in servers if s.status != "ERROR"}
     for address in observed.floating_ips:
         owner = _owner(address)

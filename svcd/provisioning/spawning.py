@@ -14,7 +14,7 @@ from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning import lifecycle, userdata
 from svcd.provisioning.failures import Code
 from svcd.provisioning.lifecycle import has_reached
-from svcd.provisioning.observed import CALL_S, Observed, is_fresh
+from svcd.provisioning.observed import CALL_S, Observed, is_fresh, seen_at
 from svcd.provisioning.steps import (
     AnyStep,
     AssociateFloatingIp,
@@ -40,6 +40,7 @@ class Spawning:
         self.cluster = cluster
         self.memory = memory
         self.now = now
+        self._seen_at = seen_at(observed, now)
         self.changes: dict[InstanceId, dict[str, Any]] = {}
         self.steps: list[AnyStep] = []
         self.waiting: list[str] = []
@@ -102,7 +103,7 @@ class Spawning:
             return None
         if each.server_id is None and each.requested_at is None:
             self._create(group, each)
-        elif is_fresh(each, self.now):
+        elif is_fresh(each, self._seen_at):
             self.waiting.append(f"server {each.instance_name} is not listed yet")
         elif each.server_id is None:  # the create call never arrived
             self._create(group, each)
@@ -267,11 +268,11 @@ class Spawning:
         """
         tried = self.memory.of(create.key)
         alien = _create_key(each) not in self.memory.tried and create.key not in self.memory.tried
-        if alien and is_fresh(each, self.now):
+        if alien and is_fresh(each, self._seen_at):
             text = f"{create.what} of {each.instance_name}: may have been asked for, not listed yet"
             self.waiting.append(text)
             return
-        if tried.not_before > self.now:
+        if tried.not_before > self._seen_at:
             reason = tried.reason or f"{create.what} of {each.instance_name}: not listed yet"
             self.waiting.append(reason)
             return
