@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -91,6 +92,15 @@ class Ended:
     memory_kib: int
 
 
+def _peak_kib(pid: int) -> int:
+    """The most memory that the program has had; what its parent has does not count."""
+    try:
+        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
 class _Case(SynchronousTestCase):
     pieces = _MEDIUM
 
@@ -118,19 +128,16 @@ class _Case(SynchronousTestCase):
 
     def end(self, child: subprocess.Popen[str]) -> Ended:
         """Wait for it; at most two minutes."""
-        stop = time.monotonic() + _ENDED_S
-        while True:
-            pid, status, used = os.wait4(child.pid, os.WNOHANG)
-            if pid:
-                break
+        stop, peak = time.monotonic() + _ENDED_S, 0
+        while child.poll() is None:
+            peak = max(peak, _peak_kib(child.pid))
             if time.monotonic() > stop:
                 child.kill()
                 self.fail("it did not end")
             time.sleep(0.01)
-        child.returncode = os.waitstatus_to_exitcode(status)
         assert child.stdout is not None
         with child.stdout:
-            return Ended(child.returncode, child.stdout.read(), used.ru_maxrss)
+            return Ended(child.returncode, child.stdout.read(), peak)
 
     def done(self, *arguments: str, state: Path, url: str = "") -> None:
         """A command that must end well, in little memory."""
