@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,6 +124,7 @@ def _place(database: Database, state_dir: Path) -> Place:
 @contextlib.contextmanager
 def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
     """A new file that takes the place of `path` at the end; the former one is kept beside it."""
+    path = path.resolve()  # else a link would be replaced and not the file
     with contextlib.ExitStack() as held:
         former: SqliteSession | None = None
         keep = False
@@ -148,7 +150,15 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
             former.put_aside()
         elif path.exists() and path.stat().st_size:
             raise OfflineError(f"{path} was made by somebody else meanwhile: nothing was changed")
+        _give(draft, path if path.exists() else path.parent)
         publish(draft, path)
+
+
+def _give(draft: Path, like: Path) -> None:
+    """Let the daemon's user have it, also when root has restored it."""
+    owner = like.stat()
+    if os.geteuid() == 0:
+        os.chown(draft, owner.st_uid, owner.st_gid)
 
 
 def _keep(path: Path, former: SqliteSession | None) -> None:

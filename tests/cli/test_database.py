@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -278,6 +279,19 @@ class RestoreTests(_Case):
         told = self.done("restore", "--replace", str(self.file), state=other).out
         self.assertIn(f"{key} is another one", told)
 
+    def test_file_belongs_to_the_daemons_user(self) -> None:
+        """Also when root has restored it; a link to the file stays one."""
+        self.backed_up()
+        other, elsewhere = self.empty(), self.empty()
+        (other / "svcd.sqlite").symlink_to(elsewhere / "real.sqlite")
+        if os.geteuid() == 0:
+            os.chown(elsewhere, 65534, 65534)
+        self.done("restore", str(self.file), state=other)
+        self.assertTrue((other / "svcd.sqlite").is_symlink())
+        self.assertEqual(everything(other), self.rows)
+        found, folder = (elsewhere / "real.sqlite").stat(), elsewhere.stat()
+        self.assertEqual((found.st_uid, found.st_gid), (folder.st_uid, folder.st_gid))
+
     def test_file_of_another_program_is_left_alone(self) -> None:
         """Also with --replace."""
         self.backed_up()
@@ -355,6 +369,11 @@ class CheckTests(_Case):
         for text, where, what in (
             ("update clusters set record = '{'", "clusters ", "its record cannot be read"),
             ("update clusters set status = 'Error'", "clusters ", "status is not what its record"),
+            (
+                "update executions set ended = 0",
+                "executions ",
+                "ended is not what its record says",
+            ),
             ("update clusters set wire = '[]'", "clusters ", "its wire form cannot be read"),
             ("update clusters set wire = '{\"id\": \"x\"}'", "clusters ", "has another id"),
             ("update cluster_events set record = 'x' where number = 1", "cluster_events ",
