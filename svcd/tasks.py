@@ -83,7 +83,7 @@ async def with_deadline(
 def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
     """A Deferred of the result that can be cancelled while `work` itself goes on to its end.
 
-    A failure of abandoned work is logged.
+    A failure of abandoned work is logged; that the database cannot serve, as at a stop, in a line.
     """
     running: Deferred[T] = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
     abandoned = False
@@ -98,7 +98,10 @@ def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
         if not abandoned:
             outer.callback(result)
         elif isinstance(result, Failure):
-            log.failure("Abandoned work failed", failure=result)
+            if isinstance(result.value, ServiceUnavailable):
+                log.info("Abandoned work was not done: {reason}", reason=result.value.message)
+            else:
+                log.failure("Abandoned work failed", failure=result)
 
     running.addBoth(finished)
     return outer

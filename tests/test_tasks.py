@@ -68,6 +68,15 @@ class ShieldedTests(SynchronousTestCase):
         work.errback(ValueError("late"))
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
+    def test_database_that_cannot_serve_is_no_failure(self) -> None:
+        """As at a stop, when a read is abandoned that gets no connection any more."""
+        work: Deferred[int] = Deferred()
+        outer = shielded(work)
+        outer.cancel()
+        self.failureResultOf(outer, CancelledError)
+        work.errback(ServiceUnavailable("the daemon is stopping"))
+        self.assertEqual(self.flushLoggedErrors(ServiceUnavailable), [])
+
     def test_result_is_passed(self) -> None:
         """Without a cancel nothing changes."""
         self.assertEqual(self.successResultOf(shielded(succeed(3))), 3)
