@@ -103,13 +103,14 @@ class FakeEngines:
 
 
 class FakeObjectStore:
-    """Objects by (tenant, container, name), opened by one account."""
+    """Objects by (tenant, container, name), opened by one account. cuts: reads that break off."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.objects: dict[tuple[str, str, str], bytes] = {}
         self.error: Exception | None = None
         self.lag_s = 0.0
         self.bug = False
+        self.cuts = 0
         self._clock = clock
 
     async def read(
@@ -125,6 +126,10 @@ class FakeObjectStore:
             raise CloudError("object-store", Fault.NOT_FOUND, f"{container}/{name} not found")
 
         async def pieces() -> AsyncIterator[bytes]:
+            if self.cuts:
+                self.cuts -= 1
+                yield content[: len(content) // 2]
+                raise CloudError("object-store", Fault.TIMEOUT, "no piece for 30 s")
             yield content
 
         return len(content), pieces()
