@@ -430,6 +430,10 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         """Without end_time, in doubt, or to be deleted; any tenant, oldest first."""
         ...
 
+    async def untidy(self) -> Sequence[ExecutionId]:
+        """Ended, with a folder in the HDFS of a cluster. Reads all that ended: for a start only."""
+        ...
+
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...
 
 

@@ -26,6 +26,7 @@ _UNFINISHED = "select record from executions where ended = 0 order by created_at
 _DELETING = """
 select record from executions where ended = 1 and hidden = 1 order by created_at, id
 """
+_ENDED = "select record from executions where cluster_id > '' and ended = 1"
 _OF_CLUSTER = """
 select record from executions where cluster_id = :cluster_id order by created_at, id
 """
@@ -70,6 +71,10 @@ class Executions(Family[Execution]):
     async def unfinished(self) -> Sequence[Execution]:
         rows = [*await self._sql.all(_UNFINISHED), *await self._sql.all(_DELETING)]
         return [self._record(row) for row in rows]
+
+    async def untidy(self) -> Sequence[ExecutionId]:
+        found = (self._record(row) for row in await self._sql.all(_ENDED))
+        return [row.id for row in found if row.workflow_dir is not None]
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
         rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})

@@ -101,6 +101,7 @@ class Poller:
         self._silent: dict[ClusterId, float] = {}
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
+        self._tidied = False
         self._story = Story(store, clock)
         starter = Starter(
             store=store,
@@ -159,6 +160,10 @@ class Poller:
 
     async def tick(self) -> None:
         """Start what is pending, read the status of what runs."""
+        if not self._tidied:  # a former daemon may have seen them end
+            for id_ in await self._store.read(lambda tx: tx.executions.untidy()):
+                self._settling.wake(id_, SETTLE_S)
+            self._tidied = True
         rows = await self._store.read(lambda tx: tx.executions.unfinished())
         now = self._clock.seconds()
         at_engines: dict[ClusterId, list[Execution]] = {}
