@@ -7,6 +7,8 @@ nothing. A sealed text is plain ASCII and carries a version prefix, so that the 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import os
 import stat
 from pathlib import Path
@@ -27,7 +29,9 @@ class MemorySealer:
     """A sealer whose key lives as long as the object: for fakes and tests."""
 
     def __init__(self) -> None:
-        self._fernet = Fernet(Fernet.generate_key())
+        key = Fernet.generate_key()
+        self.installation = _installation(key)
+        self._fernet = Fernet(key)
 
     def seal(self, secret: Secret) -> str:
         """Two seals of one secret differ."""
@@ -39,12 +43,18 @@ class MemorySealer:
 
 
 class FernetSealer:
-    """A sealer with the key in `key_file`, which is created (mode 0600) when it does not exist."""
+    """A sealer with the key in `key_file`, which is created (mode 0600) when it does not exist.
+
+    installation: 16 hexadecimal digits that everything sealed with one key has in common, and that
+    tell nothing of the key (see svcd.model.marks).
+    """
 
     def __init__(self, key_file: Path) -> None:
         """Raises SealerError: the file cannot be read, holds no key or may be read by others."""
         self._key_file = key_file
-        self._fernet = Fernet(_load(key_file))
+        key = _load(key_file)
+        self.installation = _installation(key)
+        self._fernet = Fernet(key)
 
     def seal(self, secret: Secret) -> str:
         """Two seals of one secret differ."""
@@ -53,6 +63,10 @@ class FernetSealer:
     def open(self, sealed: str) -> Secret:
         """Raises SealerError: not sealed with this key."""
         return _open(self._fernet, sealed, str(self._key_file))
+
+
+def _installation(key: bytes) -> str:
+    return hmac.new(key, b"svcd installation", hashlib.sha256).hexdigest()[:16]
 
 
 def _seal(fernet: Fernet, secret: Secret) -> str:

@@ -86,6 +86,7 @@ class Outside:
     new_id: Callable[[], str]
     rng: random.Random
     cloud_ready: Callable[[], Any] | None = None
+    installation: str = ""
 
 
 class Engines:
@@ -152,6 +153,7 @@ class Daemon:
                 distributions=distributions,
                 sealer=outside.sealer,
                 kill_executions=self.poller.kill_all_of,
+                installation=outside.installation,
             ),
             clock,
             settings.provisioning,
@@ -196,6 +198,7 @@ class Daemon:
             settings=settings,
             readiness=self._readiness,
             new_id=new_id,
+            installation=outside.installation,
         )
         services.metrics.watch_database(store.figures)
         self.resource, self.site = api.build(services)
@@ -322,7 +325,7 @@ class DaemonService:
         if not self.broken.called:
             self.broken.errback(StartError(reason))
 
-    def _outside(self, store: SqlStore, sealer: Sealer, cloud: CloudSettings) -> Outside:
+    def _outside(self, store: SqlStore, sealer: FernetSealer, cloud: CloudSettings) -> Outside:
         reactor, settings = self._reactor, self._settings
         pool = HTTPConnectionPool(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
@@ -345,6 +348,7 @@ class DaemonService:
             new_id=lambda: str(uuid.uuid4()),
             rng=random.Random(),
             cloud_ready=platform.ready,
+            installation=sealer.installation,
         )
 
 

@@ -341,6 +341,7 @@ class FakeService:
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
             sealer=self._sealer,
+            installation=self._sealer.installation,
             new_id=self._new_id,
             rng=random.Random(f"{self._seed} {self._starts}"),
         )

@@ -170,6 +170,10 @@ class WatchedCloudTestCase(FakeServiceMixin, SynchronousTestCase):
         shown = [self.api.cluster(c) for c in cluster_ids]
         self.assertEqual(self._held(), _wanted(shown, self._trusted()))
 
+    def installation(self) -> str:
+        """The mark that the daemon puts on what it makes."""
+        return str(self.api.get("/marks")["marks"]["installation"])
+
     def _trusted(self) -> bool:
         return "auth.mode" in self.settings
 
@@ -178,7 +182,10 @@ class WatchedCloudTestCase(FakeServiceMixin, SynchronousTestCase):
         servers = state.servers.values()
         ports = {p.id: p for p in state.ports.values()}
         addressed = Counter(
-            (ip.description, ports[ip.port_id].device_id if ip.port_id in ports else None)
+            (
+                ip.description.replace(f":{self.installation()}:", ":"),
+                ports[ip.port_id].device_id if ip.port_id in ports else None,
+            )
             for ip in state.floating_ips.values()
         )
         volumes = Counter(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from svcd.cli import database, why
+from svcd.cli import database, orphans, why
 from svcd.settings import Loaded, SettingsError, load, schema, without_passwords
 
 
@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         each.set_defaults(run=_image_build if name == "build" else _image_verify)
 
     why.add_command(commands, _settings_options)
+    orphans.add_command(commands, _settings_options)
 
     database.add_commands(commands, _settings_options, _version())
 

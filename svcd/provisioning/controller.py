@@ -194,6 +194,7 @@ class Controller:
                 memory=memory,
                 settings=self._settings,
                 open_ports=self._open_ports(cluster),
+                installation=self._ports.installation,
                 now=now,
             ),
         )

@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
+from svcd.model import marks
 from svcd.model.cloud import Network
 from svcd.model.cluster import Cluster, Volume
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
@@ -95,7 +96,7 @@ class Ports:
     """What provisioning needs of the outside.
 
     kill_executions: ends and marks the running executions of a cluster (behaviour 25); may raise
-    PortError, and is then repeated a few times.
+    PortError, and is then repeated a few times. installation: see svcd.model.marks.
     """
 
     store: Store
@@ -105,6 +106,7 @@ class Ports:
     distributions: Distributions
     sealer: Sealer
     kill_executions: Callable[[ClusterId], Awaitable[None]]
+    installation: str = ""
 
 
 class Performer:
@@ -220,7 +222,7 @@ class Performer:
     ) -> Outcome:
         match step:
             case EnsureSecurityGroup():
-                text = f"cluster {self._cluster.name} of svcd"
+                text = marks.group_text(self._cluster.name, self._ports.installation)
                 group = await session.create_security_group(step.name, text, step.ports)
                 return Done(cluster={"security_group_id": group})
             case EnsureServerGroup():

@@ -18,6 +18,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from svcd.model import marks
 from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance
 from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning import lifecycle, shell
@@ -70,13 +71,14 @@ class World:
     """Beside the row: what a plan depends on.
 
     observed: None when the cloud could not be read (memory says why under "observe").
-    open_ports: of the distribution, SSH aside.
+    open_ports: of the distribution, SSH aside. installation: see svcd.model.marks.
     """
 
     observed: Observed | None = field(factory=Observed)
     memory: Memory = field(factory=Memory)
     settings: Provisioning = field(factory=Provisioning)
     open_ports: tuple[int, ...] = ()
+    installation: str = ""
     now: float
 
 
@@ -271,7 +273,7 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
 def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
     """Groups first, then each instance by itself."""
     ensure: list[AnyStep] = []
-    name = f"svcd-{cluster.id}"
+    name = marks.group_name(cluster.id)
     if cluster.security_group_id is None:
         ports = tuple(sorted({cluster.ssh_port, *world.open_ports}))
         ensure.append(
@@ -283,7 +285,7 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
         ensure.append(EnsureServerGroup(key="server-group", what="create server group", name=name))
     if ensure:
         return Plan(cluster=cluster, steps=tuple(ensure), code=Code.BOOT_TIMEOUT)
-    spawn = Spawning(cluster, observed, world.memory, world.now)
+    spawn = Spawning(cluster, observed, world.memory, world.now, world.installation)
     for group in cluster.node_groups:
         for each in group.instances:
             spawn.instance(group, each)

@@ -16,6 +16,7 @@ from typing import Final
 
 from attrs import frozen
 
+from svcd.model import marks
 from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of
@@ -190,7 +191,9 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     wanted = groups_of(cluster)
     torn = removal(cluster.instances(), observed, memory, now, whole=True, wanted=wanted)
     groups = DeleteGroups(
-        key="delete-groups", what="delete security and server group", name=f"svcd-{cluster.id}"
+        key="delete-groups",
+        what="delete security and server group",
+        name=marks.group_name(cluster.id),
     )
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))

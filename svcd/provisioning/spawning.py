@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from svcd.model import marks
 from svcd.model.cloud import FloatingIp, NewServer, Server, VolumeState
 from svcd.model.cluster import Cluster, Instance, NodeGroup, Volume
 from svcd.model.ids import InstanceId, timestamp
@@ -36,8 +37,16 @@ MOST_REPLACED: Final = 2
 class Spawning:
     """Collects what all instances need; one pass, linear in what is observed."""
 
-    def __init__(self, cluster: Cluster, observed: Observed, memory: Memory, now: float) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        observed: Observed,
+        memory: Memory,
+        now: float,
+        installation: str = "",
+    ) -> None:
         self.cluster = cluster
+        self.installation = installation
         self.memory = memory
         self.now = now
         self._seen_at = seen_at(observed, now)
@@ -50,9 +59,9 @@ class Spawning:
         self._addresses: dict[str, list[FloatingIp]] = {}
         for server in observed.servers:
             if server.status != "DELETED":
-                self._of(self._servers, server.metadata.get("svcd_instance_id", ""), server)
+                self._of(self._servers, server.metadata.get(marks.INSTANCE, ""), server)
         for volume in observed.volumes:
-            self._of(self._volumes, volume.metadata.get("svcd_instance_id", ""), volume)
+            self._of(self._volumes, volume.metadata.get(marks.INSTANCE, ""), volume)
         for address in observed.floating_ips:
             self._of(self._addresses, address.description.rpartition(":")[2], address)
         self._data = userdata.user_data(cluster.username, cluster.management_public_key)
@@ -144,10 +153,7 @@ class Spawning:
             security_groups=(cluster.security_group_id,) if cluster.security_group_id else (),
             server_group_id=cluster.server_group_id if self._apart(group) else None,
             user_data=self._data,
-            metadata={
-                "svcd_cluster_id": cluster.id,
-                "svcd_instance_id": each.instance_id,
-            },
+            metadata=marks.metadata(cluster.id, each.instance_id, self.installation),
         )
         self.changes[each.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
         self.steps.append(
@@ -182,7 +188,9 @@ class Spawning:
                 what="allocate floating IP",
                 machine=each.instance_name,
                 pool=group.floating_ip_pool or "",
-                description=f"svcd:{self.cluster.id}:{each.instance_id}",
+                description=marks.address_text(
+                    self.cluster.id, each.instance_id, self.installation
+                ),
                 instance=each.instance_id,
             )
             self._ask_for(each, create, change)
@@ -294,8 +302,7 @@ class Spawning:
                 (
                     f"volume_{each.instance_name}_{n}",
                     {
-                        "svcd_cluster_id": self.cluster.id,
-                        "svcd_instance_id": each.instance_id,
+                        **marks.metadata(self.cluster.id, each.instance_id, self.installation),
                         "svcd_volume_index": str(n),
                     },
                 )

@@ -53,7 +53,7 @@ class DeleteServer(Step):
 
 @frozen(kw_only=True)
 class CreateFloatingIp(Step):
-    """description: `svcd:<cluster>:<instance>`, by which an interrupted one is adopted."""
+    """description: a mark, by which an interrupted one is adopted (svcd.model.marks)."""
 
     pool: str
     description: str

@@ -14,6 +14,7 @@ from svcd.resources.job_binaries import JobBinaries
 from svcd.resources.job_binary_internals import JobBinaryInternals
 from svcd.resources.job_executions import JobExecutions
 from svcd.resources.jobs import Jobs
+from svcd.resources.marks import Marks
 from svcd.resources.node_group_templates import NodeGroupTemplates
 from svcd.resources.openapi import OpenApi
 from svcd.resources.plugins import Plugins
@@ -58,6 +59,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         JobBinaries,
         Jobs,
         JobExecutions,
+        Marks,
     ):
         rest.add(family(services))
     rest.add(OpenApi(rest.routes))

@@ -86,7 +86,7 @@ class ApiServices:
     """Everything the API stands on.
 
     identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else why not.
-    new_id: makes the ids of what the door itself creates.
+    new_id: makes the ids of what the door itself creates. installation: see svcd.model.marks.
     """
 
     store: Store
@@ -102,3 +102,4 @@ class ApiServices:
     metrics: Metrics = field(factory=Metrics)
     readiness: Callable[[], Awaitable[Mapping[str, str]]] = _always_ready
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    installation: str = ""

@@ -1,0 +1,94 @@
+"""How svcd marks what it makes in a tenant's cloud, and how its marks are known again. Pure.
+
+| Thing | Mark |
+|---|---|
+| server, volume | metadata `svcd_cluster_id`, `svcd_instance_id`, `svcd_installation` |
+| floating IP | description `svcd:CLUSTER:INSTALLATION:INSTANCE` |
+| security group | name `svcd-CLUSTER`, description `cluster NAME of svcd INSTALLATION` |
+| server group | name `svcd-CLUSTER` (the service keeps nothing else) |
+| trust | none (the service keeps nothing); its end lies between the years 2100 and 2200 |
+
+INSTALLATION tells apart daemons that share a tenant, each with rows of its own. It is made of the
+key that seals an installation's secrets, so it goes wherever that key goes with the database.
+Things made by older releases carry none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+CLUSTER: Final = "svcd_cluster_id"
+INSTANCE: Final = "svcd_instance_id"
+INSTALLATION: Final = "svcd_installation"
+
+_ID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_CLUSTER_ID: Final = re.compile(_ID)
+_GROUP: Final = re.compile(rf"svcd-({_ID})")
+_GROUP_TEXT: Final = re.compile(r"cluster \S+ of svcd(?: ([0-9a-f]{16}))?")
+_ADDRESS: Final = re.compile(rf"svcd:({_ID}):(?:([0-9a-f]{{16}}):)?{_ID}")
+_TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
+
+
+@frozen
+class Mark:
+    """cluster_id: whose it is. installation: "" when that is not told."""
+
+    cluster_id: str
+    installation: str = ""
+
+
+def metadata(cluster_id: str, instance_id: str, installation: str) -> dict[str, str]:
+    """Of a server or a volume."""
+    made = {CLUSTER: cluster_id, INSTANCE: instance_id}
+    return {**made, INSTALLATION: installation} if installation else made
+
+
+def group_name(cluster_id: str) -> str:
+    """Of a security group or a server group."""
+    return f"svcd-{cluster_id}"
+
+
+def group_text(cluster_name: str, installation: str) -> str:
+    """Description of a security group."""
+    return f"cluster {cluster_name} of svcd {installation}".rstrip()
+
+
+def address_text(cluster_id: str, instance_id: str, installation: str) -> str:
+    """Description of a floating IP."""
+    middle = f"{installation}:" if installation else ""
+    return f"svcd:{cluster_id}:{middle}{instance_id}"
+
+
+def of_metadata(found: Mapping[str, str]) -> Mark | None:
+    """None: not ours."""
+    cluster_id = found.get(CLUSTER, "")
+    if not _CLUSTER_ID.fullmatch(cluster_id) or not found.get(INSTANCE):
+        return None
+    return Mark(cluster_id, found.get(INSTALLATION, ""))
+
+
+def of_address(description: str) -> Mark | None:
+    """None: not ours."""
+    match = _ADDRESS.fullmatch(description)
+    return None if match is None else Mark(match[1], match[2] or "")
+
+
+def of_security_group(name: str, description: str) -> Mark | None:
+    """None: not ours."""
+    match, text = _GROUP.fullmatch(name), _GROUP_TEXT.fullmatch(description)
+    return None if match is None or text is None else Mark(match[1], text[1] or "")
+
+
+def of_server_group(name: str) -> Mark | None:
+    """None: not ours."""
+    match = _GROUP.fullmatch(name)
+    return None if match is None else Mark(match[1])
+
+
+def is_trust_end(expires_at: str) -> bool:
+    """Whether a trust ends when only those of svcd do."""
+    return _TRUST_END.fullmatch(expires_at) is not None
