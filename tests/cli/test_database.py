@@ -336,6 +336,15 @@ class SchemaTests(_Case):
         self.assertIn(f"schema {newest} is up to date already", told)
         self.done("db", "current", state=old)
 
+    def test_step_that_fails_leaves_the_schema_as_it_was(self) -> None:
+        """All steps of an upgrade are one transaction."""
+        old = self.old()
+        bad = (*migrations.steps(), (migrations.newest() + 1, "create nonsense"))
+        undo = self.patch(migrations, "steps", lambda: bad)
+        self.assertIn("cannot be used", self.fails("db", "upgrade", state=old))
+        undo.restore()
+        self.assertIn("schema 1,", svcd("db", "current", state=old).out)
+
     def test_backup_of_an_old_schema_is_upgraded_by_restore(self) -> None:
         """So that one can be made before the upgrade."""
         old = self.old()

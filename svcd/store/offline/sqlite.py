@@ -53,7 +53,7 @@ class SqliteSession:
     def _prepare(self, mode: str) -> None:
         execute = self._connection.execute
         execute("pragma foreign_keys=on")
-        execute("pragma cache_size=-32768")
+        execute("pragma cache_size=-8192")
         if mode == "look":
             execute("pragma query_only=on")
             execute("select count(*) from sqlite_schema").fetchone()
