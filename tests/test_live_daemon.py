@@ -405,6 +405,7 @@ class OpenStackCommandTests(_LiveCase):
             ("server list", "mine-master-001"),
             ("volume list", "in-use"),
             ("network list", "private"),
+            ("quota show", "instances"),
             ("container list", ""),
         ):
             program = self.program(command, *words.split(), environment=login)

@@ -105,12 +105,13 @@ class Tenant:
                 and set(wanted) <= set(wire.image_tags(image))
             ]
             what = f"images for {name}"
+            needed = f" with the tags {', '.join(wanted)}" if wanted else ""
             if fit:
                 self._add(what, _some(fit))
             else:
                 self._add(
                     what,
-                    f"of {len(images)} none is registered with the tags {', '.join(wanted)}",
+                    f"of {len(images)} none is registered{needed}",
                     "POST …/images/ID and …/images/ID/tag (docs/openstack.md, An image)",
                     warning=True,
                 )
