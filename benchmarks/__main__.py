@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import fakes, postgres, requests, start
+from benchmarks import cloud, fakes, postgres, requests, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
@@ -17,6 +17,8 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "postgres": postgres.run,
     "fakes": fakes.run,
     "start": start.run,
+    "cloud": cloud.run,
+    "cloud-embedded": cloud.run_embedded,
 }
 
 

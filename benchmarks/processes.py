@@ -65,6 +65,12 @@ class Server:
         """Processor time of the process, all its threads. Source: clock_getcpuclockid(3)."""
         return time.clock_gettime_ns((~self._process.pid << 3) | 2) / 1e9
 
+    def memory_mib(self) -> float:
+        """Resident memory of the process."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        return int(lines["VmRSS"].split()[0]) / 1024
+
     def stop(self) -> None:
         """End it; kill it when it does not end."""
         if self._process.poll() is None:
