@@ -242,7 +242,8 @@ def _decommission(
 def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
     """Instances past Spawning whose server is gone: made again, or a failure if they served.
 
-    What serves is marked as gone with the failure; the status of the others is what is shown.
+    What serves is marked as gone with the failure; the status of the others is what is shown. One
+    that was listed once is missed at once: no list is so late that it is not listed any more.
     """
     shown = {s.id: s.status for s in observed.servers if s.status != "DELETED"}
     changes: dict[InstanceId, Mapping[str, Any]] = {}
@@ -256,7 +257,8 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
             if lifecycle.serves(each) and each.status != shown[each.server_id]:
                 changes[each.instance_id] = {"status": shown[each.server_id]}
             continue
-        if is_fresh(each, seen_at(observed, world.now)):
+        listed = has_reached(each, lifecycle.SPAWNED)
+        if not listed and is_fresh(each, seen_at(observed, world.now)):
             continue
         if lifecycle.serves(each) or each.attempts >= MOST_REPLACED:
             gone[each.instance_id] = {"status": lifecycle.GONE}

@@ -496,6 +496,16 @@ class MachineTests(SynchronousTestCase):
             failure.instances, {"worker1": {"status": "DELETED"}, "worker3": {"status": "DELETED"}}
         )
 
+    def test_what_was_listed_is_missed_however_new_it_is(self) -> None:
+        """Lists show late what is new, not what they have shown."""
+        new = evolve(machine(1, "started"), requested_at=JUST_NOW)
+        failure = look(self.row(new, status=S.VALIDATING)).fail
+        assert failure is not None
+        self.assertEqual(failure.code, Code.SERVER_VANISHED)
+        booted = evolve(machine(1, "spawned"), requested_at=JUST_NOW)
+        again = look(self.row(booted, security_group_id="sg", status=S.PREPARING))
+        self.assertEqual(kinds(again), ["CreateServer"])
+
     def test_each_request_learns_the_status_of_servers(self) -> None:
         """A stopped one is shown as such, and one that was taken as lost is there again."""
         row = self.row(
