@@ -133,8 +133,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.SERVER_VANISHED: _cluster(
         "A server that was in use is not there any more, and svcd has not deleted it.",
-        "ask who deleted the server; an empty resize puts a new worker in its place, a shrink takes "
-        "it first; without its master a cluster can only be deleted",
+        "ask who deleted the server; an empty resize puts a new worker in its place, a shrink "
+        "takes it first; without its master a cluster can only be deleted",
     ),
     Code.BOOT_TIMEOUT: _cluster(
         "Servers, addresses or volumes were not ready until the deadline of Spawning.",

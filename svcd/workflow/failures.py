@@ -62,13 +62,13 @@ def of_record(record: Mapping[str, object], diagnosis: str = "") -> Failure:
     """
     action = failed_action(record)
     if action is None:
-        if record.get("status") == "KILLED":
+        if _text(record, "status") == "KILLED":
             return failure(Code.KILLED_ELSEWHERE, "workflow", "the workflow was killed")
         return failure(Code.UNKNOWN, "workflow", diagnosis)
     step = _text(action, "name") or "workflow"
     code = _text(action, "errorCode")
     message = _text(action, "errorMessage")
-    if action.get("status") == "KILLED" and not message and not code:
+    if _text(action, "status") == "KILLED" and not message and not code:
         return failure(Code.KILLED_ELSEWHERE, step, "the workflow was killed")
     if code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
@@ -86,7 +86,7 @@ def of_record(record: Mapping[str, object], diagnosis: str = "") -> Failure:
 def is_silent(record: Mapping[str, object]) -> bool:
     """Whether the record of a failed workflow does not tell the reason by itself."""
     action = failed_action(record)
-    if action is None or action.get("status") == "KILLED":
+    if action is None or _text(action, "status") == "KILLED":
         return False
     message = _text(action, "errorMessage")
     return not message or _by_text(message) is Code.EXIT_CODE
@@ -95,7 +95,7 @@ def is_silent(record: Mapping[str, object]) -> bool:
 def gave_up(record: Mapping[str, object]) -> Mapping[str, object] | None:
     """The action of a suspended workflow that waits for a person, or None."""
     for action in _actions(record):
-        if action.get("status") in {"START_MANUAL", "END_MANUAL"}:
+        if _text(action, "status") in {"START_MANUAL", "END_MANUAL"}:
             return action
     return None
 
@@ -103,7 +103,7 @@ def gave_up(record: Mapping[str, object]) -> Mapping[str, object] | None:
 def held(record: Mapping[str, object]) -> Mapping[str, object] | None:
     """The action that the engine tries again and again to start or to end, or None."""
     retried = {"START_RETRY", "END_RETRY", "USER_RETRY"}
-    found = (a for a in _actions(record) if a.get("status") in retried)
+    found = (a for a in _actions(record) if _text(a, "status") in retried)
     return gave_up(record) or next(found, None)
 
 
@@ -130,7 +130,7 @@ def failed_action(record: Mapping[str, object]) -> Mapping[str, object] | None:
     """The first action that went wrong; control nodes do not count."""
     for action in _actions(record):
         control = _text(action, "type").startswith(":")
-        if not control and action.get("status") in {"ERROR", "FAILED", "KILLED"}:
+        if not control and _text(action, "status") in {"ERROR", "FAILED", "KILLED"}:
             return action
     return None
 

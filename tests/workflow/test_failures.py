@@ -128,6 +128,13 @@ class GivingUp(SynchronousTestCase):
         self.assertEqual(told.code, "ENGINE_REFUSED")
         self.assertIn("<memory:9999999>; correct job_configs", told.text)
 
+    def test_a_record_without_sense_is_read_all_the_same(self) -> None:
+        """A status that is no text, actions that are none."""
+        odd = {"status": ["KILLED"], "actions": [{"status": ["ERROR"], "name": {}}, 1, None]}
+        self.assertEqual(of_record(odd).code, "UNKNOWN")
+        self.assertIsNone(gave_up(odd))
+        self.assertFalse(is_silent(odd))
+
     def test_a_running_job_waits_for_nobody(self) -> None:
         self.assertIsNone(gave_up(record("job-running")))
 

@@ -1,0 +1,296 @@
+"""Whatever a peer answers becomes a value or a fault of its port, and never another exception."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from svcd.clients.cloud import OpenStack
+from svcd.clients.http import HttpClient
+from svcd.clients.marked import MarkedCloud
+from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.webhdfs import WebHdfsClient
+from svcd.clock import VirtualClock
+from svcd.embedded.memory_agent import MemoryAgent
+from svcd.model.cloud import Caller, NewServer
+from svcd.model.ids import ClusterId, ExecutionId, TenantId
+from svcd.model.secret import Secret
+from svcd.ports import Access, PortError
+from svcd.provisioning.distributions.vanilla import probes
+from svcd.settings import CloudSettings
+from svcd.workflow import failures
+from svcd.workflow.lifecycle import status_of
+from svcd.workflow.masking import masked
+from svcd.workflow.poller import stamp_of
+from tests.fuzz.anything import TREES, few, spoiled
+from tests.workflow.recorded import record
+
+ORIGIN = "http://peer.test"
+CATALOG = [
+    {
+        "type": kind,
+        "endpoints": [{"interface": "public", "region": "r", "url": f"{ORIGIN}/{kind}"}],
+    }
+    for kind in ("compute", "image", "network", "volumev3", "object-store")
+]
+TOKEN = {
+    "token": {
+        "user": {"id": "u", "name": "u"},
+        "project": {"id": "p"},
+        "roles": [{"name": "member"}],
+        "issued_at": "2026-01-01T00:00:00.000000Z",
+        "expires_at": "2036-01-01T00:00:00.000000Z",
+        "catalog": CATALOG,
+    }
+}
+SERVER = {
+    "id": "s",
+    "name": "n",
+    "status": "ERROR",
+    "metadata": {"svcd_cluster_id": "c", "svcd_instance_id": "i"},
+    "addresses": {"net": [{"addr": "10.0.0.1", "version": 4, "OS-EXT-IPS:type": "fixed"}]},
+    "fault": {"message": "m"},
+    "created": "2026-01-01T00:00:00Z",
+}
+ROWS: Mapping[str, Any] = {
+    "servers": [SERVER],
+    "server": SERVER,
+    "flavors": [{"id": "1", "name": "f", "ram": 1, "vcpus": 1, "disk": 1}],
+    "keypair": {"name": "k", "public_key": "ssh"},
+    "limits": {"absolute": {"maxTotalInstances": 1, "totalInstancesUsed": 0}},
+    "server_groups": [{"id": "g", "name": "n"}],
+    "server_group": {"id": "g"},
+    "volumeAttachment": {"device": "/dev/vdb"},
+    "volumeAttachments": [{"volumeId": "v", "device": "/dev/vdb"}],
+    "volumes": [{"id": "v", "status": "available", "attachments": [{"server_id": "s"}]}],
+    "volume": {"id": "v"},
+    "networks": [{"id": "n", "name": "n", "router:external": True}],
+    "security_groups": [{"id": "g", "name": "n", "security_group_rules": [{"direction": "x"}]}],
+    "security_group": {"id": "g", "security_group_rules": []},
+    "ports": [{"id": "p", "fixed_ips": [{"ip_address": "10.0.0.1"}], "security_groups": ["g"]}],
+    "floatingips": [{"id": "f", "floating_ip_address": "1.2.3.4", "description": "d"}],
+    "floatingip": {"id": "f"},
+    "quota": {"floatingip": {"limit": 1, "used": 0, "reserved": 0}},
+    "images": [{"id": "i", "name": "n", "status": "active", "min_disk": 1}],
+    "id": "i",
+    "status": "active",
+    "version": {"version": "2.90", "min_version": "2.1", "id": "v2.1"},
+    "trusts": [{"id": "t", "project_id": "p", "impersonation": True, "expires_at": "2100"}],
+    "trust": {"id": "t"},
+    "catalog": CATALOG,
+}
+
+
+class Peer(Resource):
+    """Answers every call with one and the same body, but issues a token that is in order."""
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = b""
+        self.status = 200
+        self.token = json.dumps(TOKEN).encode()
+
+    def render(self, request: Request) -> bytes:
+        if request.path.endswith(b"/auth/tokens"):
+            request.setResponseCode(201 if request.method == b"POST" else 200)
+            request.setHeader(b"x-subject-token", b"tok")
+            return self.token
+        request.setResponseCode(self.status)
+        return self.body
+
+
+class AnswerCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.agent = MemoryAgent(self.clock)
+        self.peer = Peer()
+        self.agent.serve(ORIGIN, self.peer)
+
+    def ask(self, call: Callable[[], Awaitable[Any]]) -> None:
+        """The call ends by itself, with a value or a PortError."""
+        ended: list[Any] = []
+
+        async def run() -> None:
+            try:
+                await call()
+            except PortError as error:
+                self.assertLess(len(error.text), 3000)
+
+        Deferred.fromCoroutine(run()).addBoth(ended.append)
+        for _ in range(200):
+            if ended:
+                break
+            self.clock.advance(self.clock.next_call_in() or 0.0)
+        self.assertEqual(ended, [None])
+
+
+class OpenStackTests(AnswerCase):
+    """Every call of ports.CloudSession and of the identity service."""
+
+    def calls(self) -> list[Callable[[], Awaitable[Any]]]:
+        settings = CloudSettings(auth_url=f"{ORIGIN}/v3", username="u", password="p", project="p")
+        cloud = OpenStack(self.agent, self.clock, settings)
+        tenant = TenantId("p")
+        caller = Caller(tenant_id=tenant, user_id="u", roles=("r",), token=Secret("t"))
+        s = cloud.session(Access(tenant_id=tenant))
+        marked = MarkedCloud(self.agent, self.clock, settings, Secret("t"), "p")
+        new = NewServer(name="n", image_id="i", flavor_id="1")
+        cluster = ClusterId("c")
+        return [
+            s.images,
+            lambda: s.image("i"),
+            lambda: s.set_image_properties("i", {"_svc_username": "x"}, ["y"]),
+            s.flavors,
+            lambda: s.keypair("k"),
+            s.quota,
+            s.networks,
+            lambda: s.create_security_group("n", "d", [22]),
+            lambda: s.delete_security_group("g"),
+            lambda: s.find_security_groups("n"),
+            s.floating_ips,
+            lambda: s.create_floating_ip("n", "d"),
+            lambda: s.associate_floating_ip("f", "s"),
+            lambda: s.servers(cluster, "n"),
+            lambda: s.server("s"),
+            lambda: s.create_server(new),
+            lambda: s.create_server_group("n"),
+            lambda: s.find_server_groups("n"),
+            lambda: s.volumes(cluster),
+            lambda: s.create_volume("n", 1, {}),
+            lambda: s.attach_volume("s", "v"),
+            lambda: cloud.create_trust(caller),
+            lambda: cloud.delete_trust("t"),
+            marked.things,
+        ]
+
+    @few(60)
+    @given(tree=spoiled(ROWS), status=st.sampled_from([200, 200, 201, 400, 403, 409, 500]))
+    def test_nearly_good_answers(self, tree: Any, status: int) -> None:
+        """Values of another kind, missing ones, lists for objects."""
+        self.peer.body, self.peer.status = json.dumps(tree).encode(), status
+        for call in self.calls():
+            self.ask(call)
+
+    @few(40)
+    @given(tree=TREES)
+    def test_any_json(self, tree: Any) -> None:
+        self.peer.body, self.peer.status = json.dumps(tree).encode(), 200
+        for call in self.calls():
+            self.ask(call)
+
+    @few(30)
+    @given(body=st.binary(max_size=40), status=st.sampled_from([200, 300, 404, 503]))
+    def test_any_bytes(self, body: bytes, status: int) -> None:
+        self.peer.body, self.peer.status = body, status
+        for call in self.calls():
+            self.ask(call)
+
+    @few(60)
+    @given(tree=spoiled(TOKEN))
+    def test_nearly_good_tokens(self, tree: Any) -> None:
+        """A catalog that leads nowhere, a moment that is none."""
+        self.peer.token = json.dumps(tree).encode()
+        self.peer.body, self.peer.status = b"{}", 200
+        for call in (self.calls()[0], self.calls()[3], self.calls()[-3], self.calls()[-1]):
+            self.ask(call)
+
+
+ENGINE = {
+    **record("job-killed-exception"),
+    "workflows": [{"id": "j", "status": "RUNNING", "lastModTime": "x", "externalId": "e"}],
+    "systemMode": "NORMAL",
+    "FileStatuses": {"FileStatus": [{"pathSuffix": "a"}]},
+    "Location": f"{ORIGIN}/webhdfs",
+    "boolean": True,
+    "RemoteException": {"exception": "E", "message": "m"},
+}
+
+
+class EngineTests(AnswerCase):
+    """Oozie and WebHDFS, and what is made of the engine's record."""
+
+    def calls(self) -> list[Callable[[], Awaitable[Any]]]:
+        http = HttpClient(self.agent, self.clock, engine_error)
+        oozie, files = OozieClient(http), WebHdfsClient(http)
+        id_ = str(ENGINE["id"])
+
+        async def once() -> Any:
+            yield b"x"
+
+        return [
+            lambda: oozie.status(ORIGIN),
+            lambda: oozie.submit(ORIGIN, {"a": "b"}),
+            lambda: oozie.find(ORIGIN, ExecutionId("e")),
+            lambda: oozie.record(ORIGIN, id_),
+            lambda: oozie.lines(ORIGIN, ["j"]),
+            lambda: oozie.kill(ORIGIN, id_),
+            lambda: oozie.log(ORIGIN, id_),
+            lambda: files.make_folders(ORIGIN, "/a", "u"),
+            lambda: files.write(ORIGIN, "/a", "u", once(), 1),
+            lambda: files.delete(ORIGIN, "/a", "u"),
+            lambda: files.list(ORIGIN, "/a", "u"),
+            lambda: files.read(ORIGIN, "/a", "u", 10),
+        ]
+
+    @few(80)
+    @given(tree=spoiled(ENGINE), status=st.sampled_from([200, 201, 400, 404, 500]))
+    def test_nearly_good_answers(self, tree: Any, status: int) -> None:
+        self.peer.body, self.peer.status = json.dumps(tree).encode(), status
+        for call in self.calls():
+            self.ask(call)
+
+    @few(60)
+    @given(tree=TREES)
+    def test_any_json(self, tree: Any) -> None:
+        self.peer.body, self.peer.status = json.dumps(tree).encode(), 200
+        for call in self.calls():
+            self.ask(call)
+
+    @few(200)
+    @given(tree=spoiled(record("job-killed-exception")), diagnosis=st.text(max_size=30))
+    def test_records_are_read_whatever_they_hold(self, tree: Any, diagnosis: str) -> None:
+        """A failure with a code and a text, a status or none, a stamp or none."""
+        kept = masked(tree, [Secret("secret")])
+        told = failures.of_record(kept, diagnosis)
+        self.assertIn(told.code, failures.Code.__members__)
+        self.assertLess(len(told.text), 3000)
+        failures.is_silent(kept)
+        for found in (failures.gave_up(kept), failures.held(kept), failures.unlaunched(kept)):
+            if found is not None:
+                failures.of_giving_up(found)
+        status_of(tree.get("status"))
+        for key in ("startTime", "endTime", "createdTime"):
+            stamp_of(tree.get(key))
+
+
+class ProbeTests(SynchronousTestCase):
+    """What daemons on machines answer."""
+
+    @few(150)
+    @given(
+        body=st.binary(max_size=30) | TREES.map(lambda t: json.dumps(t).encode()),
+        status=st.sampled_from([200, 404, 500]),
+    )
+    def test_nonsense_is_waited_for(self, body: bytes, status: int) -> None:
+        """A text that says what is missing."""
+        for each in (
+            probes.Answers("x"),
+            probes.LiveDataNodes(("10.0.0.1",)),
+            probes.SafeModeOff(),
+            probes.Decommissioned(("10.0.0.1",)),
+            probes.RunningNodes({"10.0.0.1": "n"}),
+            probes.NodesGone({"10.0.0.1": "n"}),
+            probes.OozieNormal(),
+            probes.ShareLibraryKnown(),
+        ):
+            self.assertIsInstance(each(status, body), str)
