@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test run lint bench image format clean
+.PHONY: venv demo test simulate run lint bench image format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -45,6 +45,12 @@ lint: venv ## ruff, mypy --strict, import contracts
 test: lint image ## All tests, the live ones too
 	@scripts/need postgresql
 	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
+
+SEEDS ?= 10000
+FROM ?= 0
+
+simulate: venv ## Histories of the whole service by seeds; SEEDS=1 FROM=42 ARGS=--show replays one
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --from $(FROM) $(ARGS)
 
 bench: venv ## Benchmarks: ratios within one run
 	@$(BIN)/python -m benchmarks $(ARGS)

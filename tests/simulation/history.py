@@ -1,0 +1,462 @@
+"""One seed, one history: what two tenants ask, what befalls the daemon, and how it ends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.testing import FakeService
+from tests.fakes import MASTER, WORKER
+from tests.simulation import rest
+from tests.simulation.world import USERS, Asked, Heard, World
+
+SETTINGS: Mapping[str, str] = {
+    "provisioning.spawn_deadline_s": "400",
+    "provisioning.prepare_deadline_s": "150",
+    "provisioning.configure_deadline_s": "150",
+    "provisioning.start_deadline_s": "150",
+    "provisioning.decommission_deadline_s": "200",
+    "provisioning.delete_deadline_s": "400",
+    "provisioning.poll_s": "3",
+    "workflow.poll_s": "10",
+    "workflow.submit_deadline_s": "300",
+    "workflow.manual_deadline_s": "100",
+    "workflow.unreachable_deadline_s": "300",
+}
+TENANTS = tuple(USERS)
+MOST_CLUSTERS = 3
+REST_S = 6 * 3600.0
+MOST_SLOW_S = 25.0
+"""Of one call; a call that takes more than its time-out is a rule's to make."""
+
+PLACES = (
+    ("compute", "POST", "/servers$"),
+    ("compute", "GET", "/servers/detail"),
+    ("compute", "DELETE", "/servers/"),
+    ("compute", "POST", "attachments"),
+    ("compute", "", ""),
+    ("network", "POST", ""),
+    ("network", "", ""),
+    ("volume", "POST", ""),
+    ("volume", "", ""),
+    ("identity", "POST", "/tokens"),
+    ("identity", "", "trusts"),
+    ("image", "", ""),
+    ("engine", "POST", "/jobs"),
+    ("engine", "GET", ""),
+    ("engine", "PUT", ""),
+    ("hdfs", "PUT", ""),
+    ("hdfs", "DELETE", ""),
+    ("ssh", "", ""),
+    ("ssh", "", "svcd-facts"),
+    ("store", "tx", ""),
+    ("store", "read", ""),
+)
+EFFECTS = (
+    Effect.REFUSED,
+    Effect.RESET_BEFORE,
+    Effect.RESET_AFTER,
+    Effect.TIMEOUT_BEFORE,
+    Effect.TIMEOUT_AFTER,
+    Effect.GARBAGE,
+    Effect.ANSWER,
+    Effect.ANSWER,
+)
+STATUSES = (401, 403, 404, 409, 429, 500, 503)
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """seed, its story, and what did not hold ([] when all is well)."""
+
+    seed: int
+    story: tuple[str, ...]
+    breaches: tuple[str, ...]
+    calls: int
+    crashes: int
+
+
+def run(seed: int) -> Outcome:
+    """The history of a seed. The same seed gives the same story, in every process."""
+    history = History(seed)
+    try:
+        history.happen()
+    except Exception as error:  # the history itself is what fails: it is told with its seed
+        history.world.watch.breach(f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        history.world.close()
+    world = history.world
+    return Outcome(
+        seed=seed,
+        story=tuple(world.story),
+        breaches=tuple(world.watch.breaches),
+        calls=len(world.calls),
+        crashes=world.crashes,
+    )
+
+
+class History:
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = random.Random(f"history {seed}")
+        settings = {
+            **SETTINGS,
+            "auth.mode": rng.choice(["none", "keystone"]),
+            "embedded.boot_s": rng.choice(["0", "0.5", "8"]),
+            "embedded.list_lag_s": rng.choice(["0", "0", "2", "15"]),
+            "embedded.delete_s": rng.choice(["0", "0.5", "12"]),
+            "embedded.volume_s": rng.choice(["0", "1", "6"]),
+            "embedded.token_ttl_s": rng.choice(["86400", "86400", "900"]),
+            "embedded.quota_instances": rng.choice(["200", "200", "5"]),
+            "provisioning.on_failure": rng.choice(["remove", "remove", "keep"]),
+        }
+        self.world = World(seed, settings)
+        self.excused: set[str] = set()
+        self.clusters: dict[str, list[str]] = {t: [] for t in TENANTS}
+        self.executions: dict[str, list[str]] = {t: [] for t in TENANTS}
+        self.jobs: dict[str, str] = {}
+        self.sources: dict[str, tuple[str, str]] = {}
+        self.number = 0
+        told = {k: v for k, v in settings.items() if k not in SETTINGS}
+        self.world.tell(f"seed {seed}: " + " ".join(f"{k}={v}" for k, v in told.items()))
+        self.slow = rng.choice([0.0, 0.0, 0.1, 0.4])
+        self.world.weather = self._weather
+        self.world.downtime_s = lambda: rng.choice([0.0, 0.5, 5.0, 40.0])
+
+    def happen(self) -> None:
+        for tenant in TENANTS:
+            self._prepare(tenant)
+        self._create(self.rng.choice(TENANTS))
+        for _ in range(self.rng.randint(4, 14)):
+            self._step()
+            self.world.advance(self.rng.choice([0.0, 0.0, 0.1, 0.5, 2.0, 6.0, 20.0, 60.0]))
+        self._calm_down()
+        self._come_to_rest()
+        for each in rest.at_rest(self.world, frozenset(self.excused)):
+            self.world.watch.breach(each)
+        self._end_everything()
+        for each in rest.all_gone(self.world, frozenset(self.excused)):
+            self.world.watch.breach(each)
+
+    # ---- the outside ----
+
+    def _weather(self, heard: Heard) -> FaultRule | None:
+        if heard.where == "store" or self.rng.random() >= self.slow:
+            return None
+        delay = min(MOST_SLOW_S, self.rng.expovariate(1.0) ** 3)
+        effect = self.rng.choice([Effect.DELAY, Effect.LATE])
+        return FaultRule(where=heard.where, effect=effect, delay_s=delay)
+
+    def _calm_down(self) -> None:
+        """No trouble any more."""
+        self.world.tell("calm")
+        self.slow = 0.0
+        self.world.plan.crashes.clear()
+        self.world.svcd.faults.clear()
+
+    # ---- requests ----
+
+    def _prepare(self, tenant: str) -> None:
+        """A job and its data, in good weather."""
+        world, slow = self.world, self.slow
+        self.slow = 0.0
+        stored = self._made(
+            world.ask(tenant, "PUT", "/job-binary-internals/a.pig", data=b"-- nothing\n")
+        )
+        url = f"internaldb://{stored['job_binary_internal']['id']}"
+        body: dict[str, Any] = {"name": "a.pig", "url": url}
+        binary = self._made(world.ask(tenant, "POST", "/job-binaries", body))["job_binary"]["id"]
+        body = {"name": "job", "type": "Pig", "mains": [binary]}
+        self.jobs[tenant] = self._made(world.ask(tenant, "POST", "/jobs", body))["job"]["id"]
+        world.name(self.jobs[tenant], f"{tenant}-job")
+        ends = []
+        for end in ("in", "out"):
+            body = {"name": end, "type": "hdfs", "url": f"/data/{end}"}
+            made = self._made(world.ask(tenant, "POST", "/data-sources", body))
+            ends.append(made["data_source"]["id"])
+        self.sources[tenant] = (ends[0], ends[1])
+        self.slow = slow
+
+    def _made(self, asked: Asked) -> Any:
+        self.world.answer(asked)
+        if not asked.accepted:
+            raise RuntimeError(f"{asked.method} {asked.path}: {asked.status} {asked.json}")
+        return asked.json
+
+    def _step(self) -> None:
+        """Something happens."""
+        choices: list[tuple[int, Callable[[str], None]]] = [
+            (14, self._create),
+            (10, self._scale),
+            (7, self._delete),
+            (14, self._execute),
+            (4, self._execute_transient),
+            (6, self._cancel),
+            (4, self._delete_execution),
+            (3, self._refresh),
+            (3, self._image),
+            (4, self._retry),
+            (12, self._crash_soon),
+            (12, self._fault),
+            (3, self._break_boot),
+            (2, self._take_server),
+        ]
+        tenant = self.rng.choice(TENANTS)
+        act = self.rng.choices([a for _, a in choices], [w for w, _ in choices])[0]
+        act(tenant)
+        self._learn()
+
+    def _learn(self) -> None:
+        """Of what was accepted meanwhile, also by a request without an answer."""
+        for id_, row in rest.clusters(self.world).items():
+            if id_ not in self.clusters[row["tenant_id"]]:
+                self.clusters[row["tenant_id"]].append(id_)
+                self.world.name(id_, row["name"])
+        for id_, row in rest.executions(self.world).items():
+            if id_ not in self.executions[row["tenant_id"]]:
+                self.executions[row["tenant_id"]].append(id_)
+
+    def _some_cluster(self, tenant: str) -> str | None:
+        """Of the tenant as a rule; sometimes of another, which must not work."""
+        self._learn()
+        owner = tenant if self.rng.random() < 0.95 else self.rng.choice(TENANTS)
+        found = self.clusters[owner]
+        return self.rng.choice(found) if found else None
+
+    def _body(self, name: str, **more: Any) -> dict[str, Any]:
+        rng = self.rng
+        worker: dict[str, Any] = {
+            "name": "worker",
+            "count": rng.choice([1, 1, 2, 3]),
+            "flavor_id": FakeService.flavor_id,
+            "node_processes": WORKER,
+        }
+        if rng.random() < 0.3:
+            worker |= {"volumes_per_node": rng.choice([1, 2]), "volumes_size": 10}
+        if rng.random() < 0.3:
+            worker["floating_ip_pool"] = "public"
+        master = {
+            "name": "master",
+            "count": 1,
+            "flavor_id": FakeService.flavor_id,
+            "node_processes": MASTER,
+        }
+        if rng.random() < 0.2:
+            more["anti_affinity"] = ["datanode"]
+        return {
+            "name": name,
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            "default_image_id": FakeService.image_id,
+            "user_keypair_id": FakeService.keypair,
+            "cluster_configs": {"HDFS": {"dfs.replication": 1}},
+            "node_groups": [master, worker],
+            **more,
+        }
+
+    def _create(self, tenant: str) -> None:
+        if len(rest.clusters(self.world)) >= MOST_CLUSTERS:
+            return self._scale(tenant)
+        self.number += 1
+        name = f"{tenant}-{self.number}"
+        self.world.ask(tenant, "POST", "/clusters", self._body(name), name=name)
+        return None
+
+    def _scale(self, tenant: str) -> None:
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        if self.rng.random() < 0.25:
+            self.number += 1
+            group = {
+                "name": f"extra{self.number}",
+                "count": self.rng.choice([1, 2]),
+                "flavor_id": FakeService.flavor_id,
+                "node_processes": WORKER,
+            }
+            if self.rng.random() < 0.3:
+                group |= {"volumes_per_node": 1}
+            body: dict[str, Any] = {"add_node_groups": [group]}
+        else:
+            row = rest.clusters(self.world).get(cluster_id)
+            groups = [g["name"] for g in row["node_groups"] if g["name"] != "master"] if row else []
+            name = self.rng.choice(groups or ["worker"])
+            body = {
+                "resize_node_groups": [{"name": name, "count": self.rng.choice([0, 1, 2, 3, 4])}]
+            }
+        self.world.tell(f"{tenant} wants {body}")
+        self.world.ask(tenant, "PUT", f"/clusters/{cluster_id}", body)
+
+    def _retry(self, tenant: str) -> None:
+        failed = [
+            i
+            for i, r in rest.clusters(self.world).items()
+            if r["status"] == "Error" and r["tenant_id"] == tenant
+        ]
+        if failed:
+            self.world.ask(tenant, "PUT", f"/clusters/{self.rng.choice(failed)}", {})
+
+    def _delete(self, tenant: str) -> None:
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        forced = self.rng.random() < 0.2
+        if forced and cluster_id in self.clusters[tenant]:
+            self.excused.add(cluster_id)
+        self.world.ask(
+            tenant, "DELETE", f"/clusters/{cluster_id}" + ("?force=true" if forced else "")
+        )
+
+    def _execution_body(self, tenant: str) -> dict[str, Any]:
+        rng = self.rng
+        configs = {
+            "svcd.fake.run_s": str(rng.choice([0, 1, 5, 30])),
+            "svcd.fake.outcome": rng.choice(
+                ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang"]
+            ),
+        }
+        return {
+            "input_id": self.sources[tenant][0],
+            "output_id": self.sources[tenant][1],
+            "job_configs": {"configs": configs, "args": {}, "params": {}},
+        }
+
+    def _execute(self, tenant: str) -> None:
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        self.number += 1
+        body = {"cluster_id": cluster_id, **self._execution_body(tenant)}
+        self.world.ask(
+            tenant, "POST", f"/jobs/{self.jobs[tenant]}/execute", body, name=f"run-{self.number}"
+        )
+
+    def _execute_transient(self, tenant: str) -> None:
+        if len(rest.clusters(self.world)) >= MOST_CLUSTERS:
+            return
+        self.number += 1
+        cluster = self._body(f"{tenant}-t{self.number}")
+        body = {"cluster": cluster, **self._execution_body(tenant)}
+        self.world.ask(
+            tenant, "POST", f"/jobs/{self.jobs[tenant]}/execute", body, name=f"run-{self.number}"
+        )
+
+    def _some_execution(self, tenant: str) -> str | None:
+        self._learn()
+        found = self.executions[tenant]
+        return self.rng.choice(found[-4:]) if found else None
+
+    def _cancel(self, tenant: str) -> None:
+        id_ = self._some_execution(tenant)
+        if id_ is not None:
+            self.world.ask(tenant, "GET", f"/job-executions/{id_}/cancel")
+
+    def _refresh(self, tenant: str) -> None:
+        id_ = self._some_execution(tenant)
+        if id_ is not None:
+            self.world.ask(tenant, "GET", f"/job-executions/{id_}/refresh-status")
+
+    def _delete_execution(self, tenant: str) -> None:
+        id_ = self._some_execution(tenant)
+        if id_ is not None:
+            self.world.ask(tenant, "DELETE", f"/job-executions/{id_}")
+
+    def _image(self, tenant: str) -> None:
+        image = f"/images/{FakeService.image_id}"
+        what = self.rng.choice(["tag", "untag", "register", "unregister"])
+        if what in ("tag", "untag"):
+            self.world.ask(tenant, "POST", f"{image}/{what}", {"tags": ["blue"]})
+        elif what == "register":
+            self.world.ask(tenant, "POST", image, {"username": "svcd"})
+        elif self.rng.random() < 0.3:
+            self.world.ask(tenant, "DELETE", image)
+            self.world.advance(1.0)
+            self.world.ask(tenant, "POST", image, {"username": "svcd"})
+
+    # ---- trouble ----
+
+    def _crash_soon(self, _: str) -> None:
+        """At one of the next calls to the outside, before or after its effect."""
+        number = len(self.world.calls) + self.rng.choice([1, 2, 3, 5, 8, 13, 21, 34, 55])
+        self.world.plan.crashes[number] = self.rng.random() < 0.6
+
+    def _fault(self, _: str) -> None:
+        where, method, path = self.rng.choice(PLACES)
+        effect = self.rng.choice(EFFECTS)
+        status = self.rng.choice(STATUSES)
+        times = self.rng.choice([1, 1, 2, 3, 8])
+        after = self.rng.choice([0, 0, 1, 3])
+        self.world.svcd.faults.add(
+            where=where,
+            method=method,
+            path=path,
+            effect=effect,
+            status=status,
+            times=times,
+            after=after,
+        )
+        shown = f"{effect.value} {status}" if effect is Effect.ANSWER else effect.value
+        self.world.tell(f"rule: {where} {method} {path} {shown} {times}x after {after}")
+
+    def _break_boot(self, _: str) -> None:
+        """A server that is being built goes to ERROR."""
+        state = self.world.svcd.cloud.core.state
+        building = [s for s in state.servers.values() if s.status == "BUILD"]
+        if building:
+            server = self.rng.choice(building)
+            from attrs import evolve
+
+            state.servers.put(
+                evolve(server, status="ERROR", task_state=None, fault="No valid host was found.")
+            )
+            self.world.tell(f"server {server.name} goes to ERROR")
+
+    def _take_server(self, tenant: str) -> None:
+        """Somebody deletes a server."""
+        state = self.world.svcd.cloud.core.state
+        mine = [s for s in state.servers.values() if s.project_id == tenant]
+        if not mine:
+            return
+        server = self.rng.choice(mine)
+        self.excused.add(server.metadata.get("svcd_cluster_id", ""))
+        self.world.tell(f"somebody deletes server {server.name}")
+        self.world.ask_cloud(tenant, "DELETE", f"/compute/v2.1/servers/{server.id}")
+
+    # ---- the end ----
+
+    def _come_to_rest(self) -> None:
+        """Everything ends by itself; what hangs for ever is cancelled by its owner."""
+        world = self.world
+        for _ in range(3):
+            if not self._quiet(1500.0):
+                break
+            for id_, row in rest.executions(world).items():
+                if row["status"] not in rest.TERMINAL:
+                    world.ask(row["tenant_id"], "GET", f"/job-executions/{id_}/cancel")
+        trouble = self._quiet(REST_S)
+        if trouble:
+            world.watch.breach(f"no rest within {REST_S:.0f} s: {trouble}")
+        world.advance(100.0)
+
+    def _quiet(self, limit_s: float) -> str:
+        """What is still going on after `limit_s`, "" as soon as nothing is."""
+        end, by = self.world.now + limit_s, 1.0
+        while True:
+            trouble = rest.busy(self.world)
+            if not trouble or self.world.now >= end:
+                return trouble
+            self.world.advance(by)
+            by = min(60.0, by * 1.3)
+
+    def _end_everything(self) -> None:
+        world = self.world
+        for id_, row in rest.clusters(world).items():
+            world.ask(row["tenant_id"], "DELETE", f"/clusters/{id_}")
+        trouble = self._quiet(3000.0)
+        if trouble:
+            world.watch.breach(f"not all gone: {trouble}")
+        world.advance(100.0)

@@ -1,0 +1,275 @@
+"""What must hold once everything is at rest, and once all clusters are gone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from svcd.provisioning.failures import Code as ClusterCode
+from svcd.workflow.failures import Code as JobCode
+from tests.simulation.watch import TERMINAL
+from tests.simulation.world import USERS, World
+
+CLUSTER_CODES = frozenset(c.value for c in ClusterCode)
+JOB_CODES = frozenset(c.value for c in JobCode)
+_FOLDER = re.compile(r"/user/[^/]+/svcd/([^/]+)$")
+
+
+def clusters(world: World) -> dict[str, Any]:
+    """Cluster id -> record, as stored."""
+    return {i: json.loads(r) for i, r in world.rows("select id, record from clusters")}
+
+
+def executions(world: World) -> dict[str, Any]:
+    return {i: json.loads(r) for i, r in world.rows("select id, record from executions")}
+
+
+def instances(cluster: Any) -> list[Any]:
+    return [i for g in cluster["node_groups"] for i in g.get("instances", ())]
+
+
+def busy(world: World) -> str:
+    """What is still going on, "" at rest. A job that runs at its engine is going on."""
+    activity = world.svcd.activity()
+    if any(a.status == 0 for a in world.asked):
+        return "requests without an answer"
+    for key in ("clusters", "executions", "calls"):
+        if activity[key]:
+            return f"{activity[key]} {key} under way"
+    for id_, row in clusters(world).items():
+        if row["generation"] > row["settled_generation"]:
+            return f"{world.name(id_)} is not settled"
+    for id_, row in executions(world).items():
+        if row["status"] not in TERMINAL or row.get("delete_requested"):
+            return f"{world.name(id_)} is {row['status']}"
+    return ""
+
+
+def at_rest(world: World, excused: frozenset[str]) -> list[str]:
+    """What does not hold. excused: clusters that were dropped by force, or harmed from outside."""
+    faults: list[str] = []
+    rows = clusters(world)
+    for id_, row in rows.items():
+        name = world.name(id_)
+        if row["status"] not in ("Active", "Error"):
+            faults.append(f"{name} rests as {row['status']}")
+        if row["status"] == "Error" and not row.get("status_description"):
+            faults.append(f"{name} is in Error without a reason")
+        faults += [f"{name}: {f}" for f in _codes_of(row)]
+        faults += [f"{name}: {f}" for f in _counts(row)]
+    faults += _events(world)
+    faults += _cloud(world, rows, excused)
+    faults += _executions(world, rows)
+    faults += _timers(world)
+    faults += _tenants(world, rows)
+    return faults
+
+
+def _codes_of(row: Any) -> Iterator[str]:
+    for line in row.get("status_description", "").splitlines()[:1]:  # the rest may be quoted
+        code = line.partition(":")[0]
+        if code not in CLUSTER_CODES:
+            yield f"no known code in {line[:80]!r}"
+        if code == ClusterCode.INTERNAL.value:
+            yield f"a bug: {line[:200]!r}"
+
+
+def _events(world: World) -> Iterator[str]:
+    for cluster_id, record in world.rows("select cluster_id, record from cluster_events"):
+        code = json.loads(record).get("code", "")
+        if code and code not in CLUSTER_CODES | JOB_CODES:
+            yield f"{world.name(cluster_id)}: event with the unknown code {code}"
+
+
+def _counts(row: Any) -> Iterator[str]:
+    for group in row["node_groups"]:
+        mine = group.get("instances", ())
+        if any(i.get("leaving") for i in mine) and row["status"] == "Active":
+            yield f"group {group['name']} has instances that leave"
+        elif len(mine) != group["count"] and row["status"] == "Active":
+            yield f"group {group['name']} counts {group['count']} and has {len(mine)}"
+    names = [i["instance_name"] for i in instances(row)]
+    if len(set(names)) != len(names):
+        yield f"two instances of one name: {names}"
+    if row["status"] == "Active" and any(not i.get("server_id") for i in instances(row)):
+        yield "Active with an instance without a server"
+
+
+# ---- the cloud ----------------------------------------------------------------------------------
+
+
+def _cloud(world: World, rows: Mapping[str, Any], excused: frozenset[str]) -> Iterator[str]:
+    held = _held(world)
+    for cluster_id in {**dict.fromkeys(held), **dict.fromkeys(rows)}:
+        if cluster_id in excused:
+            continue
+        row = rows.get(cluster_id)
+        have = held.get(cluster_id, Counter())
+        want = Counter() if row is None else _wanted(row)
+        if row is not None and row["status"] == "Error":
+            if row["desired"] == "deleted":
+                continue  # its deletion has failed: it names what is left
+            have = Counter({k: n for k, n in have.items() if k[0] == "server"})
+            want = Counter({k: n for k, n in want.items() if k[0] == "server"})
+        if have != want:
+            what = "is gone" if row is None else f"is {row['status']}"
+            surplus, missing = have - want, want - have
+            yield world.named(
+                f"{world.name(cluster_id)} {what}, the cloud has besides {_shown(surplus)}, "
+                f"lacks {_shown(missing)}"
+            )
+    trusts = {t.id for t in world.svcd.cloud.core.state.trusts.values()}
+    known = {row["trust_id"] for row in rows.values() if row.get("trust_id")}
+    if len(trusts - known) > _trusts_lost(world, excused):
+        yield f"{len(trusts - known)} trusts of nobody"
+
+
+def _trusts_lost(world: World, excused: frozenset[str]) -> int:
+    """How many may be left: of clusters dropped by force, of requests that died with the daemon.
+
+    A trust is made before the row; when the daemon dies between the two, nobody knows of it.
+    """
+    died = [a for a in world.asked if a.method in ("POST", "PUT") and a.status in (-1, 500, 503)]
+    return len(excused) + len(died)
+
+
+def _shown(things: Counter[Any]) -> str:
+    return ", ".join(" ".join(map(str, k)) for k in things) or "nothing"
+
+
+def _held(world: World) -> dict[str, Counter[Any]]:
+    state = world.svcd.cloud.core.state
+    held: dict[str, Counter[Any]] = {}
+
+    def add(cluster_id: str, *thing: Any) -> None:
+        held.setdefault(cluster_id, Counter())[thing] += 1
+
+    for server in state.servers.values():
+        add(server.metadata.get("svcd_cluster_id", "nobody"), "server", server.id)
+    for volume in state.volumes.values():
+        owner = volume.metadata.get("svcd_cluster_id", "nobody")
+        add(owner, "volume", volume.metadata.get("svcd_instance_id"), volume.server_id)
+    ports = {p.id: p for p in state.ports.values()}
+    for ip in state.floating_ips.values():
+        _, _, rest = ip.description.partition(":")
+        port = ports.get(ip.port_id or "")
+        add(rest.partition(":")[0] or "nobody", "floating IP", port.device_id if port else None)
+    for port in ports.values():
+        if port.device_id not in {s.id for s in state.servers.values()}:
+            add("nobody", "port", port.id)
+    for group in state.security_groups.values():
+        if group.name != "default":
+            add(group.name.removeprefix("svcd-"), "security group")
+    for server_group in state.server_groups.values():
+        add(server_group.name.removeprefix("svcd-"), "server group")
+    return held
+
+
+def _wanted(row: Any) -> Counter[Any]:
+    wanted: Counter[Any] = Counter()
+    made = False
+    for group in row["node_groups"]:
+        for each in group.get("instances", ()):
+            server_id = each.get("server_id")
+            if not server_id:
+                continue
+            made = True
+            wanted["server", server_id] += 1
+            if group["volumes_per_node"]:
+                wanted["volume", each["instance_id"], server_id] += group["volumes_per_node"]
+            if group.get("floating_ip_pool"):
+                wanted["floating IP", server_id] += 1
+    if made:
+        wanted["security group",] += 1
+        if row.get("anti_affinity"):
+            wanted["server group",] += 1
+    return wanted
+
+
+# ---- executions ---------------------------------------------------------------------------------
+
+
+def _executions(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
+    now = world.svcd.clock.seconds()
+    known = executions(world)
+    for id_, row in known.items():
+        name = world.name(id_)
+        if row["status"] not in TERMINAL:
+            yield f"{name} rests as {row['status']}"
+        failure = row.get("failure")
+        if row["status"] == "FAILED" and not failure:
+            yield f"{name} FAILED without a reason"
+        if failure and failure["code"] not in JOB_CODES:
+            yield f"{name}: unknown code {failure['code']}"
+        if failure and failure["code"] == JobCode.INTERNAL.value:
+            yield f"{name}: a bug: {failure['text']}"
+        if failure and row["status"] == "SUCCEEDED":
+            yield f"{name} SUCCEEDED with the failure {failure['code']}"
+        if row.get("cluster_id") and row["cluster_id"] not in rows:
+            yield f"{name} names a cluster that is gone"
+    for cluster_id in rows:
+        engine = world.svcd.engines.engine(cluster_id)
+        for job in engine.jobs.values():
+            if job.status(now) not in TERMINAL:
+                yield f"a workflow of {world.name(job.external_id or '')} runs, nobody watches it"
+        for path in engine.files.nodes:
+            found = _FOLDER.match(path)
+            if found:
+                yield f"the folder of {world.name(found[1])} is left: {world.named(path)}"
+
+
+# ---- the daemon ---------------------------------------------------------------------------------
+
+
+def _timers(world: World) -> Iterator[str]:
+    activity = world.svcd.activity()
+    if activity != world.at_start:
+        yield f"at rest {activity}, at the start {world.at_start}"
+    daemon: Any = world.svcd._daemon
+    kept = {
+        "controller memory": daemon.controller._memory,
+        "controller interrupts": daemon.controller._interrupts,
+        "controller crashes": daemon.controller._crashes,
+        "controller sights": daemon.controller._seen,
+        "silent engines": daemon.poller._silent,
+        "incidents": daemon.poller._incidents,
+    }
+    for what, where in kept.items():
+        if where:
+            yield f"{what} is kept: {len(where)}"
+
+
+def _tenants(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
+    """Each tenant sees what is its own, and 404 for all else."""
+    for tenant in USERS:
+        own = {i for i, r in rows.items() if r["tenant_id"] == tenant}
+        listed = world.answer(world.ask(tenant, "GET", "/clusters"))
+        seen = {c["id"] for c in listed.json["clusters"]} if listed.accepted else None
+        if seen != own:
+            yield f"{tenant} sees {len(seen or ())} clusters and has {len(own)}"
+        for id_, row in rows.items():
+            status = world.answer(world.ask(tenant, "GET", f"/clusters/{id_}")).status
+            if status != (200 if row["tenant_id"] == tenant else 404):
+                yield f"{tenant} gets {status} for {world.name(id_)} of {row['tenant_id']}"
+        for id_, row in executions(world).items():
+            status = world.answer(world.ask(tenant, "GET", f"/job-executions/{id_}")).status
+            if status != (200 if row["tenant_id"] == tenant else 404):
+                yield f"{tenant} gets {status} for {world.name(id_)} of {row['tenant_id']}"
+
+
+def all_gone(world: World, excused: frozenset[str]) -> Sequence[str]:
+    """After the deletion of every cluster: nothing is left anywhere."""
+    faults = [f"{world.name(i)} is not gone: {r['status']}" for i, r in clusters(world).items()]
+    for cluster_id, things in _held(world).items():
+        if cluster_id not in excused:
+            faults.append(f"left of {world.name(cluster_id)}: {_shown(things)}")
+    trusts = len(world.svcd.cloud.core.state.trusts)
+    if trusts > _trusts_lost(world, excused):
+        faults.append(f"{trusts} trusts are left")
+    for id_, row in executions(world).items():
+        if row.get("cluster_id"):
+            faults.append(f"{world.name(id_)} still names its cluster")
+    return faults

@@ -1,0 +1,120 @@
+"""What must hold at every moment, looked at before each call of the daemon and after each step.
+
+No server twice for an instance, no workflow twice for an execution, no end state left, `end_time`
+set once. A breach is kept, with the moment, and told in the story.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+TERMINAL = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
+
+
+@define
+class _Execution:
+    version: int
+    status: str
+    end_time: str | None
+
+
+class Watch:
+    """breaches: what did not hold."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.breaches: list[str] = []
+        self._executions: dict[str, _Execution] = {}
+        self._clusters: dict[str, tuple[int, str]] = {}
+        self._servers_made = 0
+        self._submitted = 0
+        self.clusters_seen: dict[str, None] = {}
+
+    def breach(self, text: str) -> None:
+        told = self._world.named(text)
+        if told not in self.breaches:
+            self.breaches.append(told)
+            self._world.tell(f"BREACH {told}")
+
+    def look(self) -> None:
+        self._rows()
+        self._servers()
+        self._workflows()
+
+    # ---- rows ----
+
+    def _rows(self) -> None:
+        world = self._world
+        for id_, version, status in world.rows("select id, version, status from clusters"):
+            if id_ not in self.clusters_seen:
+                self.clusters_seen[id_] = None
+            before = self._clusters.get(id_)
+            if before is not None and before[0] == version:
+                continue
+            self._clusters[id_] = (version, status)
+            if before is None or before[1] != status:
+                why = self.description(id_)
+                world.tell(f"  {world.name(id_)} is {status}{': ' if why else ''}{why}")
+        for id_, version, status in world.rows("select id, version, status from executions"):
+            known = self._executions.get(id_)
+            if known is None or known.version != version:
+                self._changed(id_, version, status, known)
+
+    def description(self, cluster_id: str) -> str:
+        """The code in a cluster's status_description."""
+        found = self._world.rows(f"select record from clusters where id = '{cluster_id}'")
+        text = json.loads(found[0][0]).get("status_description", "") if found else ""
+        return text.partition(":")[0]
+
+    def _changed(self, id_: str, version: int, status: str, known: _Execution | None) -> None:
+        world = self._world
+        [(record,)] = world.rows(f"select record from executions where id = '{id_}'")
+        end_time = json.loads(record).get("end_time")
+        now = _Execution(version, status, end_time)
+        self._executions[id_] = now
+        name = world.name(id_)
+        if known is None or known.status != status:
+            world.tell(f"  {name} is {status}")
+        if (end_time is not None) != (status in TERMINAL):
+            self.breach(f"{name} is {status} with end_time {end_time}")
+        if known is None:
+            return
+        if known.status in TERMINAL and status != known.status:
+            self.breach(f"{name} left {known.status} for {status}")
+        if known.end_time is not None and end_time != known.end_time:
+            self.breach(f"{name}: end_time {known.end_time} became {end_time}")
+
+    # ---- the outside ----
+
+    def _servers(self) -> None:
+        cloud = self._world.svcd.cloud
+        made = cloud.calls["compute POST /v2.1/servers"]
+        if made == self._servers_made:
+            return
+        self._servers_made = made
+        alive = Counter(
+            s.metadata.get("svcd_instance_id", "")
+            for s in cloud.core.state.servers.values()
+            if s.status != "ERROR" and s.task_state != "deleting"
+        )
+        for instance_id, count in alive.items():
+            if count > 1:
+                self.breach(f"{count} servers for instance {instance_id}")
+
+    def _workflows(self) -> None:
+        engines = [self._world.svcd.engines.engine(c) for c in self.clusters_seen]
+        submitted = sum(e.submissions for e in engines)
+        if submitted == self._submitted:
+            return
+        self._submitted = submitted
+        found: Counter[Any] = Counter(j.external_id for e in engines for j in e.jobs.values())
+        for execution_id, count in found.items():
+            if count > 1:
+                self.breach(f"{count} workflows for execution {execution_id}")
