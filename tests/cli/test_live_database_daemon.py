@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred, gatherResults
@@ -70,19 +71,21 @@ class BackupOfALivingDaemonTests(DaemonCase):
     timeout = 300
 
     async def test_from_a_file(self) -> None:
-        """SQLite's snapshot."""
-        await self.check_backup(self.daemon())
+        """SQLite's snapshot; daemons on a file and on a server show the same."""
+        shown = await self.check_backup(self.daemon(), ["", self.new_url()])
+        self.assertEqual(shown[0], shown[1])
 
     async def test_from_a_server(self) -> None:
-        """PostgreSQL's."""
-        await self.check_backup(self.daemon(database__url=self.new_url()))
+        """PostgreSQL's, from which a file is made."""
+        await self.check_backup(self.daemon(database__url=self.new_url()), [""])
 
     def new_url(self) -> str:
         url, name = new_database()
         self.addCleanup(drop_database, name)
         return url
 
-    async def check_backup(self, daemon: Daemon) -> None:
+    async def check_backup(self, daemon: Daemon, targets: Sequence[str]) -> list[Any]:
+        """What daemons show on what was restored into the databases of these URLs."""
         api = await daemon.start()
         tenant, base = Tenant(api), f"{api['api']}/v1.1/{api['tenant']}"
         cluster_id = await tenant.new_cluster("mine", 1)
@@ -106,14 +109,14 @@ class BackupOfALivingDaemonTests(DaemonCase):
         await stopped
         self.assertEqual((await daemon.stop()).code, 0)
 
-        shown = [await self.restored(daemon, file, url) for url in ("", self.new_url())]
-        self.assertEqual(shown[0], shown[1])
+        shown = [await self.restored(daemon, file, url) for url in targets]
         kept = {each["name"] for each in shown[0]["job-binaries"]}
         self.assertEqual([name for name in before if name not in kept], [])
         self.assertEqual(kept - {*after, "count.jar"}, set())
         self.assertEqual([c["status"] for c in shown[0]["clusters"]], ["Active"])
         (done,) = shown[0]["job-executions"]
         self.assertEqual(done["info"]["status"], "SUCCEEDED")
+        return shown
 
     async def until_acknowledged(self, writers: _Writers, count: int) -> None:
         async def enough() -> bool:

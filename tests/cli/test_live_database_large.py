@@ -108,6 +108,7 @@ class _Case(SynchronousTestCase):
         self.large, self.rows = _state(self.pieces)
         self.folder = Path(self.mktemp()).absolute()
         self.folder.mkdir()
+        self.addCleanup(shutil.rmtree, self.folder)
         self.state = self.folder / "state"
         self.state.mkdir(mode=0o700)
         shutil.copy2(self.large / "seal.key", self.state / "seal.key")

@@ -44,6 +44,7 @@ class LargeBinaryTests(DaemonCase):
 
     async def check_stream(self, daemon: Daemon) -> None:
         file, digest = Path(self.mktemp()), hashlib.sha256()
+        self.addCleanup(file.unlink)
         some = random.Random(7)
         with file.open("wb") as out:
             for _ in range(_PIECES):
