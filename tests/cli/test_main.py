@@ -80,7 +80,7 @@ class UsageTests(_Case):
         """And the daemon."""
         code, out, _ = self.ran("--help")
         self.assertEqual(code, 0)
-        for word in ("config", "doctor", "image", "demo", "twistd svcd"):
+        for word in ("config", "doctor", "image", "backup", "restore", "db", "demo", "twistd svcd"):
             self.assertIn(word, out)
 
     def test_module_and_script_are_the_same_command(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+import shutil
 from pathlib import Path
 
 import treq.client
@@ -45,6 +46,7 @@ class LargeBinaryTests(DaemonCase):
     async def check_stream(self, daemon: Daemon) -> None:
         file, digest = Path(self.mktemp()), hashlib.sha256()
         self.addCleanup(file.unlink)
+        self.addCleanup(shutil.rmtree, daemon.state, ignore_errors=True)
         some = random.Random(7)
         with file.open("wb") as out:
             for _ in range(_PIECES):
