@@ -56,7 +56,7 @@ class CredentialTests(WatchedCloudTestCase):
         self.assertEqual(self.svcd.call("GET", path, headers=headers).status, 200)
         refused = self.svcd.call("POST", path, json=self.body(), headers=headers)
         self.assertEqual((refused.status, refused.json["error_name"]), (403, "FORBIDDEN"))
-        self.assertIn("unless that is unrestricted", refused.json["error_message"])
+        self.assertIn("log in with a password", refused.json["error_message"])
         self.assertEqual(self.api.get("/clusters")["clusters"], [])
         self.check()
 

@@ -28,8 +28,8 @@ _RENEW_BEFORE_S = 120.0
 _CATALOG_S = 300.0
 _SESSIONS = 4096
 _NO_TRUST = (
-    "svcd needs a trust of you: a token of an application credential gives none unless that is "
-    "unrestricted, and you need the roles that the token names"
+    "svcd needs a trust of you, and a token of an application credential gives none: log in with a "
+    "password; you also need the roles that the token names"
 )
 _FAR = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 _CENTURY_S = 36_524 * 86_400

@@ -1,0 +1,135 @@
+"""Services of a real OpenStack die and hang while a cluster is made, and what svcd makes of it.
+
+Every server is there once at the end, and none is left after the delete. Needed: see
+platform_services. About two minutes on two cores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.openstack_case import User, instances
+from tests.platform_services import FaultCase, up
+from tests.processes import send, until
+
+_FAST = {"provisioning__poll_s": "0.3", "cloud__timeout_s": "8"}
+
+
+class ServiceTests(FaultCase):
+    """One daemon, one cluster and one fault a test."""
+
+    async def start(self, **settings: str) -> User:
+        await self.begin(**{**_FAST, **settings})
+        return await self.user()
+
+    async def requested(self, user: User, cluster_id: str) -> Any:
+        """The cluster, when the first of its servers has been made."""
+
+        async def look() -> Any:
+            found = await user.cluster(cluster_id)
+            return found if any("server_id" in i for i in instances(found)) else None
+
+        return await until(look, "the first server", 60, 0.05)
+
+    async def right(self, user: User, cluster_id: str) -> None:
+        """It becomes Active without a complaint, each of its parts is there once, and it goes."""
+        cluster = await user.until(cluster_id, "Active")
+        self.assertEqual(cluster["status_description"], "")
+        admin = await self.admin()
+        rows = await admin.listed(True)
+        kinds = Counter(id_.split()[0] for id_, text in rows.items() if cluster_id in text)
+        machines = len(instances(cluster))
+        self.assertEqual((kinds["servers"], kinds["security_groups"]), (machines, 1), rows)
+        ports = [text for text in rows.values() if text.startswith("ports")]
+        for each in instances(cluster):
+            mine = [text for text in ports if each["server_id"] in text]
+            self.assertEqual(len(mine), 1, mine)
+        await user.delete(cluster_id)
+
+    async def test_nova_is_killed_while_servers_are_made(self) -> None:
+        """What was made is found again, the rest is made once.
+
+        Servers that Nova itself has forgotten in BUILD are given up at the deadline, removed, and
+        made anew by an empty resize.
+        """
+        alpha = await self.start(provisioning__spawn_deadline_s="30")
+        cluster_id = await self.small(alpha, 2)
+        await self.requested(alpha, cluster_id)
+        self.kill("nova")
+        await up()
+        cluster = await alpha.until(cluster_id, "Active Error")
+        if cluster["status"] == "Error":
+            self.assertRegex(
+                cluster["status_description"],
+                r"^BOOT_TIMEOUT: Spawning took longer than 30 s: server \S+ is BUILD",
+            )
+            self.assertEqual(await self.servers_of(cluster_id), [])
+            await alpha.get("PUT", f"/clusters/{cluster_id}", {})
+        await self.right(alpha, cluster_id)
+
+    async def test_keystone_is_away_for_some_seconds(self) -> None:
+        """A 401 meanwhile is nobody's fault, a known token is good, an unknown one is a 503."""
+        alpha = await self.start()
+        other = await self.user("alpha-user2")
+        self.assertEqual((await other.ask("GET", "/clusters")).status, 200)
+        cluster_id = await self.small(alpha)
+        self.kill("keystone")
+        await self.lasting(3)
+        self.assertEqual((await alpha.ask("GET", "/clusters")).status, 200)
+        reply = await send("GET", alpha.base + "/clusters", headers={"X-Auth-Token": "unknown"})
+        self.assertEqual((reply.status, reply.json["error_name"]), (503, "SERVICE_UNAVAILABLE"))
+        self.assertIn("the identity service cannot check the token", reply.json["error_message"])
+        image = await other.ask("GET", "/images")  # Glance has not seen the token yet: a 401
+        self.assertEqual((image.status, image.json["error_name"]), (503, "SERVICE_UNAVAILABLE"))
+        await up()
+        await self.right(alpha, cluster_id)
+
+    async def test_neutron_hangs_for_twenty_seconds(self) -> None:
+        """Calls that were given up take effect afterwards: nothing is there twice."""
+        alpha = await self.start(cloud__timeout_s="4")
+        cluster_id = await self.small(alpha)
+        self.hang("neutron")
+        await self.lasting(20)
+        self.assertNotEqual((await alpha.cluster(cluster_id))["status"], "Error")
+        self.go_on("neutron")
+        await self.right(alpha, cluster_id)
+
+    async def test_the_platforms_database_is_killed(self) -> None:
+        """All services answer 500 meanwhile."""
+        alpha = await self.start()
+        cluster_id = await self.small(alpha)
+        await self.requested(alpha, cluster_id)
+        self.kill("postgres")
+        await self.lasting(2)
+        await up()
+        await self.right(alpha, cluster_id)
+
+    async def test_a_guest_that_is_silent_is_given_up(self) -> None:
+        """ACTIVE is not enough: SSH_TIMEOUT with the address, and everything is removed."""
+        alpha = await self.start(provisioning__prepare_deadline_s="6")
+        self.hang("instances")
+        cluster_id = await self.small(alpha)
+        cluster = await alpha.until(cluster_id, "Error")
+        self.assertRegex(
+            cluster["status_description"],
+            r"^SSH_TIMEOUT: Preparing took longer than 6 s: \S+-all-001: .*\(check that the image",
+        )
+        self.assertEqual(await self.servers_of(cluster_id), [])
+        self.go_on("instances")
+        await alpha.get("PUT", f"/clusters/{cluster_id}", {})
+        await alpha.until(cluster_id, "Active Preparing Configuring Starting")
+        await alpha.delete(cluster_id)
+
+    async def servers_of(self, cluster_id: str) -> list[str]:
+        """Those in the cloud, once the clean-up has had its time."""
+        admin = await self.admin()
+        found: list[str] = []
+
+        async def gone() -> bool:
+            rows = await admin.listed(True)
+            found[:] = [text for text in rows.values() if cluster_id in text]
+            return not found
+
+        await until(gone, f"nothing left of {cluster_id}", 60, 0.5)
+        return found
