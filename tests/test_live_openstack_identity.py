@@ -6,6 +6,7 @@ Needed: see platform_services. About a minute and a half on two cores.
 from __future__ import annotations
 
 import uuid
+
 from twisted.internet.defer import Deferred
 
 from tests.openstack_case import MASTER, WORKER, Cloud, User, token, token_by
