@@ -21,7 +21,7 @@ from svcd.store.offline.session import ROWS_AT_ONCE, Damaged, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.sqlite import translate
 
-_BUSY_S = 5.0
+_BUSY_S = 2.0
 _SHOWN = 100
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
