@@ -81,6 +81,14 @@ class SharedCase(DaemonCase):
 
         await until(so, f"leases held: {counts}", _TAKEN_OVER_S)
 
+    async def until_ready(self, tenant: Tenant) -> None:
+        """Until the daemon says that it can serve, and keep its leases."""
+
+        async def ready() -> bool:
+            return (await send("GET", f"{tenant.api}/readyz")).status == 200
+
+        await until(ready, "ready", _TAKEN_OVER_S)
+
     # ---- the cloud's own word -------------------------------------------------------------------
 
     def admin(self, path: str) -> str:
@@ -274,6 +282,8 @@ class DeathTests(SharedCase):
             self.assertEqual(await self.calls(), silent)
         finally:
             own_server().start()
+        for tenant in tenants:
+            await self.until_ready(tenant)
         for cluster_id in clusters:
             await tenants[0].until_active(cluster_id)
         await self.check_once(tenants[1], clusters)
