@@ -272,12 +272,12 @@ class LeaseKeeper:
             await self._enter(session)
         else:
             self.holdings.renewed(asked)
+            self.problem = ""
             self._compare_clocks(asked, row[0])
             if asked.wall - self._beat_at > self._settings.lease_s:  # stopped for a while
                 self._sober_at = max(self._sober_at, asked.wall + self._settings.lease_s)
             await self._bury(session, row[1])
         self._beat_at = asked.wall
-        self.problem = ""
         await self._settle(session)
 
     async def _enter(self, session: Session) -> None:
@@ -290,6 +290,7 @@ class LeaseKeeper:
         }
         await session.execute(_REGISTER, values)
         self.holdings.renewed(asked)
+        self.problem = ""
         if not self._entered:  # the former process is dead: nothing has to be waited for
             rows = (await session.execute(_ADOPT, {"id": self._me.name, "known": []})).fetchall()
             calm = self._settings.grace_s
