@@ -190,9 +190,14 @@ class Poller:
     async def tick(self) -> None:
         """Start what is pending, read the status of what runs."""
         if not self._tidied:  # a former daemon may have seen them end
-            for id_ in await self._store.read(lambda tx: tx.executions.untidy()):
-                self._settling.wake(id_, SETTLE_S)
             self._tidied = True
+            try:
+                found = await self._store.read(lambda tx: tx.executions.untidy())
+            except BaseException:
+                self._tidied = False
+                raise
+            for id_ in found:
+                self._settling.wake(id_, SETTLE_S)
         mine = self._leases.holds
         rows = await self._store.read(lambda tx: tx.executions.unfinished(mine))
         now = self._clock.seconds()
