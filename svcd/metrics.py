@@ -136,6 +136,15 @@ class Metrics:
             registry=self.registry,
         )
 
+    def leases(self, held: Callable[[], int]) -> None:
+        """held: how many of the shards of a shared database this daemon drives now."""
+        gauge = Gauge(
+            "svcd_leases_held",
+            "Shards of clusters that this daemon drives, of 64 in a shared database.",
+            registry=self.registry,
+        )
+        gauge.set_function(held)
+
     def request_started(self) -> None:
         """A request has reached the door."""
         self._requests.in_flight += 1

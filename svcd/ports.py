@@ -11,8 +11,8 @@ peer. Every call has a time-out inside.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from attrs import field, frozen
 
@@ -398,8 +398,8 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         """Delete the row and its events; executions keep their rows with cluster_id None."""
         ...
 
-    async def unsettled(self) -> Sequence[ClusterId]:
-        """generation > settled_generation, any tenant, oldest first."""
+    async def unsettled(self) -> Mapping[ClusterId, int]:
+        """Those with generation > settled_generation -> generation; any tenant, oldest first."""
         ...
 
     async def idle_transient(self) -> Sequence[ClusterId]:
@@ -426,8 +426,11 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         ...
 
     async def drop(self, id_: ExecutionId) -> None: ...
-    async def unfinished(self) -> Sequence[Execution]:
-        """Without end_time, in doubt, or to be deleted; any tenant, oldest first."""
+    async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
+        """Without end_time, in doubt, or to be deleted; any tenant, oldest first.
+
+        mine: asked with each one's `lease_key`; only those it wants are decoded. None: all.
+        """
         ...
 
     async def untidy(self) -> Sequence[ExecutionId]:
@@ -442,11 +445,17 @@ class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
 
     async def begin(self, upload_id: str) -> None: ...
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
-        """Pieces of an upload that no record owns yet."""
+        """Pieces of an upload that no record owns yet.
+
+        Raises ServiceUnavailable when it was thrown away, because its holder seemed to be dead.
+        """
         ...
 
     async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
-        """The record takes over the pieces. Raises JobBinaryInternalNameTaken (pieces stay)."""
+        """The record takes over the pieces.
+
+        Raises JobBinaryInternalNameTaken (pieces stay), ServiceUnavailable as `append`.
+        """
         ...
 
     async def abandon(self, upload_id: str) -> None: ...
@@ -474,6 +483,9 @@ class Tx(Protocol):
     def jobs(self) -> Rows[Job, JobId]: ...
     @property
     def executions(self) -> ExecutionRows: ...
+    async def tell(self, text: str) -> None:
+        """When this is committed, the other daemons of the database hear `text`, most likely."""
+        ...
 
 
 class Store(Protocol):
@@ -499,6 +511,29 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Leases(Protocol):
+    """Which clusters and executions this daemon drives. key: of a cluster its id; see `lease_key`.
+
+    Of all daemons that share a database exactly one drives a key: see `svcd.fencing`.
+    """
+
+    def holds(self, key: str) -> bool:
+        """Whether this daemon drives `key` now."""
+        ...
+
+    async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, which is cancelled when the lease is lost.
+
+        Raises LeaseLost, also when it is not held in the first place.
+        """
+        ...
+
+
+def lease_key(execution: Execution) -> str:
+    """An execution belongs to the daemon of its cluster; one without a cluster is by itself."""
+    return execution.cluster_id or execution.id
 
 
 class Sealer(Protocol):

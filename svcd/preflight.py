@@ -20,6 +20,7 @@ from svcd.settings import (
 
 _LEAST_ADDRESSES = 32
 _MOST_CONNECTIONS = 500
+_RENEWALS = 3
 _PORTS = range(1, 65_536)
 
 
@@ -82,6 +83,15 @@ def _check_postgres(database: Database) -> None:
     for name in ("connect_timeout_s", "statement_timeout_s", "wait_s"):
         if getattr(database, name) <= 0:
             raise SettingsError(f"database.{name}: expected more than 0")
+    for name in ("lease_s", "renew_s", "rescan_s"):
+        if getattr(database, name) <= 0:
+            raise SettingsError(f"database.{name}: expected more than 0")
+    if database.lease_s < _RENEWALS * database.renew_s:
+        raise SettingsError(
+            f"database.lease_s: expected at least {_RENEWALS} times database.renew_s"
+            f" ({_RENEWALS * database.renew_s:g}), got {database.lease_s:g}: one late renewal must"
+            " not cost a daemon its work"
+        )
     if find_spec("txpostgres") is None or find_spec("psycopg2") is None:
         raise SettingsError("database.url: PostgreSQL needs: pip install 'svcd[postgresql]'")
 

@@ -81,7 +81,8 @@ def _open(fernet: Fernet, sealed: str, where: str) -> Secret:
     except InvalidToken:
         raise SealerError(
             f"a stored secret cannot be opened with {where}: it was sealed with another key;"
-            " put the key file back that belongs to this database"
+            " put the key file back that belongs to this database: a copy of seal.key of the daemon"
+            " that made it (server.seal_key says where it lies), readable by this user only"
         ) from None
 
 

@@ -7,21 +7,21 @@ what is handed in. `DaemonService` and `CloudService` are what `twistd` runs.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
-from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.client import Agent
 
 from svcd.clients.cloud import OpenStack
+from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
@@ -29,15 +29,19 @@ from svcd.clients.ssh import SshRemote
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
+from svcd.fencing import Alone
 from svcd.listening import EndpointError, ListenError, listen, url_of
+from svcd.metrics import Metrics
 from svcd.model.cluster import Cluster
-from svcd.model.ids import ClusterId, timestamp
+from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import JobType
+from svcd.opening import open_database
 from svcd.ports import (
     Cloud,
     Engine,
     FileSystem,
     Identity,
+    Leases,
     ObjectStore,
     Probe,
     Remote,
@@ -45,7 +49,7 @@ from svcd.ports import (
 )
 from svcd.preflight import SettingsRefused, StartError
 from svcd.provisioning.commands import Clusters, Templates
-from svcd.provisioning.controller import Controller
+from svcd.provisioning.controller import RESCAN_S, Controller
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
@@ -56,22 +60,29 @@ from svcd.resources import api
 from svcd.sealer import FernetSealer, SealerError
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.state_dir import StateFolder, StateFolderError
-from svcd.store.database import Database, SchemaError
-from svcd.store.sqlite import SqliteDatabase
+from svcd.store.database import SchemaError
 from svcd.store.store import SqlStore
+from svcd.tasks import Loop
 from svcd.workflow.commands import Jobs
 from svcd.workflow.document import ObjectStoreAccess
 from svcd.workflow.poller import Poller
+
+if TYPE_CHECKING:
+    from svcd.store.leases import LeaseKeeper
 
 log = Logger()
 
 CLOUD_LOCK = "cloud.lock"
 """Held by whoever serves the embedded cloud of a state folder: its machines have one master."""
+_SWEEP_S = 3600.0
 
 
 @frozen(kw_only=True)
 class Outside:
-    """Everything a daemon needs of the outside. identity: None with `auth.mode=none`."""
+    """Everything a daemon needs of the outside.
+
+    identity: None with `auth.mode=none`. keeper: None when nobody else is on the database.
+    """
 
     clock: IReactorTime
     store: SqlStore
@@ -87,6 +98,7 @@ class Outside:
     rng: random.Random
     cloud_ready: Callable[[], Any] | None = None
     installation: str = ""
+    keeper: LeaseKeeper | None = None
 
 
 class Engines:
@@ -131,6 +143,8 @@ class Daemon:
         )
         engines = Engines(distributions)
         clock, store, new_id, rng = outside.clock, outside.store, outside.new_id, outside.rng
+        keeper = outside.keeper
+        leases: Leases = Alone() if keeper is None else keeper.holdings
         self.poller = Poller(
             store=store,
             engine=outside.engine,
@@ -143,6 +157,7 @@ class Daemon:
             access=access,
             idle=self._look_for_idle,
             rng=rng,
+            leases=leases,
         )
         self.controller = Controller(
             Ports(
@@ -159,8 +174,17 @@ class Daemon:
             settings.provisioning,
             rng,
             settled=self._settled,
+            leases=leases,
+            rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
-        self.transient = Transient(store, self.controller, clock, settings.provisioning)
+        self.transient = Transient(store, self.controller, clock, settings.provisioning, leases)
+        metrics = Metrics()
+        self._sweeps: Loop | None = None
+        if keeper is not None:
+            self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
+            metrics.leases(keeper.holdings.count)
+            keeper.holdings.watch(self._gained, self._lost)
+            keeper.told, keeper.buried = self._told, self._sweeps.poke
         self.clusters = Clusters(
             store,
             outside.cloud,
@@ -199,6 +223,7 @@ class Daemon:
             readiness=self._readiness,
             new_id=new_id,
             installation=outside.installation,
+            metrics=metrics,
         )
         services.metrics.watch_database(store.figures)
         self.resource, self.site = api.build(services)
@@ -208,9 +233,13 @@ class Daemon:
         await self.controller.start()
         self.poller.start()
         self.transient.start()
+        if self._sweeps is not None:
+            self._sweeps.start(now=False)
 
     async def stop(self) -> None:
         """Park all work; the rows say what is left."""
+        if self._sweeps is not None:
+            await self._sweeps.stop()
         await self.transient.stop()
         await self.poller.stop()
         await self.controller.stop()
@@ -220,6 +249,27 @@ class Daemon:
         """How many clusters and executions are being worked on now."""
         return {"clusters": self.controller.active(), "executions": self.poller.active()}
 
+    def _gained(self) -> None:
+        """Leases were got: the same queries as after a start find what there is to do."""
+        self.controller.rescan()
+        self.poller.gained()
+        self.transient.poke()
+
+    def _lost(self) -> None:
+        self.controller.forget()
+        self.poller.forget()
+
+    def _told(self, text: str) -> None:
+        """Another daemon has changed a row; see `announce` of controller and poller."""
+        match text.split():
+            case ["cluster", id_]:
+                self.controller.wake(ClusterId(id_))
+            case ["execution", id_, key]:
+                self.poller.told(ExecutionId(id_), key)
+                self.transient.poke()
+            case _:
+                log.warn("Another daemon told something unknown: {text}", text=text[:80])
+
     def _look_for_idle(self) -> None:
         self.transient.poke()
 
@@ -228,6 +278,8 @@ class Daemon:
 
     async def _readiness(self) -> Mapping[str, str]:
         parts = {"store": await self._outside.store.ready()}
+        if self._outside.keeper is not None:
+            parts["leases"] = self._outside.keeper.problem
         if self._outside.cloud_ready is not None:
             parts["cloud"] = await self._outside.cloud_ready()
         return parts
@@ -255,11 +307,11 @@ class DaemonService:
         settings = self._settings
         try:
             self._folder = StateFolder(settings.server.state_dir)
-            sealer = FernetSealer(self._folder.path / "seal.key")
-            database = await open_database(
-                self._reactor, settings, self._folder.path, self._database_taken
+            sealer = FernetSealer(_seal_key(settings, self._folder.path))
+            opened = await open_database(
+                self._reactor, settings, self._folder, self._database_taken
             )
-            self._store = store = SqlStore(database, sealer)
+            self._store = store = opened.store(sealer)
             await store.open(timestamp(self._reactor.seconds()))
             cloud_settings = settings.cloud
             if settings.cloud.kind == "embedded":
@@ -279,11 +331,13 @@ class DaemonService:
         except (StateFolderError, SealerError, SchemaError, ListenError) as error:
             raise StartError(str(error)) from error
         self._daemon = Daemon(
-            self._outside(store, sealer, cloud_settings),
+            evolve(self._outside(store, sealer, cloud_settings), keeper=opened.keeper),
             settings,
             distributions,
             cloud_settings.auth_url,
         )
+        if opened.keeper is not None:
+            await opened.keeper.begin()
         await self._daemon.start()
         self._daemon.site.noisy = False
         try:
@@ -327,7 +381,7 @@ class DaemonService:
 
     def _outside(self, store: SqlStore, sealer: FernetSealer, cloud: CloudSettings) -> Outside:
         reactor, settings = self._reactor, self._settings
-        pool = HTTPConnectionPool(reactor, persistent=True)
+        pool = Connections(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         pool.retryAutomatically = False  # the clients repeat what is safe to repeat
@@ -386,28 +440,13 @@ class CloudService:
             self._folder.release()
 
 
+def _seal_key(settings: Settings, folder: Path) -> Path:
+    named = settings.server.seal_key
+    return Path(named).absolute() if named else folder / "seal.key"
+
+
 def _image_problem(prefix: Path) -> str:
     return build.problem(prefix) or ""
-
-
-async def open_database(
-    reactor: Any, settings: Settings, folder: Path, taken: Callable[[str], None]
-) -> Database:
-    """The database of `database.url`, which `preflight` has checked. Raises SchemaError.
-
-    taken: told with a line when another daemon has taken it.
-    """
-    url = settings.database.url
-    if url.startswith("postgres"):
-        from svcd.store.postgres import PostgresDatabase  # here: its libraries are an extra
-
-        database = PostgresDatabase(reactor, settings.database, taken)
-        await database.open()
-        return database
-    path = Path(url.removeprefix("sqlite:///")) if url else folder / "svcd.sqlite"
-    with contextlib.suppress(OSError):  # what is wrong with it is told when it is opened
-        path.touch(0o600)  # SQLite itself would let everybody read it
-    return SqliteDatabase(path)
 
 
 def first_command(base: str, settings: Settings) -> str:

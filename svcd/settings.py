@@ -38,6 +38,10 @@ def _doc(text: str) -> dict[str, str]:
 class Server:
     listen: str = field(default="tcp:127.0.0.1:8386", metadata=_doc("endpoint of the API"))
     state_dir: Path = field(default=Path("state"), metadata=_doc("folder for everything kept"))
+    seal_key: str = field(
+        default="",
+        metadata=_doc("file of the key that seals credentials; empty: seal.key in state_dir"),
+    )
     header_deadline_s: float = field(
         default=10.0, metadata=_doc("time for a request's header to arrive")
     )
@@ -66,6 +70,16 @@ class Database:
     connect_timeout_s: float = field(default=5.0, metadata=_doc("until PostgreSQL answers"))
     statement_timeout_s: float = field(default=15.0, metadata=_doc("one statement of PostgreSQL"))
     wait_s: float = field(default=5.0, metadata=_doc("wait for a free connection, then 503"))
+    lease_s: float = field(
+        default=5.0, metadata=_doc("a daemon that was silent for so long is replaced by others")
+    )
+    renew_s: float = field(default=1.0, metadata=_doc("how often a daemon shows that it lives"))
+    grace_s: float = field(
+        default=2.0, metadata=_doc("what a dead daemon sent last may take so long to show")
+    )
+    rescan_s: float = field(
+        default=5.0, metadata=_doc("looks for work that other daemons have accepted")
+    )
 
 
 @frozen(kw_only=True)

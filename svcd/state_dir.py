@@ -7,9 +7,11 @@ its own. The file then tells of both, and who stops takes only his own part back
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,21 @@ class StateFolder:
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         self._file = self.path / "endpoints.json"
         self._others: Mapping[str, Any] = {}
+
+    @property
+    def place(self) -> str:
+        """A name for the folder on this machine since its start, in 16 letters.
+
+        Nobody else can hold it at the same time, not even a process with a copy of the folder, or
+        on a copy of the machine.
+        """
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        except OSError:
+            boot = uuid.uuid4().hex  # then each process has a name of its own
+        lock = os.fstat(self._lock)
+        text = f"{boot.strip()} {lock.st_dev} {lock.st_ino}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def write_endpoints(self, endpoints: Mapping[str, Any]) -> None:
         """Write `endpoints.json` in one step: readers see all of it or nothing.

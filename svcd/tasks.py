@@ -2,7 +2,7 @@
 
 Everything started here has an owner that can stop it and wait for it. `except Exception` lives
 here, in `Loop` and `KeyedTasks`: a failure is logged with an incident id and the owner goes on. A
-database that is away is no failure of ours: one line says so.
+database that is away is no failure of ours: one line says so. Work that is `Parked` rests quietly.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextvars import Context
 from typing import Any, Generic, TypeVar, cast
 
 from attrs import frozen
@@ -29,6 +30,10 @@ log = Logger()
 
 STOP_S = 15.0
 """Longest wait for cancelled work at a stop: what does not end must not keep the process."""
+
+
+class Parked(Exception):
+    """The work may not go on in this process: its owner lets it rest, and that is no failure."""
 
 
 class DeadlineExceeded(Exception):
@@ -97,7 +102,7 @@ def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
     def finished(result: T | Failure) -> None:
         if not abandoned:
             outer.callback(result)
-        elif isinstance(result, Failure):
+        elif isinstance(result, Failure) and not isinstance(result.value, Parked):
             if isinstance(result.value, ServiceUnavailable):
                 log.info("Abandoned work was not done: {reason}", reason=result.value.message)
             else:
@@ -224,7 +229,8 @@ class Loop:
     def _once(self) -> Deferred[None] | None:
         if self._running is not None:
             return None
-        running = Deferred.fromCoroutine(self._guarded())
+        # In a context of its own: who pokes must not lend it a name, or a lease.
+        running = Context().run(Deferred.fromCoroutine, self._guarded())
         if running.called:
             return None
         self._running = running
@@ -240,6 +246,8 @@ class Loop:
         except CancelledError:
             if not self._stopped:
                 log.warn("Loop {name} was cancelled", name=self._name)
+        except Parked:
+            return
         except ServiceUnavailable as error:
             log.warn("Loop {name} cannot work now: {reason}", name=self._name, reason=error.message)
         except Exception:
@@ -293,6 +301,13 @@ class KeyedTasks(Generic[K]):
             timer.cancel()
         self._timers[key] = self._clock.callLater(delay_s, self._start, key)
 
+    def rest(self, key: K) -> None:
+        """Forget the timer and the failures of `key`; a run goes on to its end."""
+        timer = self._timers.pop(key, None)
+        if timer is not None and timer.active():
+            timer.cancel()
+        self._failures.pop(key, None)
+
     def active(self) -> Sequence[K]:
         """Keys that run or have a timer."""
         return [*self._running, *(k for k in self._timers if k not in self._running)]
@@ -328,6 +343,8 @@ class KeyedTasks(Generic[K]):
             if not self._stopping:
                 log.warn("Task {name} {key} was cancelled", name=self._name, key=key)
                 again = self._backoff.first_s
+        except Parked:
+            self._failures.pop(key, None)
         except Exception as error:
             count = self._failures[key] = self._failures.get(key, 0) + 1
             again = self._backoff.delay_s(count, self._rng)

@@ -28,7 +28,8 @@ class Tenant:
     ) -> None:
         self.cloud = cloud or api
         self.tenant = tenant or self.cloud["tenant"]
-        self._base = f"{api['api']}/v1.1/{self.tenant}"
+        self.api = str(api["api"])
+        self._base = f"{self.api}/v1.1/{self.tenant}"
         self._headers = dict(headers or {})
 
     async def ask(self, method: str, path: str, json: object = None) -> Reply:

@@ -259,7 +259,8 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _key_file(settings: Settings) -> Path:
-    return settings.server.state_dir.absolute() / "seal.key"
+    named = settings.server.seal_key
+    return Path(named).absolute() if named else settings.server.state_dir.absolute() / "seal.key"
 
 
 def _show(sums: Mapping[str, content.Sum]) -> None:

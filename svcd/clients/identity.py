@@ -13,6 +13,7 @@ from urllib.parse import quote
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
+from svcd import fencing
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
 from svcd.errors import SvcdError
@@ -79,7 +80,8 @@ class SingleFlight(Generic[T]):
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight()
-            shielded(self._fly(key, flight, work))
+            started = flight
+            fencing.detached(lambda: shielded(self._fly(key, started, work)))
         if not flight.landed:
             await flight.waiters.wait()
         if flight.error is not None:

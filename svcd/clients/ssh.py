@@ -14,6 +14,7 @@ from twisted.conch.ssh import keys
 from twisted.internet.interfaces import IConnector, IDelayedCall, IReactorTCP, IReactorTime
 from twisted.logger import Logger
 
+from svcd import fencing
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
 from svcd.model.secret import Secret
 from svcd.ports import CommandResult, Fault, Host, RemoteError
@@ -116,7 +117,8 @@ class SshRemote:
             nonlocal started
             async with link.slots:
                 link.check()
-                channel = Exec(command, stdin)
+                term = fencing.current()
+                channel = Exec(command, stdin, term.check) if term else Exec(command, stdin)
                 started = True
                 link.transport.connection.start(channel)
                 return await channel.done

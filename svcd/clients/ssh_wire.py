@@ -29,6 +29,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from svcd.ports import Fault, RemoteError
+from svcd.tasks import Parked
 
 OUTPUT_BYTES: Final = 262_144
 """Most of stdout, and of stderr, that is kept."""
@@ -122,6 +123,10 @@ class Clip:
         )
 
 
+def _always() -> None:
+    """Nothing speaks against it."""
+
+
 class Exec(channel.SSHChannel):
     """One command. `done` fires with itself when the channel has closed, or with RemoteError."""
 
@@ -129,7 +134,8 @@ class Exec(channel.SSHChannel):
     conn: Any  # a Connection, once the channel is open
     _log = SILENT
 
-    def __init__(self, command: str, stdin: bytes) -> None:
+    def __init__(self, command: str, stdin: bytes, may: Callable[[], None] = _always) -> None:
+        """may: asked directly before the command is sent; what it raises ends it."""
         super().__init__(localWindow=_WINDOW_BYTES, localMaxPacket=_PIECE_BYTES)
         self.out = Clip()
         self.err = Clip()
@@ -137,6 +143,7 @@ class Exec(channel.SSHChannel):
         self.signal = ""
         self.done: Deferred[Exec] = Deferred(self._cancelled)
         self._command = command.encode()
+        self._may = may
         self._stdin = memoryview(stdin)
         self._sent = 0
         self._running = False
@@ -161,8 +168,15 @@ class Exec(channel.SSHChannel):
     def channelOpen(self, specificData: bytes) -> None:
         if self._ended:
             self.conn.sendClose(self)
-        else:
-            self.conn.request_exec(self, self._command)
+            return
+        try:
+            self._may()
+        except Parked as parked:
+            self._ended = True
+            self.conn.sendClose(self)
+            self.done.errback(parked)
+            return
+        self.conn.request_exec(self, self._command)
 
     def openFailed(self, reason: object) -> None:
         if isinstance(reason, ConchError):

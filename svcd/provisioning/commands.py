@@ -57,6 +57,10 @@ class Distributions(Protocol):
 class Wakes(Protocol):
     """The controller, as far as it is needed here."""
 
+    async def announce(self, tx: Tx, cluster_id: ClusterId) -> None:
+        """To be called in the transaction that changes the row, and `wake` after it."""
+        ...
+
     def wake(self, cluster_id: ClusterId) -> None: ...
 
 
@@ -353,6 +357,7 @@ class Clusters:
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
             await tx.clusters.add_events(cluster.id, [told])
+            await self._controller.announce(tx, cluster.id)
 
         await self._store.tx(work)
 
@@ -364,6 +369,7 @@ class Clusters:
             if not await tx.clusters.save(after):
                 return False
             await tx.clusters.add_events(after.id, [told])
+            await self._controller.announce(tx, after.id)
             return True
 
         if await self._store.tx(work):

@@ -12,7 +12,7 @@ Nothing is remembered that a restart may not lose: see `steps.Memory`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, assert_never
 
@@ -21,10 +21,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound, ServiceUnavailable
+from svcd.fencing import Alone, LeaseLost
 from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
 from svcd.model.ids import ClusterId, InstanceId
-from svcd.ports import CloudError, Tx
+from svcd.ports import CloudError, Leases, Tx
 from svcd.provisioning import lifecycle, story
 from svcd.provisioning.failures import Code, code_of
 from svcd.provisioning.observed import Observed
@@ -58,7 +59,7 @@ _MOST_CONFLICTS: Final = 20
 _MOST_REFUSALS: Final = 5
 _BELIEVED_S: Final = 15.0
 _OBSERVE: Final = "observe"
-_RESCAN_S: Final = 60.0
+RESCAN_S: Final = 60.0
 _JITTER_S: Final = 5.0
 
 _ON_MACHINES = (Reach, Prepare, Distribute)
@@ -76,7 +77,8 @@ class _Crash:
 class Controller:
     """Drives all clusters towards what was asked for. Implements the wake of the commands.
 
-    settled: told of each cluster that has come to rest (also of one that is gone).
+    settled: told of each cluster that has come to rest (also of one that is gone). leases: only
+    clusters that they hold are driven. rescan_s: looks for rows that nobody works on.
     """
 
     def __init__(
@@ -86,7 +88,10 @@ class Controller:
         settings: Provisioning,
         rng: random.Random,
         settled: Callable[[ClusterId], None] | None = None,
+        leases: Leases | None = None,
+        rescan_s: float = RESCAN_S,
     ) -> None:
+        self._leases: Leases = leases or Alone()
         self._ports = ports
         self._clock = clock
         self._settings = settings
@@ -99,13 +104,13 @@ class Controller:
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
             clock, "cluster", self._work, rng=rng, failed=self._crashed
         )
-        self._rescan = Loop(clock, "unsettled clusters", _RESCAN_S, self._scan)
+        self._rescan = Loop(clock, "unsettled clusters", rescan_s, self._scan)
 
     # ---- owner's side ----
 
     async def start(self) -> None:
         """Take up all unfinished clusters, spread over some seconds when there are many."""
-        found = await self._ports.store.read(lambda tx: tx.clusters.unsettled())
+        found = await self._unsettled()
         spread = min(_JITTER_S, 0.01 * len(found))
         for cluster_id in found:
             self._tasks.wake(cluster_id, self._rng.random() * spread)
@@ -116,8 +121,27 @@ class Controller:
         await self._rescan.stop()
         await self._tasks.stop()
 
+    async def announce(self, tx: Tx, cluster_id: ClusterId) -> None:
+        """In the transaction that changes a row: the daemon that drives it will look at it."""
+        if not self._leases.holds(cluster_id):
+            await tx.tell(f"cluster {cluster_id}")
+
+    def rescan(self) -> None:
+        """Look at once for rows that nobody works on: leases were got."""
+        self._rescan.poke()
+
+    def forget(self) -> None:
+        """Leases were lost: what is remembered of those clusters counts no more."""
+        known = {*self._memory, *self._interrupts, *self._crashes, *self._seen}
+        for cluster_id in [*known, *self._tasks.active()]:
+            if not self._leases.holds(cluster_id):
+                self._tasks.rest(cluster_id)
+                self._forget(cluster_id)
+
     def wake(self, cluster_id: ClusterId) -> None:
         """A request has changed the row: look at once, and drop what is being waited for."""
+        if not self._leases.holds(cluster_id):
+            return
         interrupt = self._interrupts.get(cluster_id)
         if interrupt is not None:
             interrupt.fire()
@@ -128,12 +152,19 @@ class Controller:
         return len(self._tasks.active())
 
     async def _scan(self) -> None:
-        """A net under the wakes: rows that nobody works on."""
-        found = await self._ports.store.read(lambda tx: tx.clusters.unsettled())
+        """A net under the wakes: rows that nobody works on, or not as they are wanted now."""
+        found = await self._unsettled()
         busy = set(self._tasks.active())
-        for cluster_id in found:
+        for cluster_id, generation in found.items():
+            memory = self._memory.get(cluster_id)
             if cluster_id not in busy:
                 self._tasks.wake(cluster_id)
+            elif memory is not None and memory.generation < generation:
+                self.wake(cluster_id)  # nobody told us
+
+    async def _unsettled(self) -> Mapping[ClusterId, int]:
+        found = await self._ports.store.read(lambda tx: tx.clusters.unsettled())
+        return {each: found[each] for each in found if self._leases.holds(each)}
 
     def _crashed(self, cluster_id: ClusterId, count: int, incident: str, error: Exception) -> None:
         if not isinstance(error, ServiceUnavailable):
@@ -144,6 +175,13 @@ class Controller:
     # ---- one cluster ----
 
     async def _work(self, cluster_id: ClusterId) -> float | None:
+        try:
+            return await self._leases.drive(cluster_id, self._drive(cluster_id))
+        except LeaseLost:
+            self._forget(cluster_id)
+            raise
+
+    async def _drive(self, cluster_id: ClusterId) -> float | None:
         """Passes until the cluster rests (None) or there is only waiting to do (seconds)."""
         interrupt = self._interrupts.setdefault(cluster_id, Interrupt())
         while True:
@@ -161,9 +199,12 @@ class Controller:
             if wait_s is not None:
                 return wait_s
 
-    def _rest(self, cluster_id: ClusterId) -> None:
+    def _forget(self, cluster_id: ClusterId) -> None:
         for kept in (self._memory, self._interrupts, self._crashes, self._seen):
             kept.pop(cluster_id, None)
+
+    def _rest(self, cluster_id: ClusterId) -> None:
+        self._forget(cluster_id)
         if self._settled is not None:
             self._settled(cluster_id)
 

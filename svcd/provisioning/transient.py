@@ -9,9 +9,10 @@ from __future__ import annotations
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from svcd.fencing import Alone
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId
-from svcd.ports import Store, Tx
+from svcd.ports import Leases, Store, Tx
 from svcd.provisioning import lifecycle, story
 from svcd.provisioning.commands import Wakes
 from svcd.settings import Provisioning
@@ -21,11 +22,20 @@ log = Logger()
 
 
 class Transient:
-    """Looks every `transient_poll_s`; `poke` when an execution has ended."""
+    """Looks every `transient_poll_s`; `poke` when an execution has ended.
+
+    leases: of several daemons each ends those that it drives.
+    """
 
     def __init__(
-        self, store: Store, controller: Wakes, clock: IReactorTime, settings: Provisioning
+        self,
+        store: Store,
+        controller: Wakes,
+        clock: IReactorTime,
+        settings: Provisioning,
+        leases: Leases | None = None,
     ) -> None:
+        self._leases: Leases = leases or Alone()
         self._store = store
         self._controller = controller
         self._clock = clock
@@ -43,7 +53,8 @@ class Transient:
 
     async def _turn(self) -> None:
         for cluster_id in await self._store.read(lambda tx: tx.clusters.idle_transient()):
-            await self._end(cluster_id)
+            if self._leases.holds(cluster_id):
+                await self._leases.drive(cluster_id, self._end(cluster_id))
 
     async def _end(self, cluster_id: ClusterId) -> None:
         """One transaction: an execution that was accepted meanwhile keeps the cluster alive."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from attrs import evolve
@@ -26,7 +26,8 @@ update clusters
 """
 _DROP = "delete from clusters where id = :id"
 _UNSETTLED = """
-select id from clusters where generation > settled_generation order by created_at, id
+select id, generation from clusters
+ where generation > settled_generation order by created_at, id
 """
 _IDLE_TRANSIENT = """
 select c.id from clusters c
@@ -96,8 +97,8 @@ class Clusters(Family[Cluster]):
             await save_unconditionally(self._sql, evolve(execution, cluster_id=None))
         await self._sql.run(_DROP, {"id": id_})
 
-    async def unsettled(self) -> Sequence[ClusterId]:
-        return [ClusterId(row[0]) for row in await self._sql.all(_UNSETTLED)]
+    async def unsettled(self) -> Mapping[ClusterId, int]:
+        return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]

@@ -8,10 +8,12 @@ from svcd.errors import (
     JobBinaryInternalNameTaken,
     JobBinaryNameTaken,
     JobNameTaken,
+    ServiceUnavailable,
 )
 from svcd.model.ids import JobBinaryInternalId
 from svcd.model.job import DataSource, Job, JobBinary, JobBinaryInternal
-from svcd.store.database import Conflict
+from svcd.ports import Sealer
+from svcd.store.database import Conflict, Sql
 from svcd.store.family import Family, Table, references
 
 INTERNAL_URL = "internaldb://"
@@ -32,9 +34,10 @@ select id from executions where job_id = :id and (hidden = 0 or ended = 0)
  order by created_at, id limit 5
 """
 
-_BEGIN = "insert into uploads (id) values (:id)"
+_BEGIN = "insert into uploads (id, holder) values (:id, :holder)"
 _PIECE = """
-insert into pieces (upload_id, number, content) values (:upload_id, :number, :content)
+insert into pieces (upload_id, number, content)
+select id, :number, :content from uploads where id = :upload_id
 """
 _FINISH = "delete from uploads where id = :id"
 _ADD_INTERNAL = """
@@ -51,6 +54,11 @@ select p.content from pieces p join internals i on i.upload_id = p.upload_id
 
 def _used(what: str, id_: str, users: list[str]) -> DeletionFailed:
     return DeletionFailed(f"{what} {id_!r} is used by {', '.join(users)}: delete that first")
+
+
+def _given_up() -> ServiceUnavailable:
+    """Another daemon took the one that receives the upload for dead, and threw its pieces away."""
+    return ServiceUnavailable("the upload was interrupted; nothing was stored, send it again")
 
 
 class DataSources(Family[DataSource]):
@@ -86,11 +94,18 @@ class Internals(Family[JobBinaryInternal]):
         taken=JobBinaryInternalNameTaken,
     )
 
+    def __init__(self, sql: Sql, sealer: Sealer, holder: str = "") -> None:
+        """holder: the daemon that receives what is uploaded."""
+        super().__init__(sql, sealer)
+        self._holder = holder
+
     async def begin(self, upload_id: str) -> None:
-        await self._sql.later(_BEGIN, {"id": upload_id})
+        await self._sql.later(_BEGIN, {"id": upload_id, "holder": self._holder})
 
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
-        await self._sql.later(_PIECE, {"upload_id": upload_id, "number": index, "content": piece})
+        values = {"upload_id": upload_id, "number": index, "content": piece}
+        if not await self._sql.run(_PIECE, values):
+            raise _given_up()
 
     async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
         values = {**self._values(record), "upload_id": upload_id}
@@ -101,7 +116,8 @@ class Internals(Family[JobBinaryInternal]):
                 f"a job binary internal named {record.name!r} exists already in this tenant:"
                 " choose another name, or delete the other one first"
             ) from None
-        await self._sql.run(_FINISH, {"id": upload_id})
+        if not await self._sql.run(_FINISH, {"id": upload_id}):
+            raise _given_up()
 
     async def abandon(self, upload_id: str) -> None:
         await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})

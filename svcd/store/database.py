@@ -57,6 +57,10 @@ class Sql(Protocol):
         """
         ...
 
+    async def tell(self, text: str) -> None:
+        """See ports.Tx."""
+        ...
+
 
 class Database(Protocol):
     """A database of either driver. One whose answers have to be waited for is a `Distant` too."""
@@ -64,7 +68,7 @@ class Database(Protocol):
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def script(self, text: str) -> None:
-        """Several statements in one transaction (a migration)."""
+        """Several statements in one transaction (a migration). Raises Conflict."""
         ...
 
     async def close(self) -> None: ...

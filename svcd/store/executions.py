@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from attrs import evolve
@@ -22,9 +22,12 @@ update executions
 """
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
-_UNFINISHED = "select record from executions where ended = 0 order by created_at, id"
+_UNFINISHED = """
+select record, coalesce(cluster_id, id) from executions where ended = 0 order by created_at, id
+"""
 _DELETING = """
-select record from executions where ended = 1 and hidden = 1 order by created_at, id
+select record, coalesce(cluster_id, id) from executions
+ where ended = 1 and hidden = 1 order by created_at, id
 """
 _ENDED = "select record from executions where cluster_id > '' and ended = 1"
 _OF_CLUSTER = """
@@ -68,9 +71,9 @@ class Executions(Family[Execution]):
     async def drop(self, id_: ExecutionId) -> None:
         await self._sql.run(_DROP, {"id": id_})
 
-    async def unfinished(self) -> Sequence[Execution]:
+    async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
         rows = [*await self._sql.all(_UNFINISHED), *await self._sql.all(_DELETING)]
-        return [self._record(row) for row in rows]
+        return [self._record(row) for row in rows if mine is None or mine(row[1])]
 
     async def untidy(self) -> Sequence[ExecutionId]:
         found = (self._record(row) for row in await self._sql.all(_ENDED))

@@ -1,4 +1,7 @@
-"""Numbered SQL files, each applied once, in order, in one transaction each; forward only."""
+"""Numbered SQL files, each applied once, in order, in one transaction each; forward only.
+
+Each begins with its number: of two daemons that start at once, the slower one finds it taken.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
-from svcd.store.database import Database, SchemaError, Sql
+from svcd.store.database import Conflict, Database, SchemaError, Sql
 
 CREATE = """
 create table if not exists schema_version (
@@ -40,8 +43,8 @@ def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
     for number, text in steps():
         if current < number <= (newest() if last is None else last):
             yield (
-                f"{text};\ninsert into schema_version (number, applied_at)"
-                f" values ({number}, '{stamp}');\n"
+                "insert into schema_version (number, applied_at)"
+                f" values ({number}, '{stamp}');\n{text}"
             )
 
 
@@ -63,7 +66,11 @@ async def migrate(database: Database, at: str) -> int:
     current = await database.read(_current)
     refuse_newer(current)
     for script in scripts(current, at):
-        await database.script(script)
+        try:
+            await database.script(script)
+        except Conflict as conflict:  # another daemon that starts now was faster
+            if "schema_version" not in str(conflict):
+                raise
     return newest()
 
 

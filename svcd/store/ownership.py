@@ -1,8 +1,11 @@
-"""One daemon a database: an advisory lock on a connection of its own.
+"""Who may use a database: one daemon alone, or several that share it by leases.
 
-Two daemons on the same rows would carry out the same work twice. The lock goes with its
-connection; while it is not held, no transaction begins. When the connection breaks, the lock is
-taken again as soon as the server answers; when another daemon has it by then, this one must stop.
+It is an advisory lock on a connection of its own: exclusive for a daemon whose cloud is inside it,
+because nobody else can reach that; shared for those that keep leases (`svcd.store.leases`).
+
+`Ownership` is the exclusive one. The lock goes with its connection; while it is not held, no
+transaction begins. When the connection breaks, the lock is taken again as soon as the server
+answers; when another daemon has it by then, this one must stop.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ LOCK_KEY = 0x73766364  # "svcd": first key of the advisory lock
 _LOCK = f"""
 select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), ''))),
        pg_backend_pid()
+"""
+_LOCK_SHARED = f"""
+select pg_try_advisory_lock_shared({LOCK_KEY}, hashtext(coalesce(current_schema(), '')))
 """
 _OWNER = f"""
 select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
@@ -130,9 +136,19 @@ class Ownership:
             await sleep(self._clock, _TRY_S)
 
 
+async def lock_shared(clock: IReactorTime, session: Session) -> str:
+    """Take the lock beside others; a line that says who has it alone when that is so."""
+    for _ in range(_TRIES):
+        if (await session.execute(_LOCK_SHARED)).fetchone()[0]:
+            return ""
+        await sleep(clock, _TRY_S)
+    return _refusal((await session.execute(_OWNER)).fetchone())
+
+
 def _refusal(owner: tuple[int, str, str] | None) -> str:
     who = f"connection {owner[0]} from {owner[1]} since {owner[2][:19]}" if owner else "just gone"
     return (
-        f"another svcd has this database ({who}): one daemon a database is supported;"
-        " stop the other one, or give this one a database of its own (database.url)"
+        f"another svcd has this database ({who}): daemons can share it only when all of them use"
+        " an OpenStack cloud (cloud.kind=openstack), the embedded one belongs to its daemon; stop"
+        " the other one, or give this one a database of its own (database.url)"
     )

@@ -17,12 +17,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import psycopg2
+from attrs import frozen
 from psycopg2 import errorcodes
 from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.database import Conflict, DatabaseFigures, Parameters, Refused, Row, SchemaError
+from svcd.store.leases import CHANNEL, LeaseKeeper, Me
 from svcd.store.ownership import Ownership
 from svcd.store.pool import Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
@@ -44,6 +46,7 @@ _PAUSE_S = 0.004
 _AGAIN = frozenset({errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED})
 _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _STOP_S = 5.0
+_TELL = f"select pg_notify('{CHANNEL}', :text)"
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 
@@ -107,6 +110,9 @@ class _Statements:
             except Lost as lost:
                 raise _unchanged(lost) from lost
         self._later = filled, refused
+
+    async def tell(self, text: str) -> None:
+        await self.later(_TELL, {"text": text})
 
     async def commit(self) -> None:
         """Raises RuntimeError when a failed statement was passed over in silence."""
@@ -226,8 +232,20 @@ def _meaning(error: psycopg2.Error) -> Exception:
     return cast("Exception", error)
 
 
+@frozen
+class Sharing:
+    """me: this daemon. steady: seconds of a clock that never goes back."""
+
+    me: Me
+    steady: Callable[[], float]
+
+
 class PostgresDatabase:
-    """The database of `settings.url`. taken: told with a line when another daemon has it."""
+    """The database of `settings.url`.
+
+    taken: told with a line when another daemon has it for itself. sharing: who this daemon is among
+    those that share the database; None: it wants it for itself. leases: None without sharing.
+    """
 
     def __init__(
         self,
@@ -235,21 +253,32 @@ class PostgresDatabase:
         settings: DatabaseSettings,
         taken: Callable[[str], None],
         rng: random.Random | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         """Raises SchemaError when the URL cannot be understood."""
         self._clock = reactor
         self._settings = settings
         self._rng = rng or random.Random()
-        self._sessions = Sessions(reactor, settings)
+        self._sessions = Sessions(reactor, settings, sharing.me.name if sharing else "")
         self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
-        self._ownership = Ownership(reactor, self._sessions, self._held, taken)
+        self._ownership: Ownership | None = None
+        self.leases: LeaseKeeper | None = None
+        if sharing is None:
+            self._ownership = Ownership(reactor, self._sessions, self._held, taken)
+        else:
+            self.leases = LeaseKeeper(
+                reactor, sharing.steady, self._sessions, settings, sharing.me, taken
+            )
         self.repeated = 0
 
     async def open(self) -> None:
-        """Connect and become the owner. Raises SchemaError."""
+        """Connect, and become the owner or one of those that share. Raises SchemaError."""
         self._sessions.start()
         try:
-            await self._ownership.take()
+            if self._ownership is not None:
+                await self._ownership.take()
+            if self.leases is not None:
+                await self.leases.open()
             self._pool.start()
             encoding = await self.read(_encoding)
         except (Lost, ServiceUnavailable, psycopg2.Error) as error:
@@ -290,7 +319,10 @@ class PostgresDatabase:
     async def close(self) -> None:
         """Wait for the transactions under way, and give the database up."""
         await self._pool.close(_STOP_S)
-        await self._ownership.stop()
+        if self._ownership is not None:
+            await self._ownership.stop()
+        if self.leases is not None:
+            await self.leases.stop()
         await self._sessions.stop()
 
     async def _read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
@@ -326,6 +358,8 @@ class PostgresDatabase:
             await session.execute("commit", unlimited=True)
         except (psycopg2.Error, Lost) as error:
             await _Statements(session, "").rollback()
+            if isinstance(error, psycopg2.IntegrityError):
+                raise Conflict(error.diag.constraint_name or line_of(error)) from None
             raise SchemaError(
                 f"the schema cannot be made: {line_of(error)}; {_cure(error)}"
             ) from None

@@ -116,6 +116,10 @@ class Session:
         except psycopg2.InterfaceError as error:
             raise Lost(line_of(error)) from None
 
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """hear: told the text of each notification that this connection listens for."""
+        self._connection.addNotifyObserver(lambda notice: hear(notice.payload))
+
     @property
     def fit(self) -> bool:
         """It is open at both ends, and no transaction is under way."""
@@ -181,19 +185,25 @@ class Session:
 class Sessions:
     """Opens sessions by the settings and watches over them."""
 
-    def __init__(self, reactor: Any, settings: DatabaseSettings) -> None:
-        """Raises SchemaError when the URL cannot be understood."""
+    def __init__(self, reactor: Any, settings: DatabaseSettings, name: str = "") -> None:
+        """name: by which the server knows the connections of this daemon.
+
+        Raises SchemaError when the URL cannot be understood.
+        """
         self._reactor = reactor
         self._settings = settings
-        self._dsn = connection_text(settings)
+        self._dsn = connection_text(settings, name)
         self._open: set[Session] = set()
         clock: IReactorTime = reactor
         self._watch = Loop(clock, "database watch", _WATCH_S, self._look)
 
-    async def open(self, lost: Callable[[Session, str], None]) -> Session:
-        """A new session. Raises Lost."""
+    async def open(
+        self, lost: Callable[[Session, str], None], statement_s: float | None = None
+    ) -> Session:
+        """A new session. statement_s: in place of the setting's time. Raises Lost."""
         dsn, limit_s = await self._resolved(), self._settings.connect_timeout_s
-        session = Session(self._reactor, self._settings.statement_timeout_s, lost)
+        statement_s = self._settings.statement_timeout_s if statement_s is None else statement_s
+        session = Session(self._reactor, statement_s, lost)
         await session.open(dsn, limit_s)
         self._open.add(session)
         return session
@@ -246,7 +256,7 @@ def addresses(reactor: Any, host: str) -> Deferred[list[str]]:
     return deferToThreadPool(reactor, reactor.getThreadPool(), look)
 
 
-def connection_text(settings: DatabaseSettings) -> str:
+def connection_text(settings: DatabaseSettings, name: str = "") -> str:
     """What libpq is told. Raises SchemaError.
 
     A lost peer is noticed within half a minute on both sides; statements end by themselves; and
@@ -277,6 +287,8 @@ def connection_text(settings: DatabaseSettings) -> str:
     }
     given["options"] = f"{options} {given.get('options', '')}".strip()
     given["client_encoding"] = "UTF8"
+    if name:
+        given["application_name"] = name
     given.pop("connect_timeout", None)
     return str(make_dsn(**{**more, **given}))
 

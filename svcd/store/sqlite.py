@@ -88,6 +88,9 @@ class _Statements:
         self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
+    async def tell(self, text: str) -> None:
+        """Nobody else is there."""
+
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         self.flush()
         return self._write(text, parameters)

@@ -6,7 +6,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from svcd import fencing
 from svcd.errors import NotFound, ServiceUnavailable
+from svcd.fencing import Term
+from svcd.model.secret import Secret
 from svcd.ports import Sealer, Tx
 from svcd.sharing import Gathering
 from svcd.store.clusters import Clusters
@@ -19,10 +22,17 @@ from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
 T = TypeVar("T")
 
-_UNOWNED = """
-delete from pieces where not exists (select 1 from internals i where i.upload_id = pieces.upload_id)
+_OWN_UPLOADS = "delete from uploads where holder = :holder"
+_DEAD_UPLOADS = """
+delete from uploads where not exists (select 1 from daemons d where d.id = uploads.holder)
 """
-_NO_UPLOADS = "delete from uploads"
+_UNOWNED = """
+delete from pieces
+ where not exists (select 1 from internals i where i.upload_id = pieces.upload_id)
+   and not exists (select 1 from uploads u where u.id = pieces.upload_id)
+"""
+_SEAL = "select sealed from seals where id = 1"
+_SET_SEAL = "insert into seals (id, sealed) values (1, :sealed)"
 _FAMILIES: Mapping[str, type[Family[Any]]] = {
     "node_group_templates": NodeGroupTemplates,
     "cluster_templates": ClusterTemplates,
@@ -39,11 +49,15 @@ _CLUSTER = "select record from clusters limit 1"
 class _Tx:
     """The families of one transaction, made when first asked for."""
 
-    __slots__ = ("_sealer", "_sql")
+    __slots__ = ("_holder", "_sealer", "_sql")
 
-    def __init__(self, sql: Sql, sealer: Sealer) -> None:
+    def __init__(self, sql: Sql, sealer: Sealer, holder: str) -> None:
         self._sql = sql
         self._sealer = sealer
+        self._holder = holder
+
+    async def tell(self, text: str) -> None:
+        await self._sql.tell(text)
 
     @property
     def node_group_templates(self) -> NodeGroupTemplates:
@@ -63,7 +77,7 @@ class _Tx:
 
     @property
     def internals(self) -> Internals:
-        return Internals(self._sql, self._sealer)
+        return Internals(self._sql, self._sealer, self._holder)
 
     @property
     def job_binaries(self) -> JobBinaries:
@@ -79,13 +93,25 @@ class _Tx:
 
 
 class SqlStore:
-    """All rows of a daemon."""
+    """All rows of a daemon.
 
-    def __init__(self, database: Database, sealer: Sealer) -> None:
+    holder: the daemon's name among those that share the database, "" when it has it to itself.
+    fence: first statement of each transaction under a term (`svcd.fencing`); it raises LeaseLost.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        sealer: Sealer,
+        holder: str = "",
+        fence: Callable[[Sql, Term], Awaitable[None]] | None = None,
+    ) -> None:
         self._database = database
         self._sealer = sealer
         self._distant = isinstance(database, Distant)
         self._gathering: dict[str, Gathering[tuple[str, str], bytes]] = {}
+        self._holder = holder
+        self._fence = fence
 
     async def open(self, at: str) -> int:
         """Migrate, drop what interrupted uploads left, and return the schema's number.
@@ -95,14 +121,29 @@ class SqlStore:
         number = await migrate(self._database, at)
         for sealed in await self._database.read(_samples):
             self._sealer.open(sealed)
-        await self._database.tx(_sweep)
+        self._sealer.open(await self._database.tx(self._seal))
+        await self._database.tx(self._drop_own)
+        await self.sweep()
         return number
 
+    async def sweep(self) -> None:
+        """Drop what the uploads of daemons that are no more have left."""
+        await self._database.tx(_sweep)
+
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._database.tx(lambda sql: work(_Tx(sql, self._sealer)))
+        term, fence = fencing.current(), self._fence
+        if term is None or fence is None:
+            return await self._database.tx(lambda sql: work(_Tx(sql, self._sealer, self._holder)))
+        term.check()
+
+        async def fenced(sql: Sql) -> T:
+            await fence(sql, term)
+            return await work(_Tx(sql, self._sealer, self._holder))
+
+        return await self._database.tx(fenced)
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._database.read(lambda sql: work(_Tx(sql, self._sealer)))
+        return await self._database.read(lambda sql: work(_Tx(sql, self._sealer, self._holder)))
 
     async def rendered(self, family: str, tenant_id: str, id_: str) -> bytes:
         if not self._distant:
@@ -132,6 +173,22 @@ class SqlStore:
     async def close(self) -> None:
         await self._database.close()
 
+    async def _seal(self, sql: Sql) -> str:
+        """What the key of all daemons of the database has sealed: this one's, if it is the first.
+
+        So a daemon with another key is found out before it seals anything.
+        """
+        row = await sql.one(_SEAL)
+        if row is not None:
+            return str(row[0])
+        sealed = self._sealer.seal(Secret("svcd"))
+        await sql.run(_SET_SEAL, {"sealed": sealed})
+        return sealed
+
+    async def _drop_own(self, sql: Sql) -> None:
+        """No upload of this daemon outlives its process."""
+        await sql.run(_OWN_UPLOADS, {"holder": self._holder})
+
 
 async def _samples(sql: Sql) -> list[str]:
     """One sealed text of each kind: all were made with one key."""
@@ -146,5 +203,5 @@ async def _ping(sql: Sql) -> None:
 
 
 async def _sweep(sql: Sql) -> None:
+    await sql.run(_DEAD_UPLOADS)
     await sql.run(_UNOWNED)
-    await sql.run(_NO_UPLOADS)

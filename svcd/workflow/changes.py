@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from svcd.errors import ServiceUnavailable
@@ -15,10 +15,13 @@ _TRIES: Final = 20
 
 
 class Changes:
-    """Writes executions."""
+    """Writes executions. saved: called in the transaction that has written one."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, saved: Callable[[Tx, Execution], Awaitable[None]] | None = None
+    ) -> None:
         self._store = store
+        self._saved = saved
 
     async def apply(
         self, id_: ExecutionId, change: Callable[[Execution], Execution]
@@ -41,7 +44,10 @@ class Changes:
                 return True, after
             if after == row:
                 return True, row
-            return await tx.executions.save(after), after
+            saved = await tx.executions.save(after)
+            if saved and self._saved is not None:
+                await self._saved(tx, after)
+            return saved, after
 
         for _ in range(_TRIES):
             done, after = await self._store.tx(once)

@@ -138,7 +138,7 @@ class Jobs:
         self._new_id = new_id
         self._settings = settings
         self._access = access
-        self._changes = Changes(store)
+        self._changes = Changes(store, poller.announce)
         self._logs = Logs(engine, poller.containers, settings.log_bytes)
 
     def hints(self, type_name: str) -> dict[str, object]:
@@ -265,6 +265,7 @@ class Jobs:
         async def write(tx: Tx) -> None:
             await self._check(tx, row)
             await tx.executions.add(row)
+            await self._poller.announce(tx, row)
 
         await self._store.tx(write)
         self._poller.wake(row.id)

@@ -18,6 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
+from svcd.fencing import Alone
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure
@@ -28,13 +29,15 @@ from svcd.ports import (
     Fault,
     FileSystem,
     JobLine,
+    Leases,
     ObjectStore,
     Probe,
     Store,
     Tx,
+    lease_key,
 )
 from svcd.settings import Workflow
-from svcd.tasks import DeadlineExceeded, KeyedTasks, Loop, gather, sleep, with_deadline
+from svcd.tasks import DeadlineExceeded, KeyedTasks, Loop, Parked, gather, sleep, with_deadline
 from svcd.workflow import document, failures, lifecycle
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.changes import Changes
@@ -69,7 +72,8 @@ class Poller:
     """The running part of the workflow room.
 
     idle: told when an execution of a transient cluster has ended. access: the object store as the
-    clusters' machines reach it.
+    clusters' machines reach it. leases: only what they hold is worked on; what a request asks for
+    (refresh, kill) is done all the same, and told to the daemon that works on it.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Poller:
         access: document.ObjectStoreAccess | None,
         idle: Callable[[], None],
         rng: random.Random,
+        leases: Leases | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -97,7 +102,9 @@ class Poller:
         self._rng = rng
         self.binaries = Binaries(store, object_store)
         self.containers = Containers(probe, clock)
-        self._changes = Changes(store)
+        self._leases: Leases = leases or Alone()
+        self._changes = Changes(store, self.announce)
+        self._seen_ended: set[ExecutionId] = set()
         self._silent: dict[ClusterId, float] = {}
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
@@ -147,6 +154,28 @@ class Poller:
         else:
             self._starts.wake(id_)
 
+    async def announce(self, tx: Tx, row: Execution) -> None:
+        """In the transaction that writes `row`: the daemon that works on it will look at it."""
+        key = lease_key(row)
+        if not self._leases.holds(key):
+            await tx.tell(f"execution {row.id} {key}")
+
+    def told(self, id_: ExecutionId, key: str) -> None:
+        """Another daemon has written the row."""
+        if self._leases.holds(key):
+            self._starts.wake(id_)
+            self._ticks.poke()
+
+    def gained(self) -> None:
+        """Leases were got: look at all that they are for, as after a start."""
+        self._tidied = False
+        self._ticks.poke()
+
+    def forget(self) -> None:
+        """Leases were lost: what is remembered of what they are for counts no more."""
+        for cluster_id in [each for each in self._silent if not self._leases.holds(each)]:
+            del self._silent[cluster_id]
+
     def active(self) -> int:
         """Executions that are being started or tidied up; those that only run do not count."""
         return len({*self._starts.active(), *self._settling.active()})
@@ -161,10 +190,16 @@ class Poller:
     async def tick(self) -> None:
         """Start what is pending, read the status of what runs."""
         if not self._tidied:  # a former daemon may have seen them end
-            for id_ in await self._store.read(lambda tx: tx.executions.untidy()):
-                self._settling.wake(id_, SETTLE_S)
             self._tidied = True
-        rows = await self._store.read(lambda tx: tx.executions.unfinished())
+            try:
+                found = await self._store.read(lambda tx: tx.executions.untidy())
+            except BaseException:
+                self._tidied = False
+                raise
+            for id_ in found:
+                self._settling.wake(id_, SETTLE_S)
+        mine = self._leases.holds
+        rows = await self._store.read(lambda tx: tx.executions.unfinished(mine))
         now = self._clock.seconds()
         at_engines: dict[ClusterId, list[Execution]] = {}
         pending = 0
@@ -178,7 +213,7 @@ class Poller:
                     spread = self._rng.random() if pending > STARTS_AT_ONCE else 0.0
                     self._starts.wake(row.id, spread)
             elif row.cluster_id is None:
-                await self._gone(row.id, "the cluster was deleted")
+                await self._leases.drive(row.id, self._gone(row.id, "the cluster was deleted"))
             else:
                 at_engines.setdefault(row.cluster_id, []).append(row)
         for cluster_id in [key for key in self._silent if key not in at_engines]:
@@ -186,12 +221,15 @@ class Poller:
 
         results = await gather(
             [
-                partial(self._engine_turn, cluster_id, mine)
-                for cluster_id, mine in at_engines.items()
+                partial(self._driven_turn, cluster_id, placed)
+                for cluster_id, placed in at_engines.items()
             ],
             ENGINES_AT_ONCE,
         )
         _raise_first(results)
+
+    async def _driven_turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
+        await self._leases.drive(cluster_id, self._engine_turn(cluster_id, rows))
 
     async def _engine_turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
         cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
@@ -302,7 +340,7 @@ class Poller:
         if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         cluster, endpoints = place
-        return await self._absorb(cluster, endpoints, row) or row
+        return self._seen(await self._absorb(cluster, endpoints, row) or row)
 
     async def kill(self, row: Execution) -> Execution:
         """`row` after a kill at its engine and a look at what came of it. Raises EngineError."""
@@ -311,7 +349,14 @@ class Poller:
             return await self._gone(row.id, "the cluster was deleted") or row
         cluster, endpoints = place
         await self._kill(endpoints, row)
-        return await self._absorb(cluster, endpoints, row) or row
+        return self._seen(await self._absorb(cluster, endpoints, row) or row)
+
+    def _seen(self, row: Execution) -> Execution:
+        """For a request. Who sees the end of an execution tidies up after it."""
+        if lifecycle.is_over(row) and not self._leases.holds(lease_key(row)):
+            self._seen_ended.add(row.id)
+            self._settling.wake(row.id, SETTLE_S)
+        return row
 
     async def kill_all_of(self, cluster_id: ClusterId) -> None:
         """Before a cluster's delete: kill its executions at the engine, mark them `KILLED`.
@@ -488,6 +533,13 @@ class Poller:
             self._incidents[id_] = incident
 
     async def _start(self, id_: ExecutionId) -> float | None:
+        row = await self._store.read(lambda tx: tx.executions.find(id_))
+        if row is None or not self._leases.holds(lease_key(row)):
+            self._incidents.pop(id_, None)
+            return None
+        return await self._leases.drive(lease_key(row), self._begin(id_))
+
+    async def _begin(self, id_: ExecutionId) -> float | None:
         incident = self._incidents.pop(id_, None)
         if incident is not None:
             text = f"svcd could not start the job, incident {incident}"
@@ -506,8 +558,21 @@ class Poller:
     async def _settle(self, id_: ExecutionId) -> float | None:
         """After the end: the engine's last word on it, and its folder removed."""
         row = await self._store.read(lambda tx: tx.executions.find(id_))
+        seen = id_ in self._seen_ended
+        self._seen_ended.discard(id_)
         if row is None or row.submitting or not lifecycle.is_over(row):
             return None
+        if self._leases.holds(lease_key(row)):
+            return await self._leases.drive(lease_key(row), self._clean(row))
+        if not seen:
+            return None
+        again = await self._clean(row)
+        if again is not None:
+            self._seen_ended.add(id_)
+        return again
+
+    async def _clean(self, row: Execution) -> float | None:
+        id_ = row.id
         place = await self._place(row)
         if place is not None and place[0].status is not ClusterStatus.DELETING:
             try:
@@ -553,5 +618,5 @@ def _unsettled(record: Mapping[str, object]) -> bool:
 def _raise_first(results: Sequence[object]) -> None:
     """A bug in one piece of work is told after all others were done."""
     for result in results:
-        if isinstance(result, BaseException):
+        if isinstance(result, BaseException) and not isinstance(result, Parked):
             raise result

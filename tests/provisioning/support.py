@@ -148,8 +148,9 @@ class MemoryRows:
         self.rows.pop(id_, None)
         self.story.pop(id_, None)
 
-    async def unsettled(self) -> Sequence[ClusterId]:
-        return [r.id for r in self.rows.values() if r.generation > r.settled_generation]
+    async def unsettled(self) -> Mapping[ClusterId, int]:
+        found = [r for r in self.rows.values() if r.generation > r.settled_generation]
+        return {r.id: r.generation for r in found}
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return list(self.idle)

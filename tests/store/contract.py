@@ -17,6 +17,7 @@ from svcd.errors import (
     InvalidReference,
     JobBinaryInternalNameTaken,
     NotFound,
+    ServiceUnavailable,
 )
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, NodeGroup
 from svcd.model.ids import (
@@ -370,6 +371,7 @@ class StoreContract:
 
     def test_data_objects_in_use_are_not_removed(self) -> None:
         """Internal, binary, job and source each name their users."""
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         self.now(lambda tx: tx.job_binaries.add(binary()))
         self.now(lambda tx: tx.jobs.add(job()))
@@ -411,7 +413,8 @@ class StoreContract:
         self.now(lambda tx: tx.clusters.add(cluster(2)))
         self.now(lambda tx: tx.clusters.add(cluster(1, tenant_id=OTHER)))
         self.now(lambda tx: tx.clusters.add(cluster(3, settled_generation=1)))
-        self.assertEqual(self.now(lambda tx: tx.clusters.unsettled()), ["c-1", "c-2"])
+        found = self.now(lambda tx: tx.clusters.unsettled())
+        self.assertEqual(list(found.items()), [("c-1", 1), ("c-2", 1)])
 
     def test_dropped_cluster_leaves_its_executions(self) -> None:
         """They lose their cluster_id, on the wire too; events go."""
@@ -487,7 +490,30 @@ class StoreContract:
         left = self.now(lambda tx: tx.executions.unfinished())
         self.assertEqual([e.id for e in left], ["e-1", "e-2"])
 
+    def test_unfinished_are_asked_for_by_whom_they_belong_to(self) -> None:
+        """To their cluster; to themselves without one."""
+        self.now(lambda tx: tx.executions.add(execution()))
+        self.now(lambda tx: tx.executions.add(evolve(execution(2), cluster_id=None)))
+        asked: list[str] = []
+
+        def mine(key: str) -> bool:
+            asked.append(key)
+            return key == "e-2"
+
+        found = self.now(lambda tx: tx.executions.unfinished(mine))
+        self.assertEqual(asked, ["c-1", "e-2"])
+        self.assertEqual([e.id for e in found], ["e-2"])
+
     # ---- internal binaries --------------------------------------------------------------------
+
+    def test_pieces_of_an_upload_that_was_thrown_away(self) -> None:
+        """Its holder was taken for dead: neither they nor its record are kept."""
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
+        self.now(lambda tx: tx.internals.abandon("jbi-1"))
+        self.fails(lambda tx: tx.internals.append("jbi-1", 1, b"second"), ServiceUnavailable)
+        self.fails(lambda tx: tx.internals.finish("jbi-1", internal()), ServiceUnavailable)
+        self.assertEqual((self.dump("pieces"), self.dump("internals")), ("[]", "[]"))
 
     def test_pieces_of_a_finished_upload_are_read_back(self) -> None:
         """Piece by piece, None after the last; gone with the record."""

@@ -65,13 +65,14 @@ class _PostgresCase(TestCase):
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
         self.taken: list[str] = []
+        self.sealer = MemorySealer()
 
     async def opened(self, **changes: Any) -> SqlStore:
         """A store on the test's database, which the test's end closes."""
         settings = evolve(_SETTINGS, **{"url": self.url, **changes})
         self.database = PostgresDatabase(reactor, settings, self.taken.append)
         await self.database.open()
-        store = SqlStore(self.database, MemorySealer())
+        store = SqlStore(self.database, self.sealer)
         self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))
         await store.open(at(0))
         return store

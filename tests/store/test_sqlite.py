@@ -31,7 +31,8 @@ class _Sqlite(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.database = SqliteDatabase(self.path)
-        self.store = SqlStore(self.database, MemorySealer())
+        self.sealer = MemorySealer()
+        self.store = SqlStore(self.database, self.sealer)
         self.successResultOf(Deferred.fromCoroutine(self.store.open(at(0))))
 
     def tearDown(self) -> None:
@@ -72,6 +73,9 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract):
         store = SqlStore(database, MemorySealer())
         self.successResultOf(Deferred.fromCoroutine(store.open(at(0))))
 
+        begin = store.tx(lambda tx: tx.internals.begin("u"))
+        self.successResultOf(Deferred.fromCoroutine(begin))
+
         def append(number: int, size: int) -> Deferred[None]:
             return Deferred.fromCoroutine(
                 store.tx(lambda tx: tx.internals.append("u", number, b"x" * size))
@@ -87,7 +91,7 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract):
         self.successResultOf(Deferred.fromCoroutine(store.close()))
 
     def _again(self) -> SqlStore:
-        return SqlStore(SqliteDatabase(self.path), MemorySealer())
+        return SqlStore(SqliteDatabase(self.path), self.sealer)
 
     def test_rows_outlive_the_process(self) -> None:
         """What was acknowledged is there for the next opener."""
@@ -104,6 +108,7 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract):
         """Pieces that no record owns go; those of a finished upload stay."""
         self.now(lambda tx: tx.internals.begin("lost"))
         self.now(lambda tx: tx.internals.append("lost", 0, b"lost"))
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"kept"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         later = self._again()

@@ -80,7 +80,7 @@ class UpgradeContract:
                 ("mine-worker-002", "127.1.0.12", "ACTIVE"),
             ],
         )
-        self.assertEqual(self.now(lambda tx: tx.clusters.unsettled()), [])
+        self.assertEqual(self.now(lambda tx: tx.clusters.unsettled()), {})
         events = self.now(lambda tx: tx.clusters.events(TENANT, cluster.id))
         self.assertGreater(len(events), 10)
         self.assertIn("create server", {e.step for e in events})

@@ -119,6 +119,13 @@ class EmbeddedCloud:
         self.core.state.close()
 
 
+def _engine_call(request: Request) -> str:
+    """For example `engine POST oozie/v1/jobs`: without the ids of cluster and job."""
+    words = request.path.decode("latin-1").split("/")[3:]
+    most = 3 if words[:1] == ["oozie"] else 1
+    return f"engine {request.method.decode('latin-1')} {'/'.join(words[:most])}"
+
+
 class _Root(Resource):
     """Finds the service, plays faults, turns what handlers return into answers."""
 
@@ -153,6 +160,7 @@ class _Root(Resource):
 
     def _render_engine(self, request: Request, engine: IResource) -> int | bytes:
         """Move to the path below /engine, as traversal would."""
+        self._cloud.calls[_engine_call(request)] += 1
         request.prepath = [b"engine"]
         request.postpath = (request.postpath or [])[1:]
         found: IResource = engine

@@ -15,7 +15,7 @@ from attrs import frozen
 from svcd.store import migrations
 from svcd.store.sqlite import translate
 
-TRANSIENT = frozenset({"schema_version", "uploads"})
+TRANSIENT = frozenset({"schema_version", "uploads", "daemons", "leases", "seals"})
 """Tables that mean something to running daemons only: neither kept, nor copied, nor counted."""
 
 _OWNED = "exists (select 1 from internals i where i.upload_id = pieces.upload_id)"
