@@ -50,6 +50,8 @@ setup(
             "types-PyYAML",
             "import-linter>=2.1",
             "hypothesis>=6.115",
+            "schemathesis>=4.0",
+            "jsonschema-rs>=0.30",
             "pytest>=8",
             "coverage>=7.10",
             "towncrier>=24.8",

@@ -12,6 +12,7 @@ import msgspec
 from svcd.model import wire
 from svcd.model.shapes import Shape
 from svcd.resources._answers import JSON, Answer, encode
+from svcd.resources._described import LISTS, OPEN, answer_of
 from svcd.resources._route import Call, Raw, Route, route
 
 _REF = "#/components/schemas/{name}"
@@ -47,10 +48,11 @@ class OpenApi:
 def document(routes: Sequence[Route]) -> wire.Json:
     """The OpenAPI document of `routes`."""
     shapes = {each.body.cls for each in routes if isinstance(each.body, Shape)}
+    shapes |= {answer for each in routes if (answer := answer_of(each)) is not None}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
-    for schema in schemas.values():
-        if schema.get("type") == "object" and "properties" in schema:
+    for name, schema in schemas.items():
+        if schema.get("type") == "object" and "properties" in schema and name not in OPEN:
             schema["additionalProperties"] = False
     schemas["Error"] = _ERROR
     by_class = dict(zip(ordered, refs, strict=True))
@@ -89,7 +91,7 @@ def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.
             for name in re.findall(r"\{(\w+)\}", path)
         ],
         "responses": {
-            str(made.success): _success(made),
+            str(made.success): _success(made, by_class),
             "default": {
                 "description": "an error",
                 "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}},
@@ -114,15 +116,15 @@ def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.
 
 
 def _is_list(made: Route) -> bool:
-    return made.method == "GET" and made.returns is not None and made.returns.endswith("s")
+    return made.method == "GET" and made.returns in LISTS
 
 
-def _success(made: Route) -> wire.Json:
+def _success(made: Route, by_class: dict[type, wire.Json]) -> wire.Json:
     if made.success == 204:
         return {"description": "done"}
     if made.plain:
         return {"description": "the data", "content": {"*/*": {}}}
-    schema: Any = {"type": "object"}
+    schema: Any = by_class[answer_of(made)]
     if made.returns is not None:
         inner = {"type": "array", "items": schema} if _is_list(made) else schema
         schema = {
