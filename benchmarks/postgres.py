@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,7 +18,7 @@ from typing import Final
 
 from attrs import frozen
 
-from benchmarks.client import closed_loop, connect, request
+from benchmarks.client import Connection, closed_loop, connect, request
 from benchmarks.figures import Figure, quantile, ratio
 from benchmarks.postgres_server import PostgresServer
 from benchmarks.processes import Server, peer, twistd
@@ -54,11 +55,25 @@ class Contestant:
         self.server = server
         self.name = server.name
         self._database = database
-        self.connections = [connect(server.port) for _ in range(_MOST)]
-        self.begin()
+        self.connections: list[Connection] = []
+        self._forget()
 
-    def begin(self) -> None:
-        """Forget what was measured."""
+    def begin(self, load: Load) -> None:
+        """Connect anew, for idle connections are closed after a while, and warm up."""
+        self.close()
+        self.connections = [connect(self.server.port) for _ in range(load.connections)]
+        self.round(load, load.connections)
+        self._forget()
+
+    def exchange(self, data: bytes) -> bytes:
+        """One request on a connection of its own."""
+        connection = connect(self.server.port)
+        try:
+            return connection.exchange(data)
+        finally:
+            connection.close()
+
+    def _forget(self) -> None:
         self.cpu_ms: list[float] = []
         self.database_ms: list[float] = []
         self.waits_ms: list[float] = []
@@ -69,7 +84,7 @@ class Contestant:
             load.before(count)
         used, database = self.server.cpu_s(), self._database
         theirs = database.cpu_s() if database is not None else 0.0
-        self.waits_ms += closed_loop(self.connections[: load.connections], load.make, count)
+        self.waits_ms += closed_loop(self.connections, load.make, count)
         self.cpu_ms.append((self.server.cpu_s() - used) * _MILLI / count)
         if database is not None:
             self.database_ms.append((database.cpu_s() - theirs) * _MILLI / count)
@@ -87,8 +102,7 @@ def loads(svcd: Contestant, quick: bool) -> Iterator[Load]:
     """
     part = 4 if quick else 1
     number = itertools.count()
-    single = svcd.connections[0]
-    binary = bytes(range(256)) * (BINARY_BYTES // 256)
+    binary = random.Random(1).randbytes(BINARY_BYTES)  # as little compressible as a jar
     all_ = [
         request("GET", f"/v1.1/thousand/clusters/{cluster_id('thousand', n)}")
         for n in range(LISTS["thousand"])
@@ -118,7 +132,7 @@ def loads(svcd: Contestant, quick: bool) -> Iterator[Load]:
         return request("POST", f"{_PATH}/node-group-templates", json.dumps(body).encode())
 
     def fill(count: int) -> None:
-        ids.extend(json.loads(single.exchange(source()))["data_source"]["id"] for _ in range(count))
+        ids.extend(json.loads(svcd.exchange(source()))["data_source"]["id"] for _ in range(count))
 
     def delete() -> bytes:
         return request("DELETE", f"{_PATH}/data-sources/{ids.pop() if ids else 'none'}")
@@ -153,7 +167,7 @@ def loads(svcd: Contestant, quick: bool) -> Iterator[Load]:
             spread=connections == _MOST,
         )
     yield Load(name="PUT 5 MB", make=put, count=8 // part, connections=_BIG)
-    made = json.loads(single.exchange(put()))["job_binary_internal"]["id"]
+    made = json.loads(svcd.exchange(put()))["job_binary_internal"]["id"]
     data = request("GET", f"{_PATH}/job-binary-internals/{made}/data")
     yield Load(name="GET 5 MB", make=lambda: data, count=16 // part, connections=_BIG)  # fmt: skip
 
@@ -195,9 +209,8 @@ def run(quick: bool) -> list[Figure]:
     with contestants() as (bare, svcd):
         for load in loads(svcd, quick):
             for each in (bare, svcd):
-                each.round(load, load.connections)
-                each.begin()
-            for _ in range(3 if quick else 7):
+                each.begin(load)
+            for _ in range(3 if quick else 5):
                 for each in (bare, svcd):
                     each.round(load, load.count)
             figures += _figures(load, bare, svcd)
