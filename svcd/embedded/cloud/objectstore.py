@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -119,7 +119,9 @@ class ObjectStoreService(Service):
     def change_account(self, call: Call, account: str) -> Reply:
         return Reply(status=204)
 
-    def _listing(self, call: Call, rows: list[dict[str, Any]], headers: dict[str, str]) -> Reply:
+    def _listing(
+        self, call: Call, rows: Iterable[dict[str, Any]], headers: dict[str, str]
+    ) -> Reply:
         """Names by prefix, delimiter, marker, end_marker and limit; JSON or lines of text."""
         prefix, delimiter = call.one("prefix"), call.one("delimiter")
         marker, end = call.one("marker").encode(), call.one("end_marker").encode()
@@ -189,25 +191,18 @@ class ObjectStoreService(Service):
     @route(app, "GET", "/v1/<account>/<container>")
     def container(self, call: Call, account: str, container: str) -> Reply:
         found = self._container(account, container)
-        objects = self._objects(account, container)
+        objects = self._core.state.objects.having(f"{account}/{container}")
         headers = {
             "X-Container-Object-Count": str(len(objects)),
             "X-Container-Bytes-Used": str(sum(o.size for o in objects)),
             "X-Timestamp": f"{found.created_at:.5f}",
             **found.metadata,
         }
-        rows = []
-        for each in objects:
-            row = {
-                "name": each.name,
-                "bytes": each.size,
-                "hash": each.etag,
-                "content_type": each.content_type,
-                "last_modified": _exact(each.created_at),
-            }
-            if each.segments is not None:
-                row["slo_etag"] = f'"{each.etag}"'
-            rows.append(row)
+        # of a large container most listings want a few: only these are put in order and shown
+        prefix, marker = call.one("prefix"), call.one("marker").encode()
+        wanted = [o for o in objects if o.name.startswith(prefix) and o.name.encode() > marker]
+        wanted.sort(key=lambda o: o.name.encode("utf-8"))
+        rows = (_listed(each) for each in wanted)
         return self._listing(call, rows, headers)
 
     @route(app, "DELETE", "/v1/<account>/<container>")
@@ -471,6 +466,20 @@ class _Joined:
             if have >= size:
                 break
         return b"".join(taken)
+
+
+def _listed(each: StoredObject) -> dict[str, Any]:
+    """An object as a line of its container's listing."""
+    row = {
+        "name": each.name,
+        "bytes": each.size,
+        "hash": each.etag,
+        "content_type": each.content_type,
+        "last_modified": _exact(each.created_at),
+    }
+    if each.segments is not None:
+        row["slo_etag"] = f'"{each.etag}"'
+    return row
 
 
 def _split(path: str) -> tuple[str, str]:
