@@ -64,6 +64,7 @@ class Code(enum.StrEnum):
     CONTAINER_MISSING = "CONTAINER_MISSING"
     OBJECT_STORE_UNAVAILABLE = "OBJECT_STORE_UNAVAILABLE"
     OBJECT_STORE = "OBJECT_STORE"
+    NO_SPACE = "NO_SPACE"
     OUT_OF_MEMORY = "OUT_OF_MEMORY"
     EXIT_CODE = "EXIT_CODE"
     EXCEPTION = "EXCEPTION"
@@ -276,6 +277,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.OBJECT_STORE: _execution(
         "The object store refused a request of the cluster for another reason.",
         "see the quoted message; check urls, quotas and configuration",
+    ),
+    Code.NO_SPACE: _execution(
+        "A disk of the cluster is full: what the job or a task wrote found no room.",
+        "free space in HDFS and on the workers, or add workers, and execute the job again",
     ),
     Code.OUT_OF_MEMORY: _execution(
         "A program of the job needed more memory than it may use.",

@@ -36,6 +36,13 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (Code.OUTPUT_EXISTS, re.compile(r"Output directory .* already exists|FileAlreadyExists")),
     (Code.CLASS_MISSING, re.compile(r"ClassNotFoundException|NoClassDefFoundError|Class .* not f")),
     (Code.OUT_OF_MEMORY, re.compile(r"OutOfMemoryError|beyond the '?\w+'? memory limit")),
+    (
+        Code.NO_SPACE,
+        re.compile(
+            r"No space left on device|DiskErrorException|any valid local directory"
+            r"|could only be written to 0 of|Failed to find datanode"
+        ),
+    ),
     (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
     (Code.RESOURCES_UNREACHABLE, re.compile(r"^JA006|^JA009")),
     (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFoundException")),
@@ -89,7 +96,9 @@ def is_silent(record: Mapping[str, object]) -> bool:
     if action is None or _text(action, "status") == "KILLED":
         return False
     message = _text(action, "errorMessage")
-    return not message or _by_text(message) is Code.EXIT_CODE
+    # Oozie finds no history of the job: what the job met has kept it from writing one
+    unknown = "Unknown hadoop job" in message
+    return not message or unknown or _by_text(message) is Code.EXIT_CODE
 
 
 def gave_up(record: Mapping[str, object]) -> Mapping[str, object] | None:

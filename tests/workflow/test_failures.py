@@ -93,6 +93,21 @@ class OfRecord(SynchronousTestCase):
             found = of_record({"status": "KILLED", "actions": [told]})
             self.assertEqual((found.code, text in found.text), (code, True), found.text)
 
+    def test_a_full_disk_is_found_behind_a_job_without_a_history(self) -> None:
+        """The disk was too full for the history too, and the engine says only that."""
+        message = "JA017: Unknown hadoop job [job_1_0002] associated with action [w@job-node]"
+        action = {"name": "job-node", "type": "map-reduce", "status": "FAILED"}
+        record = {"status": "FAILED", "actions": [{**action, "errorMessage": message}]}
+        self.assertTrue(is_silent(record))
+        told = of_record(
+            record,
+            "org.apache.hadoop.ipc.RemoteException: File /tmp/job_1_0002_1.jhist could only be"
+            " written to 0 of the 1 minReplication nodes",
+        )
+        self.assertEqual(told.code, "NO_SPACE")
+        self.assertIn("JA017", told.text)
+        self.assertIn("free space in HDFS", told.text)
+
     def test_a_kill_by_others_is_no_failing_program(self) -> None:
         """Somebody killed the workflow at the engine."""
         self.assertEqual(self.told("job-killed")[0], "KILLED_ELSEWHERE")
