@@ -482,6 +482,15 @@ class StoreContract:
         self.now(lambda tx: tx.executions.drop(ExecutionId("e-1")))
         self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
 
+    def test_an_execution_in_doubt_is_unfinished_whatever_its_end(self) -> None:
+        """Its engine may still have a job of it."""
+        row = execution(1, end_time=at(9), status=ExecutionStatus.FAILED, submitting=True)
+        self.now(lambda tx: tx.executions.add(row))
+        found = self.now(lambda tx: tx.executions.unfinished())
+        self.assertEqual([each.id for each in found], ["e-1"])
+        self.assertTrue(self.now(lambda tx: tx.executions.save(evolve(row, submitting=False))))
+        self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
+
     def test_unfinished_are_those_without_end_time(self) -> None:
         """Oldest first."""
         self.now(lambda tx: tx.executions.add(execution(2)))
