@@ -105,10 +105,14 @@ class Connection(txpostgres.Connection):
             self.reactor.addReader(self)
 
     def doRead(self) -> None:
-        if self._waiting is None:
-            super().doRead()
-        else:
+        if self._waiting is not None:
             self._go_on()
+            return
+        self.reactor.removeReader(self)
+        if not self._connection.closed:
+            self.continuePolling()
+        if self._copy >= 0 and not self._connection.closed:  # not one that failed to connect
+            self.reactor.addReader(self)
 
     def doWrite(self) -> None:
         if self._waiting is None:

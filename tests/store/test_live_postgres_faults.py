@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -20,8 +21,9 @@ from svcd.ports import Page, Tx
 from svcd.sealer import MemorySealer
 from svcd.settings import Database
 from svcd.store.database import Conflict, SchemaError, Sql
+from svcd.store.leases import Me
 from svcd.store.ownership import LOCK_KEY
-from svcd.store.postgres import PostgresDatabase
+from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.store import SqlStore
 from svcd.tasks import gather, sleep
 from tests.processes import until
@@ -207,6 +209,37 @@ class FreshnessTests(_PostgresCase):
         for each in running:
             await each
         self.assertGreater(read, 150)
+
+    async def test_two_daemons_see_each_other(self) -> None:
+        """What one has acknowledged shows at the other at once, and the other way round."""
+        members = []
+        for name in ("one", "two"):
+            sharing = Sharing(Me(name, name), reactor.seconds)
+            settings = evolve(_SETTINGS, url=self.url)
+            database = PostgresDatabase(reactor, settings, self.taken.append, sharing=sharing)
+            await database.open()
+            members.append(SqlStore(database, MemorySealer()))
+            self.addCleanup(lambda s=members[-1]: Deferred.fromCoroutine(s.close()))
+        await members[0].open(at(0))
+        held = cluster()
+        await members[0].tx(lambda tx: tx.clusters.add(held))
+        stop = False
+
+        async def keep_reading(store: SqlStore) -> None:
+            while not stop:
+                await store.rendered("clusters", TENANT, "c-1")
+
+        running = [Deferred.fromCoroutine(keep_reading(m)) for m in members * 8]
+        for number in range(100):
+            writer, reader = members[number % 2], members[1 - number % 2]
+            later = evolve(held, description=f"version {number}")
+            self.assertTrue(await writer.tx(lambda tx, r=later: tx.clusters.save(r)))
+            found = json.loads(await reader.rendered("clusters", TENANT, "c-1"))
+            self.assertEqual(found["description"], f"version {number}")
+            held = evolve(later, version=later.version + 1)
+        stop = True
+        for each in running:
+            await each
 
     async def test_what_is_deleted_is_not_found(self) -> None:
         """Nor is what belongs to another tenant, though it is read together with one's own."""
