@@ -130,7 +130,7 @@ def _unready(cluster: Json) -> Iterator[str]:
 
 
 def _begins(event: Json, status: str) -> bool:
-    if status in ("Waiting", "Validating"):
+    if status in ("Waiting", "Validating", "Deleting"):
         return bool(event["step"] == "request")
     return bool(event["step"] == status and event["outcome"] == "started")
 

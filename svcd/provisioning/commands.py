@@ -224,6 +224,7 @@ class Clusters:
         self._sealer = sealer
         self._clock = clock
         self._new_id = new_id
+        self._settings = settings
         self._bounds = Bounds(groups=settings.max_groups, nodes=settings.max_nodes)
         self._reader = _Reader(store, cloud, distributions, clock)
 
@@ -352,7 +353,7 @@ class Clusters:
             log.warn("A trust without a cluster was left: {text}", text=error.text)
 
     async def _add(self, cluster: Cluster) -> None:
-        told = story.made(cluster, self._clock.seconds())
+        told = story.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
@@ -363,7 +364,7 @@ class Clusters:
 
     async def _save(self, before: Cluster, after: Cluster) -> bool:
         """One compare-and-set; when it is lost, a trust that was made for it is given back."""
-        told = story.changed(before, after, self._clock.seconds())
+        told = story.changed(before, after, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> bool:
             if not await tx.clusters.save(after):

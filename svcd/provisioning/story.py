@@ -16,22 +16,24 @@ from svcd.provisioning.steps import Memory
 from svcd.settings import Provisioning
 
 REQUEST: Final = "request"
-MAKE_AGAIN: Final = "make again"
+REPLACE: Final = "replace"
 TOLD_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
 """How often a step has been waited for when the story says so (the first is after some 15 s)."""
 _MOST: Final = 10
 
 
-def made(cluster: Cluster, now: float) -> ClusterEvent:
-    """A cluster was asked for."""
+def made(cluster: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
+    """A cluster was asked for. until: as of every request, the end of the status it leads to."""
     sizes = ", ".join(f"{g.name} {g.count}" for g in cluster.node_groups)
     text = f"create with {cluster.plugin_name} {cluster.engine_version}: {sizes}"
-    return lifecycle.event(cluster, REQUEST, "accepted", now, text)
+    until = now + lifecycle.remaining_s(cluster, settings, now)
+    return lifecycle.event(cluster, REQUEST, "accepted", now, text, until=until)
 
 
-def changed(before: Cluster, after: Cluster, now: float) -> ClusterEvent:
+def changed(before: Cluster, after: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
     """Another size, a retry or a deletion was asked for."""
-    return lifecycle.event(after, REQUEST, "accepted", now, _wish(before, after))
+    until = now + lifecycle.remaining_s(after, settings, now)
+    return lifecycle.event(after, REQUEST, "accepted", now, _wish(before, after), until=until)
 
 
 def _wish(before: Cluster, after: Cluster) -> str:
@@ -70,7 +72,7 @@ def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEven
         text = next(reasons, "") or "its server or a volume of it is gone or in error"
         told.append(
             lifecycle.event(
-                planned.cluster, MAKE_AGAIN, "retry", now, text, name, attempt=each.attempts
+                planned.cluster, REPLACE, "retry", now, text, name, attempt=each.attempts
             )
         )
     return told

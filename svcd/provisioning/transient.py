@@ -39,6 +39,7 @@ class Transient:
         self._store = store
         self._controller = controller
         self._clock = clock
+        self._settings = settings
         self._loop = Loop(clock, "transient clusters", settings.transient_poll_s, self._turn)
 
     def start(self) -> None:
@@ -69,7 +70,7 @@ class Transient:
             wanted = lifecycle.delete(row, False, now)
             if not await tx.clusters.save(wanted):
                 return None  # at the next turn
-            await tx.clusters.add_events(row.id, [story.changed(row, wanted, now)])
+            await tx.clusters.add_events(row.id, [story.changed(row, wanted, self._settings, now)])
             return row
 
         row = await self._store.tx(work)

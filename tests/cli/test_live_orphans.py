@@ -18,14 +18,17 @@ from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, Ended, run, send, until
 from tests.real_openstack import given, missing, platform
 
-_GONE_S = 60.0
+_GONE_S = 120.0
+_COMMAND_S = 300.0
 
 
 async def orphans(*arguments: str, **environment: str) -> Ended:
-    return await run("svcd", "orphans", *arguments, environment=environment)
+    return await run("svcd", "orphans", *arguments, environment=environment, limit_s=_COMMAND_S)
 
 
 class EmbeddedTests(DaemonCase):
+    timeout = 400
+
     async def test_database_that_forgot_a_cluster(self) -> None:
         """Its things are found and removed; those of another installation's clusters are not."""
         daemon = self.daemon()
@@ -90,7 +93,7 @@ class EmbeddedTests(DaemonCase):
 class OpenStackTests(DaemonCase):
     """Beside servers, volumes and groups of others in the same project."""
 
-    timeout = 300
+    timeout = 700
     skip = missing("AUTH_URL") or (None if platform() else "SVCD_TEST_OS_PLATFORM is not set")
 
     async def begin(self) -> Daemon:

@@ -77,6 +77,35 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("(10 times so far), ", told)
         self.assertIn("again create server mine-master-001, mine-worker-001 (attempt 2)", told)
 
+    def test_cluster_that_is_being_removed(self) -> None:
+        """Since when, until when, and what does not go."""
+        cluster_id = self.api.active_cluster(workers=1)
+        self.svcd.faults.add(where="compute", method="DELETE", path="/servers/", status=500)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(30)
+        told = self.told(cluster_id)
+        self.assertEqual(told[0], f"cluster mine ({cluster_id}): Deleting")
+        self.assertRegex(
+            told[2],
+            r"^  Deleting since 2026-01-01 00:00:\d\d UTC, for 30 s; "
+            r"is given up at 2026-01-01 00:30:\d\d UTC, in 29 min 30 s$",
+        )
+        self.assertIn("    delete server on mine-worker-001: CLOUD_UNAVAILABLE: ", "\n".join(told))
+
+    def test_server_that_is_replaced(self) -> None:
+        """Which, and what was wrong with the one before."""
+        self.api.new_cluster(workers=1)
+        self.svcd.advance(1)
+        servers = self.svcd.cloud.core.state.servers
+        victim = next(s for s in servers.values() if s.name == "mine-worker-001")
+        servers.put(evolve(victim, status="ERROR", task_state=None, fault="No valid host"))
+        self.svcd.advance(60)
+        self.assertIn(
+            "again replace mine-worker-001 (attempt 1): server "
+            f"{victim.id} of mine-worker-001 is in ERROR: No valid host",
+            "\n".join(self.told("mine")),
+        )
+
     def test_cluster_that_failed(self) -> None:
         """What failed where, what the code means, what to do, and what is left."""
         self.svcd.faults.add(
