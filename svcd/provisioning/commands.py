@@ -5,7 +5,8 @@ Nothing here waits for the cloud beyond reading facts (bounded) and making a tru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from attrs import evolve
@@ -14,7 +15,7 @@ from twisted.logger import Logger
 
 from svcd.errors import NotFound, PlatformTimeout, ServiceUnavailable, SvcdError
 from svcd.keys import new_key_pair
-from svcd.model.cloud import Caller, Image, KeyPair, Network, Quota
+from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ClusterTemplateId, NodeGroupTemplateId, TenantId
 from svcd.model.requests import (
@@ -137,49 +138,45 @@ class _Reader:
         async def flavors() -> object:
             return await self._shared.get(("flavors", who), read_flavors)
 
-        async def image() -> object:
-            if image_id is None:
-                return None
+        async def image(id_: str) -> object:
             return await self._shared.get(
-                ("image", image_id, who), lambda: _missing_is_none(session.image(image_id))
+                ("image", id_, who), lambda: _missing_is_none(session.image(id_))
             )
 
-        async def pair() -> object:
-            if keypair is None:
-                return None
+        async def pair(name: str) -> object:
             return await self._shared.get(
-                ("key pair", keypair, who), lambda: _missing_is_none(session.keypair(keypair))
+                ("key pair", name, who), lambda: _missing_is_none(session.keypair(name))
             )
 
         async def nets() -> object:
-            return await self._shared.get(("networks", who), session.networks) if networks else ()
+            return await self._shared.get(("networks", who), session.networks)
 
         async def left() -> object:
-            return await self._shared.get(("quota", who), session.quota) if quota else Quota()
+            return await self._shared.get(("quota", who), session.quota)
+
+        wanted: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {"flavors": flavors}
+        if image_id is not None:
+            wanted["image"] = partial(image, image_id)
+        if keypair is not None:
+            wanted["keypair"] = partial(pair, keypair)
+        if networks:
+            wanted["networks"] = nets
+        if quota:
+            wanted["quota"] = left
 
         try:
             results: list[Any] = await with_deadline(
                 self._clock,
                 _FACTS_S,
                 "reading image, flavors, key pair, networks and quota",
-                gather([flavors, image, pair, nets, left], 5),
+                gather(wanted.values(), len(wanted)),
             )
         except DeadlineExceeded as late:
             raise PlatformTimeout(f"{late.args[0]} took longer than {late.args[1]:.0f} s") from None
         for each in results:
             if isinstance(each, BaseException):
                 raise each
-        picture: Image | None = results[1]
-        known_pair: KeyPair | None = results[2]
-        shown: Sequence[Network] = results[3]
-        return evolve(
-            facts,
-            flavors=results[0],
-            image=picture,
-            keypair=known_pair,
-            networks=shown,
-            quota=results[4],
-        )
+        return evolve(facts, **dict(zip(wanted, results, strict=True)))
 
 
 async def _missing_is_none(work: Any) -> Any:
