@@ -21,6 +21,7 @@ from svcd.model.cloud import (
     VolumeState,
 )
 from svcd.model.ids import ClusterId, TenantId
+from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.ports import Access, CloudError, CloudSession, Fault
 from svcd.settings import Auth
@@ -571,6 +572,31 @@ class NetworkTests(RecordedCase):
             (error.kind, error.text),
             (Fault.NOT_FOUND, "network: there is no external network alpha-net"),
         )
+
+
+class ObjectTests(RecordedCase):
+    def read(self, *names: str) -> tuple[int, bytes]:
+        """Size and content of an object, by the member's own credentials."""
+        self.played = Played("token-member", *names)
+        mine = Credentials(user="alpha-user", password="p")
+
+        async def whole() -> tuple[int, bytes]:
+            size, pieces = await self.played.cloud.read(TENANT, mine, "recorded", "a/b")
+            return size, b"".join([piece async for piece in pieces])
+
+        got: tuple[int, bytes] = self.got(whole())
+        return got
+
+    def test_an_object(self) -> None:
+        """Its size, then its content."""
+        self.assertEqual(self.read("object"), (7, b"content"))
+
+    def test_wrong_credentials(self) -> None:
+        """The user's own login is refused."""
+        self.played = Played("token-wrong-password")
+        mine = Credentials(user="alpha-user", password="p")
+        error = self.fault(self.played.cloud.read(TENANT, mine, "recorded", "a/b"))
+        self.assertEqual(error.kind, Fault.UNAUTHORIZED)
 
 
 class UnauthorizedTests(RecordedCase):

@@ -15,9 +15,10 @@ from svcd.clients.cloud import OpenStack, cloud_error
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope
 from svcd.clients.sessions import OwnSession
-from svcd.model.ids import TenantId
+from svcd.model.ids import ClusterId, TenantId
 from svcd.settings import Auth, CloudSettings
 from svcd.tasks import sleep
+from tests.contracts.cloud import CloudCase
 from tests.contracts.compute import ComputeContract
 from tests.contracts.identity import IdentityContract
 from tests.contracts.image import ImageContract
@@ -90,6 +91,34 @@ class LiveIdentity(LiveCase, IdentityContract):
 
 class LiveCompute(LiveCase, ComputeContract):
     pass
+
+
+class LiveVersions(LiveCase, CloudCase):
+    async def check_older_microversions(self) -> None:
+        """As an older service would have them: each call in the form of its time."""
+        for version in ((2, 1), (2, 63), (2, 64), (2, 79)):
+            base = await self.mine.endpoint("compute")
+            self.cloud._versions[base] = version
+            name = self.unique("group")
+            group = await self.session.create_server_group(name)
+            self.assertEqual(list(await self.session.find_server_groups(name)), [group])
+            await self.session.delete_server_group(group)
+            self.assertEqual((await self.session.keypair(self.keypair)).name, self.keypair)
+            self.assertEqual(list(await self.session.servers(ClusterId("another"))), [])
+            self.assertEqual(self.cloud._versions[base], version)
+
+    async def check_a_server_of_the_oldest_microversion(self) -> None:
+        """Its life."""
+        self.cloud._versions[await self.mine.endpoint("compute")] = (2, 1)
+        server = await self.active_server(ClusterId(self.unique("cluster")))
+        await self.without_server(server.id)
+
+    async def check_a_microversion_that_the_service_has_no_more(self) -> None:
+        """It is asked which it has, and the call is made again."""
+        base = await self.mine.endpoint("compute")
+        self.cloud._versions[base] = (2, 999)
+        self.assertEqual((await self.session.keypair(self.keypair)).name, self.keypair)
+        self.assertEqual(self.cloud._versions[base], (2, 79))
 
 
 class LiveImage(LiveCase, ImageContract):
