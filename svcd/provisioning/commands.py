@@ -268,6 +268,10 @@ class Clusters:
         )
         try:
             await self._add(cluster)
+        except ServiceUnavailable:  # of the commit: it may have been done
+            if not await self._is_there(cluster):
+                await self._forget_trust(trust_id)
+                raise
         except SvcdError:
             await self._forget_trust(trust_id)
             raise
@@ -340,6 +344,10 @@ class Clusters:
             log.warn("No new trust for cluster {id}: {text}", id=before.id, text=error.text)
             return after
         return evolve(after, trust_id=trust_id, trustor_id=caller.user_id)
+
+    async def _is_there(self, cluster: Cluster) -> bool:
+        """Whether the row was written. Raises ServiceUnavailable: then its trust is kept for it."""
+        return await self._store.read(lambda tx: tx.clusters.find(cluster.id)) is not None
 
     async def _forget_trust(self, trust_id: str | None) -> None:
         if trust_id is None:
