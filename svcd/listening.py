@@ -17,6 +17,11 @@ _HOST_AND_PORT = re.compile(
 )
 
 
+_BACKLOG = 1024
+"""Connections that wait to be accepted. Twisted's 50 are full after a moment of other work, and
+then each further peer waits for the second attempt of its kernel, which comes after a second."""
+
+
 class ListenError(Exception):
     """The port cannot be opened: one line that says why and what to do."""
 
@@ -36,8 +41,8 @@ def description(text: str) -> str:
     host, port = match["host"], match["port"]
     if host.startswith("["):
         escaped = host[1:-1].replace(":", r"\:")
-        return f"tcp6:{port}:interface={escaped}"
-    return f"tcp:{port}:interface={host}"
+        return f"tcp6:{port}:backlog={_BACKLOG}:interface={escaped}"
+    return f"tcp:{port}:backlog={_BACKLOG}:interface={host}"
 
 
 def with_port(text: str, port: int) -> str:

@@ -2,6 +2,9 @@
 
 Request, tenant, cluster and execution ids come from context variables, so that a line deep in a
 chain says whose work it was. Nothing here decides what is logged.
+
+Note: a log that takes nothing. Its disk may be full, its reader gone. The daemon goes on without a
+word, counts what it could not say, and says how many lines that were as soon as it can.
 """
 
 from __future__ import annotations
@@ -57,10 +60,23 @@ def about(**ids: str) -> Iterator[None]:
 def observer(stream: IO[str], form: str, level: str) -> ILogObserver:
     """An observer that writes one line an event (and the traceback of a failure) to `stream`."""
     write = _json_line if form == "json" else _human_line
+    lost = 0
 
     def emit(event: LogEvent) -> None:
-        stream.write(write(event))
-        stream.flush()
+        nonlocal lost
+        line = write(event)
+        if lost:
+            told = {**event, "log_level": LogLevel.warn, "log_namespace": __name__}
+            told |= {"log_format": "{lost} log lines could not be written", "lost": lost}
+            told.pop("log_failure", None)
+            line = "\n" + write(told) + line  # a part of the last lost one may stand there
+        try:
+            stream.write(line)
+            stream.flush()
+        except (OSError, ValueError):  # ValueError: it was closed
+            lost += 1
+        else:
+            lost = 0
 
     wanted = LogLevelFilterPredicate(LogLevel.levelWithName(level))
     if level == "info":

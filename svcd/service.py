@@ -20,6 +20,7 @@ from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
 from twisted.web.client import Agent
 
+from svcd import open_files
 from svcd.clients.cloud import OpenStack
 from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
@@ -304,7 +305,7 @@ class DaemonService:
 
     async def start(self) -> None:
         """Raises StartError."""
-        settings = self._settings
+        self._settings = settings = open_files.fitted(self._settings)
         try:
             self._folder = StateFolder(settings.server.state_dir)
             sealer = FernetSealer(_seal_key(settings, self._folder.path))

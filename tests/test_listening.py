@@ -7,10 +7,13 @@ from svcd.listening import description, with_port
 
 class DescriptionTests(SynchronousTestCase):
     def test_host_and_port_become_twisteds_form(self) -> None:
-        """Names, IPv4 and bracketed IPv6 addresses."""
-        self.assertEqual(description("tcp:127.0.0.1:8386"), "tcp:8386:interface=127.0.0.1")
-        self.assertEqual(description("tcp:localhost:0"), "tcp:0:interface=localhost")
-        self.assertEqual(description("tcp:[::1]:80"), r"tcp6:80:interface=\:\:1")
+        """Names, IPv4 and bracketed IPv6 addresses; many peers may knock at once."""
+        for text, expected in (
+            ("tcp:127.0.0.1:8386", "tcp:8386:backlog=1024:interface=127.0.0.1"),
+            ("tcp:localhost:0", "tcp:0:backlog=1024:interface=localhost"),
+            ("tcp:[::1]:80", r"tcp6:80:backlog=1024:interface=\:\:1"),
+        ):
+            self.assertEqual(description(text), expected)
 
     def test_twisteds_own_forms_are_left_alone(self) -> None:
         """So TLS, UNIX sockets and socket activation work."""

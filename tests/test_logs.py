@@ -11,6 +11,7 @@ from typing import Any
 
 from constantly import NamedConstant
 from twisted.logger import Logger, LogLevel, LogPublisher
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd import logs
@@ -25,6 +26,17 @@ def event(level: NamedConstant, form: str, /, **fields: object) -> dict[str, Any
         "log_format": form,
         **fields,
     }
+
+
+class _Narrow(io.StringIO):
+    """A stream that at times takes nothing. fault: what a write raises."""
+
+    fault: Exception | None = None
+
+    def write(self, text: str) -> int:
+        if self.fault is not None:
+            raise self.fault
+        return super().write(text)
 
 
 class LinesTests(SynchronousTestCase):
@@ -130,6 +142,36 @@ class LinesTests(SynchronousTestCase):
             else:
                 (record,) = [json.loads(line) for line in lines]
                 self.assertIn("no such thing", record["traceback"])
+
+    def test_lines_that_could_not_be_written_are_counted(self) -> None:
+        """A full disk or a closed pipe harms nobody; when there is room again the log says so."""
+        for form in ("human", "json"):
+            stream = _Narrow()
+            publisher = LogPublisher(logs.observer(stream, form, "info"))
+            publisher(event(LogLevel.info, "first"))
+            for fault in (OSError(28, "No space left on device"), ValueError("closed file")):
+                stream.fault = fault
+                publisher(event(LogLevel.error, "unsaid", log_failure=Failure(KeyError("k"))))
+            stream.fault = None
+            publisher(event(LogLevel.info, "second"))
+            publisher(event(LogLevel.info, "third"))
+            rows = [row for row in stream.getvalue().splitlines() if row]
+            self.assertEqual(len(rows), 4, rows)
+            if form == "human":
+                self.assertEqual(
+                    rows[1:],
+                    [
+                        "1970-01-01T00:00:00.500Z warn     svcd.logs:"
+                        " 2 log lines could not be written",
+                        "1970-01-01T00:00:00.500Z info     svcd.x: second",
+                        "1970-01-01T00:00:00.500Z info     svcd.x: third",
+                    ],
+                )
+            else:
+                messages = [json.loads(row)["message"] for row in rows]
+                self.assertEqual(
+                    messages, ["first", "2 log lines could not be written", "second", "third"]
+                )
 
     def test_level(self) -> None:
         """Less important lines are left out."""

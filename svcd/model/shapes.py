@@ -17,6 +17,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -144,15 +145,22 @@ def _inner_class(hint: Any) -> tuple[type | None, bool]:
     return None, False
 
 
+@lru_cache(maxsize=1024)
 def _bare(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
 
 
+@lru_cache(maxsize=1024)
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     bare = _bare(hint)
     if typing.get_origin(bare) in (typing.Union, types.UnionType):
         return typing.get_args(bare)
     return (hint,)
+
+
+@lru_cache(maxsize=1024)
+def _takes_any_text(hint: Any) -> bool:
+    return str in _alternatives(hint)
 
 
 # ---- slow pass: every fault ---------------------------------------------------------------------
@@ -185,6 +193,8 @@ class _Slow:
         broken = _constraint(value, choice)
         if broken:
             yield f"{path}: expected {broken}, got {_got(value, secret)}"
+            if isinstance(value, list):
+                return  # a hundred thousand items would be looked at in vain
         origin = typing.get_origin(bare)
         if origin is tuple:
             item = typing.get_args(bare)[0]
@@ -192,10 +202,11 @@ class _Slow:
                 yield from self.of(each, item, f"{path}[{index}]", limits, secret)
         elif isinstance(value, dict):
             item = typing.get_args(bare)[1]
+            plain = _takes_any_text(item)
             for key, each in value.items():
                 if _CONTROL.search(key):
                     yield f"{path}: a key holds a control character"
-                else:
+                elif not (plain and isinstance(each, str) and not _CONTROL.search(each)):
                     yield from self.of(each, item, path + _step(key), limits, secret=True)
 
     def _object(self, value: Any, cls: type, path: str, limits: Limits) -> Iterator[str]:

@@ -19,6 +19,7 @@ from svcd.provisioning.facts import PROBLEM, Bounds, Facts
 
 MOST_HOST_NAME: Final = 64
 GENERAL: Final = "general"
+_MOST_FAULTS: Final = 100
 
 
 def instance_name(cluster_name: str, group_name: str, index: int) -> str:
@@ -189,12 +190,16 @@ def _configs(
     services = tuple(distribution.node_processes(version))
     known = _by_target(services, _Same(distribution.configs(version)))
     for target, values in configs.items():
+        if len(errors) >= _MOST_FAULTS:
+            return
         if target not in known:
             errors.append(
                 InvalidReference(f"{path}: unknown target {target!r}; there are {', '.join(known)}")
             )
             continue
         for name, value in values.items():
+            if len(errors) >= _MOST_FAULTS:
+                return
             option = known[target].get(name)
             if option is None:
                 errors.append(
@@ -203,7 +208,8 @@ def _configs(
             elif not _fits(value, option.config_type):
                 errors.append(
                     ValidationError(
-                        f"{path}.{target}.{name}: expected {option.config_type}, got {value!r}"
+                        f"{path}.{target}.{name}: expected {option.config_type}, got "
+                        f"{type(value).__name__}"  # not the value: it may be a password
                     )
                 )
 

@@ -15,6 +15,9 @@ from svcd.errors import SvcdError
 
 JSON = b"application/json"
 
+_MOST_CHARACTERS = 16_384
+"""Of a message: it quotes what the caller has sent, which may be a megabyte."""
+
 _encoder = msgspec.json.Encoder()
 encode = _encoder.encode
 
@@ -44,9 +47,10 @@ class Download:
 
 def error_answer(error: SvcdError) -> Answer:
     """The answer for `error`."""
-    body = encode(
-        {"error_code": error.status, "error_name": error.name, "error_message": error.message}
-    )
+    message = error.message
+    if len(message) > _MOST_CHARACTERS:
+        message = message[:_MOST_CHARACTERS] + "… (the rest is left out)"
+    body = encode({"error_code": error.status, "error_name": error.name, "error_message": message})
     return Answer(error.status, body, JSON, error.headers or None)
 
 

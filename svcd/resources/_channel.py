@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from svcd.resources._site import ApiRequest, ApiSite
 
 _LINGER_S = 2.0
+_FLUSH_S = 15.0
 _LINGER_BYTES = 16 * 1024 * 1024
 _MAX_REQUEST_LINE = 16_384
 _MAX_BLANK_LINES = 4
@@ -82,6 +83,15 @@ class ApiChannel(HTTPChannel):
         self._stop_timer()
         super().connectionLost(reason)
         self.site.closed(self)
+
+    def timeoutConnection(self) -> None:
+        """Idle for too long. Twisted's own says so in the log, ten thousand times if need be."""
+        self._abortingCall: Any = self.callLater(_FLUSH_S, self._cut_off)
+        self.loseConnection()
+
+    def _cut_off(self) -> None:
+        self._abortingCall = None
+        self.abort()
 
     def readConnectionLost(self) -> None:
         """The peer sends nothing more, but may still read: what it asked for is answered."""

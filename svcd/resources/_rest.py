@@ -335,6 +335,9 @@ class Rest:
         limit = getattr(request, "too_large", None)
         if limit is not None:
             raise too_large(limit)
+        unkept = getattr(request, "unkept", None)
+        if unkept is not None:
+            raise unkept
         headers = request.requestHeaders
         if not made.plain and not suffix:
             accept = headers.getRawHeaders(b"Accept")

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import io
 import tempfile
+from contextlib import suppress
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import datetimeToString
 from twisted.web.resource import IResource
@@ -28,6 +30,8 @@ from svcd.resources._answers import STATUS_LINES, raw_error
 from svcd.resources._bodies import Disconnected, StreamedBody
 from svcd.resources._channel import ApiChannel
 from svcd.tasks import DeadlineExceeded, with_deadline
+
+log = Logger()
 
 _IN_MEMORY_BYTES = 65_536
 """Larger bodies that are not streamed wait in a file, so that many slow peers fill no memory."""
@@ -54,6 +58,7 @@ class ApiRequest(Request):
 
     early: it is processed before its body is there. complete: the body is there.
     too_large: the limit that its body is over, else None. body: the body of a streamed request.
+    unkept: why its body could not be kept until it is whole, else None.
     """
 
     channel: ApiChannel
@@ -61,6 +66,7 @@ class ApiRequest(Request):
     early = False
     complete = False
     too_large: int | None = None
+    unkept: SvcdError | None = None
     body: StreamedBody | None = None
     _limit = 0
     _received = 0
@@ -88,7 +94,7 @@ class ApiRequest(Request):
 
     def handleContentChunk(self, data: bytes) -> None:
         """A part of the body; nothing beyond the limit is kept."""
-        if self.too_large is not None or self.finished:
+        if self.too_large is not None or self.unkept is not None or self.finished:
             return
         self._received += len(data)
         if self._received > self._limit:
@@ -100,7 +106,11 @@ class ApiRequest(Request):
         elif self.body is not None:
             self.body.push(data)
         else:
-            self.content.write(data)
+            try:
+                self.content.write(data)
+            except OSError as error:
+                self._not_kept(error)
+                self._begin()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """The whole request has arrived."""
@@ -109,7 +119,10 @@ class ApiRequest(Request):
             self.body.end()
         elif not self.early:
             self._describe(command, path, version)
-            self.content.seek(0)
+            try:
+                self.content.seek(0)  # the file's own buffer goes out
+            except OSError as error:
+                self._not_kept(error)
             self.process()
 
     def body_failed(self, error: SvcdError) -> None:
@@ -120,6 +133,16 @@ class ApiRequest(Request):
     def body_paused(self) -> bool:
         """Whether the body is slow because of us."""
         return self.body is not None and self.body.paused
+
+    def _not_kept(self, error: OSError) -> None:
+        """The folder for large bodies is full, or no more files may be open."""
+        with suppress(OSError):
+            self.content.close()
+        self.content = io.BytesIO()
+        log.warn("A body could not be kept in {folder}: {error}", folder=_folder(), error=error)
+        self.unkept = ServiceUnavailable(
+            f"the body cannot be kept until it is whole: {error.strerror} in {_folder()}; try again"
+        )
 
     def _begin(self) -> None:
         channel = self.channel
@@ -160,6 +183,14 @@ class ApiRequest(Request):
         if self.body is not None:
             self.body.fail(Disconnected())
         super().connectionLost(reason)
+
+
+def _folder() -> str:
+    """Where temporary files are; there may be no such place."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return "the folder for temporary files"
 
 
 def _parameters(query: bytes) -> dict[bytes, list[bytes]]:

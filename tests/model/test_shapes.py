@@ -281,6 +281,31 @@ class ShapeTests(SynchronousTestCase):
         faults = self.faults(NewClusterTemplate, tree)
         self.assertEqual((len(faults), faults[-1]), (101, "and more"))
 
+    def test_items_of_a_list_that_is_too_long_are_not_looked_at(self) -> None:
+        """One fault, at once: a megabyte of them took seconds, and all others waited."""
+        tree = {"name": "j", "type": "Pig", "mains": [1] * 1001, "libs": [1]}
+        self.assertEqual(
+            self.faults(NewJob, tree),
+            [
+                "$.mains: expected at most 1000 items, got an array of 1001",
+                "$.libs[0]: expected string, got 1",
+            ],
+        )
+
+    def test_values_of_configs(self) -> None:
+        """Any text is taken; what is no value, or holds what none may, is told with its path."""
+        configs = {"HDFS": {"a": "b", "c": "d\u0007", "e": [], "f\u0007": "g", "h": None}}
+        tree = {**CLUSTER, "node_groups": [GROUP], "cluster_configs": configs}
+        self.assertEqual(
+            self.faults(NewCluster, tree),
+            [
+                "$.cluster_configs.HDFS.c: control character U+0007 is not allowed",
+                "$.cluster_configs.HDFS.e: expected string or int or bool, got an array of 0",
+                "$.cluster_configs.HDFS: a key holds a control character",
+                "$.cluster_configs.HDFS.h: expected string or int or bool, got null",
+            ],
+        )
+
 
 _LEAVES = (
     st.none()

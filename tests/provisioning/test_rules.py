@@ -158,6 +158,21 @@ class ClusterTests(RulesTestCase):
         )
         self.assertEqual([type(e) for e in errors], [ValidationError, ValidationError])
 
+    def test_faults_of_configs_are_counted(self) -> None:
+        """A megabyte of unknown names is not worth an answer of six."""
+        for configs in (
+            {"HDFS": dict.fromkeys(map(str, range(500)), 1)},
+            {str(n): {"x": 1} for n in range(500)},
+        ):
+            self.assertEqual(len(self.refuse(new(cluster_configs=configs))), 100)
+
+    def test_a_config_of_a_wrong_type_is_not_quoted(self) -> None:
+        """It may be a password in the wrong place."""
+        (error,) = self.refuse(new(cluster_configs={"HDFS": {"dfs.replication": "hunter2"}}))
+        self.assertEqual(
+            error.message, "$.cluster_configs.HDFS.dfs.replication: expected int, got str"
+        )
+
     def test_config_given_as_text_is_taken(self) -> None:
         """Older clients send everything as text."""
         row = self.accept(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import SvcdError, ValidationError
@@ -114,6 +116,12 @@ class AnswerTests(SynchronousTestCase):
                 b'{"error_code":%d,"error_name":"%b","error_message":"words"}'
                 % (leaf.status, leaf.name.encode()),
             )
+
+    def test_a_message_is_cut_off(self) -> None:
+        """It may quote a megabyte that the caller has sent."""
+        body = error_answer(ValidationError("x" * 20_000)).body
+        message = json.loads(body)["error_message"]
+        self.assertEqual(message, "x" * 16_384 + "… (the rest is left out)")
 
     def test_headers_cannot_be_split(self) -> None:
         """Line ends in a value are blanked."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from typing import Any
 
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.testing import StringTransport
+from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Logging, Server, Settings
@@ -137,6 +139,38 @@ class ChannelTests(SynchronousTestCase):
             peer.advance(2.0)
             self.assertTrue(peer.transport.disconnecting)
             peer.service.close()
+
+    def test_a_large_body_that_cannot_be_kept_is_503(self) -> None:
+        """The folder for it is gone; whatever else arrives of it is thrown away."""
+        self.patch(tempfile, "tempdir", "/nowhere")
+        body = NGT[:-1] % b"w" + b',"description":"%b"}' % (b"d" * 300_000)
+        for length in (b"Content-Length: %d" % len(body), b"Transfer-Encoding: chunked"):
+            sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if b"T" in length else body
+            peer = Connected()
+            peer.channel.dataReceived(
+                b"POST /v1.0/demo/node-group-templates HTTP/1.1\r\nHost: a\r\n"
+                b"Content-Type: application/json\r\n%b\r\n\r\n" % length
+            )
+            for begin in range(0, len(sent), 65_000):
+                peer.channel.dataReceived(sent[begin : begin + 65_000])
+            self.assertEqual(peer.statuses(), [503])
+            self.assertIn(b"in /nowhere; try again", peer.transport.value())
+            self.assertEqual(self.flushLoggedErrors(), [])
+            peer.service.close()
+
+    def test_idle_connections_fill_no_log(self) -> None:
+        """One that is closed for its silence is nothing to tell, nor one that must be cut off."""
+        told: list[Any] = []
+        globalLogPublisher.addObserver(told.append)
+        self.addCleanup(globalLogPublisher.removeObserver, told.append)
+        peer = Connected(idle_timeout_s=75.0)
+        aborted: list[bool] = []
+        peer.transport.abortConnection = lambda: aborted.append(True)  # type: ignore[method-assign]
+        peer.advance(76.0)
+        self.assertEqual((peer.transport.disconnecting, aborted), (True, []))
+        peer.advance(16.0)
+        self.assertEqual((aborted, told), ([True], []))
+        peer.service.close()
 
     def test_a_query_may_hold_any_bytes(self) -> None:
         """Percent-encoded text beyond ASCII, and bytes that are no text, are values like others."""
