@@ -28,7 +28,7 @@ from benchmarks.lives import MASTER, WORKER, Unexpected
 from benchmarks.processes import Server, twistd
 
 _SERVERS: Final = 50
-_CALLS_AT_ONCE: Final = 20
+_CALLS_AT_ONCE: Final = 10
 _LOOK_S: Final = 1.0
 _ASK_DAEMON_S: Final = 0.2
 _ACTIVE_S: Final = 1200.0
