@@ -24,3 +24,18 @@ class EndTests(FakeServiceMixin, SynchronousTestCase):
         self.assertFalse(files.exists(folder))
         status = api.get(f"/job-executions/{execution_id}")["info"]["status"]
         self.assertEqual(status, "SUCCEEDED")
+
+    def test_folder_goes_when_the_write_of_the_end_was_not_answered(self) -> None:
+        """The row was written all the same, and nobody looks at it again."""
+        svcd = self.fake_service({"workflow.poll_s": "5"})
+        api = Api(svcd)
+        cluster_id = api.active_cluster()
+        sources = api.new_sources()
+        execution_id = api.execute(api.new_job(), cluster_id, sources, {"svcd.fake.run_s": "12"})
+        svcd.advance(11)
+        lost = svcd.faults.add(where="store", method="tx", effect="timeout_after", times=1)
+        api.until_over(execution_id)
+        self.assertEqual(lost.hits(), 1)
+        svcd.advance(60)
+        folder = f"/user/svcd/svcd/{execution_id}"
+        self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))

@@ -447,6 +447,8 @@ class Poller:
             most = self._settings.manual_deadline_s
             return evolve(after, waiting=of_record(after, after.status, record, now, most))
 
+        if status in lifecycle.TERMINAL:  # before the write, whose answer may be lost
+            self._settling.wake(row.id, SETTLE_S)
         after = await self._changes.apply(row.id, change)
         await self._story.changed(row, after)
         if after is not None and after.status is not row.status:
