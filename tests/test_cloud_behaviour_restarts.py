@@ -112,3 +112,35 @@ class LostCommitTests(WatchedCloudTestCase):
         self.fault("store", method="tx", effect="refused", times=1)
         self.api.post("/clusters", self.body(), status=503)
         self.check()
+
+
+class TrustTests(WatchedCloudTestCase):
+    """The trust is the last thing that a deletion gives up, and what it looks with."""
+
+    settings = {"auth.mode": "keystone"}
+
+    def test_deletion_goes_on_when_the_trust_went_with_the_daemon(self) -> None:
+        """It was deleted, and the daemon died before it could write that down."""
+        cluster_id = self.create(workers=1)
+        self.active(cluster_id)
+        died: list[str] = []
+
+        def hear(where: str, method: str, path: str) -> FaultRule | None:
+            if not died and method == "DELETE" and "OS-TRUST" in path:
+                died.append(path)
+                self.svcd.kill()
+                self.svcd.clock.callLater(1.0, self.svcd.restart)
+            return None
+
+        self.svcd.faults.listen(hear)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.until(lambda: died)
+        self.svcd.advance(60)
+        self.gone(cluster_id, 60)
+
+    def test_trust_whose_deletion_is_refused_once_is_deleted_all_the_same(self) -> None:
+        """A 401 tells that the token is refused, not that the trust is gone."""
+        cluster_id = self.create(workers=1)
+        self.active(cluster_id)
+        self.fault("identity", method="DELETE", path="OS-TRUST", status=401, times=1)
+        self.delete(cluster_id)

@@ -137,6 +137,7 @@ class Cluster:
     username, ssh_port: login of the image, read when the request was checked.
     management_public_key: OpenSSH line; management_private_key: sealed text, never on the wire.
     trust_id: what later calls to the cloud are made with; None where tokens are not needed.
+    emptied: a deletion has found nothing left in the cloud but the trust, which it gives up now.
     status_since: when `status` was last changed (every status has a deadline).
     """
 
@@ -169,6 +170,7 @@ class Cluster:
     management_private_key: str = ""
     trust_id: str | None = None
     trustor_id: str | None = None
+    emptied: bool = False
     server_group_id: str | None = None
     security_group_id: str | None = None
     created_at: Timestamp

@@ -31,6 +31,7 @@ from svcd.provisioning.removal import (
     access_given_up,
     forced_without_sight,
     groups_of,
+    only_access_is_left,
     removal,
     tear_down,
 )
@@ -89,6 +90,8 @@ def needs_sight(cluster: Cluster) -> bool:
     Each request for another size, or for the same one, is a reason to look at what is there.
     """
     if access_given_up(cluster):
+        return False
+    if cluster.desired is Desired.DELETED and cluster.emptied and cluster.trust_id is not None:
         return False
     if cluster.desired is Desired.DELETED or cluster.status is ClusterStatus.ERROR:
         return True
@@ -196,8 +199,9 @@ def _remove(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _torn(cluster: Cluster, torn: Torn) -> Plan:
+    """The row tells beforehand that nothing but the trust is left: afterwards nobody can look."""
     return Plan(
-        cluster=cluster,
+        cluster=evolve(cluster, emptied=True) if only_access_is_left(torn) else cluster,
         steps=torn.steps,
         waiting=torn.waiting,
         left=torn.left,

@@ -184,6 +184,10 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     if access_given_up(cluster):
         return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
     deleting = cluster.desired is Desired.DELETED
+    forced = deleting and cluster.force_delete
+    over = now - seconds_of(cluster.status_since) >= FORCE_S
+    if deleting and cluster.emptied and cluster.trust_id is not None:
+        return _last(cluster.trust_id, forced and over)
     kill = KillExecutions(key="kill-executions", what="kill running executions")
     tried = memory.of(kill.key)
     if deleting and not tried.done and tried.failures < KILL_TRIES:
@@ -197,8 +201,6 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     )
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
-    forced = deleting and cluster.force_delete
-    over = now - seconds_of(cluster.status_since) >= FORCE_S
     if forced and over and (torn.left or grouped):
         return Torn(steps=(DropRow(key="drop-row", what="drop the record", leftovers=left),))
     if torn.steps or torn.waiting:
@@ -209,11 +211,16 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     if not deleting:
         return Torn()
     if cluster.trust_id is not None and not memory.of("delete-trust").done:
-        if forced and over:
-            drop = DropRow(key="drop-row", what="drop the record", leftovers=("the trust",))
-            return Torn(steps=(drop,))
-        return _trust(cluster.trust_id)
+        return _last(cluster.trust_id, forced and over)
     return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
+
+
+def _last(trust_id: str, by_force: bool) -> Torn:
+    """The trust, which is all that is left; by force it is left too."""
+    if by_force:
+        drop = DropRow(key="drop-row", what="drop the record", leftovers=("the trust",))
+        return Torn(steps=(drop,))
+    return _trust(trust_id)
 
 
 def _trust(trust_id: str) -> Torn:
@@ -222,12 +229,12 @@ def _trust(trust_id: str) -> Torn:
 
 
 def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
-    """The deletion of the trust, once it was tried without success: it may have been done.
+    """The deletion of the trust, once it was begun: it may have been done.
 
     All else is gone then, and nobody can look any more; asking again makes it certain.
     """
-    tried = memory.of("delete-trust")
-    if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not tried.failures:
+    begun = cluster.emptied or memory.of("delete-trust").failures
+    if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not begun:
         return None
     return _trust(cluster.trust_id)
 
@@ -244,6 +251,11 @@ def access_given_up(cluster: Cluster) -> bool:
     """
     deleting = cluster.desired is Desired.DELETED
     return deleting and cluster.trust_id is None and cluster.trustor_id is not None
+
+
+def only_access_is_left(torn: Torn) -> bool:
+    """Whether the trust is all that there is still to give up."""
+    return any(isinstance(each, DeleteTrust) for each in torn.steps)
 
 
 def forced_without_sight(cluster: Cluster, now: float) -> Torn | None:
