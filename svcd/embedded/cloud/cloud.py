@@ -188,17 +188,26 @@ class _Root(Resource):
         try:
             with self._cloud.core.state.transaction():
                 done = self._dispatch(call, service, segments)
+            if isinstance(done, Reply):
+                return self._stored(call, done)
         except Refusal as refusal:
             return service.envelope(refusal)
         except Exception:  # the boundary of the embedded services
             return self._bug(service, Failure())
-        if isinstance(done, Reply):
-            return done
-        return Deferred.fromCoroutine(self._guarded(service, done))
+        return Deferred.fromCoroutine(self._guarded(call, service, done))
 
-    async def _guarded(self, service: Service, work: Coroutine[Any, Any, Reply]) -> Reply:
+    def _stored(self, call: Call, reply: Reply) -> Reply:
+        """`reply`, unless what it acknowledges is not on the disk. Raises Refusal."""
+        problem = self._cloud.core.state.problem
+        if problem and call.method not in ("GET", "HEAD"):
+            raise Refusal(503, f"the change cannot be stored: {problem}")
+        return reply
+
+    async def _guarded(
+        self, call: Call, service: Service, work: Coroutine[Any, Any, Reply]
+    ) -> Reply:
         try:
-            return await work
+            return self._stored(call, await work)
         except Refusal as refusal:
             return service.envelope(refusal)
         except Exception:  # the boundary of the embedded services

@@ -2,6 +2,9 @@
 
 Reads never touch the disk. A change inside `State.transaction` is on disk when the block ends, any
 other at once: what was acknowledged survives a `kill -9`. Without a folder there is no database.
+
+Note: a full disk. What cannot be written stays in memory and is written with the next change that
+can be; `problem` says so meanwhile, and no change is acknowledged then.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
+from twisted.logger import Logger
 
 from svcd.embedded.cloud.records import (
     ApplicationCredential,
@@ -31,6 +35,8 @@ from svcd.embedded.cloud.records import (
     Trust,
     Volume,
 )
+
+log = Logger()
 
 _SCHEMA = """
 create table if not exists record (
@@ -53,6 +59,47 @@ class _HasId(Protocol):
 R = TypeVar("R", bound=_HasId)
 
 
+class _Journal:
+    """Changes on their way to the file. problem: why they do not get there, "" when they do."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.database = database
+        self.problem = ""
+        self.held = False
+        self._unwritten: dict[tuple[str, str], bytes | None] = {}
+
+    def change(self, family: str, id_: str, body: bytes | None) -> None:
+        """A record's new content; None when it is gone."""
+        self._unwritten.pop((family, id_), None)
+        self._unwritten[family, id_] = body
+        if not self.held:
+            self.write()
+
+    def write(self) -> None:
+        """All changes together, or none of them for now."""
+        if not self._unwritten:
+            return
+        try:
+            self.database.execute("begin")
+            for (family, id_), body in self._unwritten.items():
+                if body is None:
+                    self.database.execute(_REMOVE, (family, id_))
+                else:
+                    self.database.execute(_PUT, (family, id_, body))
+            self.database.execute("commit")
+        except sqlite3.OperationalError as error:
+            if self.database.in_transaction:
+                self.database.execute("rollback")
+            if not self.problem:
+                log.warn("The embedded cloud cannot write: {error}; make room", error=error)
+            self.problem = str(error)
+            return
+        self._unwritten.clear()
+        if self.problem:
+            log.info("The embedded cloud can write again")
+        self.problem = ""
+
+
 class Table(Generic[R]):
     """The records of one family by id, in order of insertion.
 
@@ -63,17 +110,17 @@ class Table(Generic[R]):
         self,
         family: str,
         kind: type[R],
-        database: sqlite3.Connection | None,
+        journal: _Journal | None,
         group: Callable[[R], str | None] = lambda _: None,
     ) -> None:
         self._family = family
-        self._database = database
+        self._journal = journal
         self._group = group
         self._rows: dict[str, R] = {}
         self._groups: dict[str, dict[str, R]] = {}
-        if database is not None:
+        if journal is not None:
             decoder = msgspec.json.Decoder(kind)
-            for (body,) in database.execute(_LOAD, (family,)):
+            for (body,) in journal.database.execute(_LOAD, (family,)):
                 self._remember(decoder.decode(body))
 
     def get(self, id_: str) -> R | None:
@@ -84,17 +131,16 @@ class Table(Generic[R]):
         """Add or replace."""
         self._forget(record.id)
         self._remember(record)
-        if self._database is not None:
-            body = msgspec.json.encode(record)
-            self._database.execute(_PUT, (self._family, record.id, body))
+        if self._journal is not None:
+            self._journal.change(self._family, record.id, msgspec.json.encode(record))
 
     def remove(self, id_: str) -> None:
         """Drop; an unknown id is no fault."""
         known = id_ in self._rows
         self._forget(id_)
         self._rows.pop(id_, None)
-        if known and self._database is not None:
-            self._database.execute(_REMOVE, (self._family, id_))
+        if known and self._journal is not None:
+            self._journal.change(self._family, id_, None)
 
     def having(self, group: str) -> list[R]:
         """The records whose second key is `group`."""
@@ -128,17 +174,16 @@ class State:
     """All tables. folder: where `cloud.sqlite` lies; None: memory only."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._database: sqlite3.Connection | None = None
+        self._journal: _Journal | None = None
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._database = database = sqlite3.connect(
-                folder / "cloud.sqlite", isolation_level=None
-            )
+            database = sqlite3.connect(folder / "cloud.sqlite", isolation_level=None)
             database.execute("pragma locking_mode = exclusive")
             database.execute("pragma journal_mode = wal")
             database.execute("pragma synchronous = normal")
             database.execute(_SCHEMA)
-        db = self._database
+            self._journal = _Journal(database)
+        db = self._journal
         self.projects = Table("project", Project, db)
         self.tokens = Table("token", Token, db)
         self.trusts = Table("trust", Trust, db)
@@ -157,21 +202,28 @@ class State:
             "object", StoredObject, db, lambda found: f"{found.account}/{found.container}"
         )
 
+    @property
+    def problem(self) -> str:
+        """Why changes do not get to the disk, "" when they do."""
+        return "" if self._journal is None else self._journal.problem
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Changes inside become durable together, also when the block raises."""
-        database = self._database
-        if database is None or database.in_transaction:
+        journal = self._journal
+        if journal is None or journal.held:
             yield
             return
-        database.execute("begin")
+        journal.held = True
         try:
             yield
         finally:
-            database.execute("commit")
+            journal.held = False
+            journal.write()
 
     def close(self) -> None:
         """Release the file."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        if self._journal is not None:
+            self._journal.write()
+            self._journal.database.close()
+            self._journal = None
