@@ -202,7 +202,6 @@ class Daemon:
             engines=engines,
             poller=self.poller,
             create_cluster=self.clusters.create,
-            end_cluster=lambda caller, id_: self.clusters.delete(caller, id_, force=False),
             clock=clock,
             new_id=new_id,
             settings=settings.workflow,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.testing import FakeServiceMixin
-from tests.fakes import Api
+from svcd.testing import FakeService, FakeServiceMixin
+from tests.fakes import Api, cluster_body
 
 
 class EndTests(FakeServiceMixin, SynchronousTestCase):
@@ -39,3 +39,45 @@ class EndTests(FakeServiceMixin, SynchronousTestCase):
         svcd.advance(60)
         folder = f"/user/svcd/svcd/{execution_id}"
         self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
+
+
+class TransientTests(FakeServiceMixin, SynchronousTestCase):
+    def test_cluster_of_an_execution_is_never_there_without_it(self) -> None:
+        """The daemon dies at each write of the request in turn: nothing is there, or both are."""
+        for nth in (1, 2):
+            svcd = self.fake_service()
+            api = Api(svcd)
+            job_id, sources = api.new_job(), api.new_sources()
+            writes: list[str] = []
+
+            def hear(
+                where: str,
+                method: str,
+                path: str,
+                writes: list[str] = writes,
+                svcd: FakeService = svcd,
+                nth: int = nth,
+            ) -> None:
+                if (where, method) == ("store", "tx"):
+                    writes.append(path)
+                    if len(writes) == nth:
+                        svcd.kill()
+
+            svcd.faults.listen(hear)
+            body = {
+                "cluster": cluster_body(svcd, "brief", 1),
+                "input_id": sources[0],
+                "output_id": sources[1],
+                "job_configs": {"configs": {}, "args": {}, "params": {}},
+            }
+            url = f"{svcd.url}/v1.1/{svcd.tenant}/jobs/{job_id}/execute"
+            svcd.treq.post(url, json=body).addErrback(lambda _: None)
+            svcd.advance(1)
+            svcd.restart()
+            clusters = api.get("/clusters")["clusters"]
+            executions = api.get("/job-executions")["job_executions"]
+            self.assertEqual(
+                [e["cluster_id"] for e in executions], [c["id"] for c in clusters], nth
+            )
+            svcd.advance(300)
+            self.assertEqual(api.get("/clusters")["clusters"], [])

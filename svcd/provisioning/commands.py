@@ -5,7 +5,7 @@ Nothing here waits for the cloud beyond reading facts (bounded) and making a tru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
@@ -39,6 +39,9 @@ from svcd.tasks import DeadlineExceeded, gather, with_deadline
 log = Logger()
 
 T = TypeVar("T")
+
+Also = Callable[[Tx, Cluster], Awaitable[None]]
+"""What is written together with a new cluster."""
 
 _FACTS_S: Final = 25.0
 """Facts are read within this time, or the request fails."""
@@ -225,9 +228,10 @@ class Clusters:
         self._bounds = Bounds(groups=settings.max_groups, nodes=settings.max_nodes)
         self._reader = _Reader(store, cloud, distributions, clock)
 
-    async def create(self, caller: Caller, new: NewCluster) -> Cluster:
+    async def create(self, caller: Caller, new: NewCluster, also: Also | None = None) -> Cluster:
         """Accept a cluster: the record in status Waiting, instances named.
 
+        also: done in the transaction that writes the row; what it raises refuses the cluster.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
         """
@@ -267,7 +271,7 @@ class Clusters:
             trustor_id=caller.user_id if trust_id is not None else None,
         )
         try:
-            await self._add(cluster)
+            await self._add(cluster, also)
         except ServiceUnavailable:  # of the commit: it may have been done
             if not await self._is_there(cluster):
                 await self._forget_trust(trust_id)
@@ -357,13 +361,15 @@ class Clusters:
         except CloudError as error:
             log.warn("A trust without a cluster was left: {text}", text=error.text)
 
-    async def _add(self, cluster: Cluster) -> None:
+    async def _add(self, cluster: Cluster, also: Also | None) -> None:
         told = story.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
             await tx.clusters.add_events(cluster.id, [told])
             await self._controller.announce(tx, cluster.id)
+            if also is not None:
+                await also(tx, cluster)
 
         await self._store.tx(work)
 

@@ -62,6 +62,10 @@ from svcd.workflow.logs import Logs
 from svcd.workflow.poller import Poller
 from svcd.workflow.starting import Material, work_of
 
+CreateCluster = Callable[
+    [Caller, NewCluster, Callable[[Tx, Cluster], Awaitable[None]]], Awaitable[Cluster]
+]
+
 _WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
 _UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
 _ENGINE_S: Final = 20.0
@@ -110,8 +114,8 @@ def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> 
 class Jobs:
     """The commands.
 
-    create_cluster: makes the transient cluster of an execute that carries a cluster body.
-    end_cluster: takes it back when the execution is refused all the same. access: see Poller.
+    create_cluster: makes the transient cluster of an execute that carries a cluster body, and
+    writes what it is given together with it. access: see Poller.
     """
 
     def __init__(
@@ -121,8 +125,7 @@ class Jobs:
         engine: Engine,
         engines: Engines,
         poller: Poller,
-        create_cluster: Callable[[Caller, NewCluster], Awaitable[Cluster]],
-        end_cluster: Callable[[Caller, ClusterId], Awaitable[None]],
+        create_cluster: CreateCluster,
         clock: IReactorTime,
         new_id: Callable[[], str],
         settings: Workflow,
@@ -133,7 +136,6 @@ class Jobs:
         self._engines = engines
         self._poller = poller
         self._create_cluster = create_cluster
-        self._end_cluster = end_cluster
         self._clock = clock
         self._new_id = new_id
         self._settings = settings
@@ -252,24 +254,26 @@ class Jobs:
         if new.cluster is None:
             return await self._accept(row)
         await self._store.read(lambda tx: self._check(tx, row))
-        cluster = await self._create_cluster(caller, evolve(new.cluster, is_transient=True))
-        try:
-            return await self._accept(evolve(row, cluster_id=cluster.id))
-        except SvcdError:  # nobody else would ever end it
-            await self._end_cluster(caller, cluster.id)
-            raise
+
+        async def also(tx: Tx, cluster: Cluster) -> None:
+            """Together: nobody would ever end a cluster that is there without its execution."""
+            await self._write(tx, evolve(row, cluster_id=cluster.id))
+
+        wanted = evolve(new.cluster, is_transient=True)
+        cluster = await self._create_cluster(caller, wanted, also)
+        self._poller.wake(row.id)
+        return evolve(row, cluster_id=cluster.id)
 
     async def _accept(self, row: Execution) -> Execution:
         """Check and write, in one transaction."""
-
-        async def write(tx: Tx) -> None:
-            await self._check(tx, row)
-            await tx.executions.add(row)
-            await self._poller.announce(tx, row)
-
-        await self._store.tx(write)
+        await self._store.tx(lambda tx: self._write(tx, row))
         self._poller.wake(row.id)
         return row
+
+    async def _write(self, tx: Tx, row: Execution) -> None:
+        await self._check(tx, row)
+        await tx.executions.add(row)
+        await self._poller.announce(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
         """The execution after asking the engine now; unchanged when it is not there.

@@ -192,7 +192,6 @@ class LiveJobs(Live):
             engines=engines,
             poller=self.poller,
             create_cluster=None,  # type: ignore[arg-type]
-            end_cluster=None,  # type: ignore[arg-type]
             clock=self.clock,
             new_id=lambda: str(uuid.uuid4()),
             settings=settings,

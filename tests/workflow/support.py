@@ -155,7 +155,6 @@ class WorkflowCase(SynchronousTestCase):
         self.fake_engines = FakeEngines()
         self.idle = 0
         self.made_clusters: list[NewCluster] = []
-        self.ended_clusters: list[ClusterId] = []
         self._ids = 0
         self.poller = self.make_poller()
         self.jobs = self.make_jobs(self.poller)
@@ -186,7 +185,6 @@ class WorkflowCase(SynchronousTestCase):
             engines=self.fake_engines,
             poller=poller,
             create_cluster=self._create_cluster,
-            end_cluster=self._end_cluster,
             clock=self.clock,
             new_id=self._new_id,
             settings=self.workflow,
@@ -266,15 +264,19 @@ class WorkflowCase(SynchronousTestCase):
     def _note_idle(self) -> None:
         self.idle += 1
 
-    async def _create_cluster(self, caller: Caller, new: NewCluster) -> Cluster:
+    async def _create_cluster(
+        self, caller: Caller, new: NewCluster, also: Callable[[Tx, Cluster], Awaitable[None]]
+    ) -> Cluster:
         self.made_clusters.append(new)
         made = self.cluster(ClusterId("c2"), new.name, is_transient=new.is_transient)
         made = evolve(made, status=ClusterStatus.WAITING)
-        await self.store.tx(lambda tx: tx.clusters.add(made))
-        return made
 
-    async def _end_cluster(self, caller: Caller, id_: ClusterId) -> None:
-        self.ended_clusters.append(id_)
+        async def work(tx: Tx) -> None:
+            await tx.clusters.add(made)
+            await also(tx, made)
+
+        await self.store.tx(work)
+        return made
 
     def cluster(self, id_: ClusterId, name: str, **fields: Any) -> Cluster:
         now = timestamp(self.clock.seconds())
