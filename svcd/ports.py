@@ -403,7 +403,7 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         ...
 
     async def idle_transient(self) -> Sequence[ClusterId]:
-        """Active transient clusters that had an execution and have none unfinished."""
+        """Transient clusters at rest that had an execution and have none unfinished."""
         ...
 
     async def uses_image(self, tenant_id: TenantId, image_id: str) -> str | None:

@@ -1,5 +1,6 @@
 """Ends transient clusters: each when its last execution has ended (behaviour 23).
 
+So does one that ended in Error, whose reason the executions keep (not with on_failure = keep).
 A transient cluster without any execution yet is left alone, however old it is: the store's
 `idle_transient` lists only those that had one.
 """
@@ -10,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.fencing import Alone
-from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
 from svcd.ports import Leases, Store, Tx
 from svcd.provisioning import lifecycle, story
@@ -57,12 +58,18 @@ class Transient:
             if self._leases.holds(cluster_id):
                 await self._leases.drive(cluster_id, self._end(cluster_id))
 
+    def _may_end(self, row: Cluster) -> bool:
+        """One in Error is of no use either, unless it is kept to be looked at."""
+        if row.status is ClusterStatus.ERROR:  # its own deletion may be what has failed
+            return row.desired is not Desired.DELETED and self._settings.on_failure != "keep"
+        return row.status is ClusterStatus.ACTIVE
+
     async def _end(self, cluster_id: ClusterId) -> None:
         """One transaction: an execution that was accepted meanwhile keeps the cluster alive."""
 
         async def work(tx: Tx) -> Cluster | None:
             row = await tx.clusters.find(cluster_id)
-            if row is None or row.status is not ClusterStatus.ACTIVE:
+            if row is None or not self._may_end(row):
                 return None
             if cluster_id not in await tx.clusters.idle_transient():
                 return None

@@ -31,7 +31,8 @@ select id, generation from clusters
 """
 _IDLE_TRANSIENT = """
 select c.id from clusters c
- where c.is_transient = 1 and c.status = 'Active' and c.used = 1
+ where c.is_transient = 1 and c.used = 1
+   and (c.status = 'Active' or (c.status = 'Error' and c.settled_generation >= c.generation))
    and not exists (select 1 from executions e where e.cluster_id = c.id and e.ended = 0)
  order by c.created_at, c.id
 """

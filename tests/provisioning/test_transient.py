@@ -53,6 +53,22 @@ class TransientTests(SynchronousTestCase):
         self.transient.poke()
         self.assertEqual(self.site.row, row)
 
+    def test_cluster_in_error_goes_too(self) -> None:
+        """Its executions have failed, and nobody can use it."""
+        self.site.store.clusters.idle = [ClusterId("c1")]
+        row = evolve(self.site.row, status=S.ERROR)
+        self.site.store.clusters.rows[row.id] = row
+        self.site.advance(31)
+        self.assertTrue(self.site.gone)
+
+    def test_cluster_whose_deletion_failed_is_left_to_its_owner(self) -> None:
+        """Its description names what is left."""
+        self.site.store.clusters.idle = [ClusterId("c1")]
+        row = evolve(self.site.row, status=S.ERROR, desired=Desired.DELETED)
+        self.site.store.clusters.rows[row.id] = row
+        self.transient.poke()
+        self.assertEqual(self.site.row, row)
+
     def test_lost_race_is_left_to_the_next_look(self) -> None:
         """Somebody else has written the row."""
         self.site.store.clusters.idle = [ClusterId("c1")]

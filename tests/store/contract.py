@@ -436,6 +436,21 @@ class StoreContract:
         self.now(lambda tx: tx.executions.add(execution(2, cluster_id=ClusterId("c-2"))))
         self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
 
+    def test_idle_transient_may_have_failed(self) -> None:
+        """Once its clean-up is over."""
+        failed = {"status": ClusterStatus.ERROR, "is_transient": True, "generation": 1}
+        for number, settled in ((1, 1), (2, 0)):
+            row = cluster(number, settled_generation=settled, **failed)
+            self.now(lambda tx, r=row: tx.clusters.add(r))
+            done = execution(
+                number,
+                cluster_id=row.id,
+                end_time=at(9),
+                status=ExecutionStatus.FAILED,
+            )
+            self.now(lambda tx, e=done: tx.executions.add(e))
+        self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
+
     def test_idle_transient_may_have_lost_its_executions(self) -> None:
         """They were deleted as they ended: it has no work, and had some."""
         self.now(
