@@ -122,7 +122,10 @@ class MarkedCloud:
 
         Without a volume or network service in the catalog there is nothing of theirs.
         """
-        servers = await self._compute.pages("/servers/detail", "servers", _server, limit=_PAGE)
+        listed = await self._compute.pages(
+            "/servers/detail", "servers", lambda row: (str(row["id"]), _server(row)), limit=_PAGE
+        )
+        there, servers = {id_ for id_, _ in listed}, [server for _, server in listed]
         volumes = await self._optional(
             self._volume, "/volumes/detail", "volumes", _volume, limit=_PAGE
         )
@@ -135,7 +138,6 @@ class MarkedCloud:
         )
         found = [*servers, *addresses, *volumes, *groups]
         ours = {g.id: g.mark for g in groups if g is not None}
-        there = {s.id for s in servers if s is not None}
         found += await self._optional(
             self._network, f"/ports{of_tenant}", "ports", partial(_port, ours, there)
         )
@@ -253,7 +255,10 @@ def _security_group(row: Mapping[str, Any]) -> Thing | None:
 def _port(
     groups: Mapping[str, Mark | None], servers: set[str], row: Mapping[str, Any]
 ) -> Thing | None:
-    """A port of a server that is not there any more, in one of our security groups."""
+    """A port of a server that is not there any more, in one of our security groups.
+
+    servers: all of the tenant, whosesoever. Somebody may put his own into a group of ours.
+    """
     mine = [groups[g] for g in row.get("security_groups") or () if g in groups]
     owned = str(row.get("device_owner") or "").startswith("compute:")
     if not mine or not owned or str(row.get("device_id")) in servers:

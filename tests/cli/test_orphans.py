@@ -206,6 +206,22 @@ class SearchTests(WatchedCloudTestCase):
         self.assertEqual(self.said[-1], "3 found, 0 to be removed, 3 left alone")
         self.assertIn("    left alone: another installation has made it", self.said[0])
 
+    def test_living_server_in_a_group_of_ours_keeps_its_port(self) -> None:
+        """Somebody has put a server of his own into a lost cluster's security group."""
+        cluster_id = self.create(workers=1)
+        self.api.until_status(cluster_id, "Active")
+        self.lose(cluster_id)
+        (group,) = [g for g in self.state.security_groups.values() if g.name.startswith("svcd-")]
+        before = self.held()
+        self.foreign()
+        his = self.held() - before
+        for port in self.state.ports.values():
+            if port.id in his:
+                self.state.ports.put(evolve(port, security_groups=(group.id,)))
+        self.svcd.advance(700)
+        self.ran(self.search(), delete=True, wait_s=10.0)
+        self.assertEqual(his - self.held(), set())
+
     def test_refusals_are_told(self) -> None:
         """What refused, and why; the rest is removed."""
         cluster_id = self.create(workers=1)
