@@ -57,17 +57,31 @@ class Taken:
     free_s: float
 
 
-class HeldTerm:
-    """Implements fencing.Term. running: pieces of work under it."""
+class _Unrest:
+    """What may still be done under a lease, in this term of it and in those before.
 
-    def __init__(self, owner: Holdings, shard: int, epoch: int, ready_at: float) -> None:
+    running: pieces of work. quiet_since: when the last one ended, here or at a former holder.
+    """
+
+    __slots__ = ("quiet_since", "running")
+
+    def __init__(self, quiet_since: float) -> None:
+        self.running = 0
+        self.quiet_since = quiet_since
+
+
+class HeldTerm:
+    """Implements fencing.Term."""
+
+    def __init__(
+        self, owner: Holdings, shard: int, epoch: int, ready_at: float, unrest: _Unrest
+    ) -> None:
         self._owner = owner
         self.shard = shard
         self.epoch = epoch
         self.ready_at = ready_at
+        self.unrest = unrest
         self.over = False
-        self.running = 0
-        self.quiet_since = float("-inf")
         self.interrupt = Interrupt()
 
     @property
@@ -120,7 +134,8 @@ class Holdings:
         if term is None:
             work.close()
             raise LeaseLost(f"the lease of {key} is not held")
-        term.running += 1
+        unrest = term.unrest
+        unrest.running += 1
         try:
             return await term.interrupt.guard(under(term, work))
         except Interrupted:
@@ -128,9 +143,9 @@ class Holdings:
                 raise
             raise LeaseLost(f"the lease of {key} was lost") from None
         finally:
-            term.running -= 1
-            if not term.running:
-                term.quiet_since = self._clock.seconds()
+            unrest.running -= 1
+            if not unrest.running:
+                unrest.quiet_since = self._clock.seconds()
 
     # ---- what the keeper sees ----
 
@@ -152,12 +167,13 @@ class Holdings:
 
     def busy(self) -> Collection[int]:
         """Shards with work under way."""
-        return {shard for shard, term in self._terms.items() if term.running}
+        return {shard for shard, term in self._terms.items() if term.unrest.running}
 
     def peaceful(self) -> Collection[int]:
         """Shards for which nothing can be on its way any more."""
         calm = self._clock.seconds() - self._grace_s
-        return {s for s, t in self._terms.items() if not t.running and t.quiet_since < calm}
+        unrests = [(shard, term.unrest) for shard, term in self._terms.items()]
+        return {shard for shard, u in unrests if not u.running and u.quiet_since < calm}
 
     def renewed(self, asked: Moment) -> None:
         """The server has prolonged all leases, and was asked to at `asked`."""
@@ -178,7 +194,8 @@ class Holdings:
         waits: set[float] = set()
         for each in leases:
             wait_s = max(0.0, self._grace_s - each.free_s)
-            term = HeldTerm(self, each.shard, each.epoch, now + wait_s)
+            unrest = _Unrest(now - each.free_s)
+            term = HeldTerm(self, each.shard, each.epoch, now + wait_s, unrest)
             self._end(self._terms.pop(each.shard, None))
             self._terms[each.shard] = term
             waits.add(wait_s)
@@ -216,13 +233,14 @@ class Holdings:
             self._end(term)
         if used:
             self._lost()
-        return [term.shard for term in parked if not term.running]
+        return [term.shard for term in parked if not term.unrest.running]
 
     def resume(self) -> None:
         """Use again what was parked, and is not to be given any more."""
         parked = [term for term in self._terms.values() if term.over]
         for term in parked:
-            self._terms[term.shard] = HeldTerm(self, term.shard, term.epoch, term.ready_at)
+            resumed = HeldTerm(self, term.shard, term.epoch, term.ready_at, term.unrest)
+            self._terms[term.shard] = resumed
         if parked and self.believes():
             self._gained()
 

@@ -201,6 +201,36 @@ class HoldingsTests(SynchronousTestCase):
         self.advance(0.2)
         self.assertEqual(self.holdings.peaceful(), {SHARD})
 
+    def test_lease_of_the_dead_is_not_given_on_in_peace(self) -> None:
+        """What its former holder sent may be on its way, though nothing was done here."""
+        self.take(free_s=0.5)
+        self.assertEqual(self.holdings.peaceful(), set())
+        self.advance(1.6)
+        self.assertEqual(self.holdings.peaceful(), {SHARD})
+
+    def test_work_from_before_a_lapse_counts_after_it(self) -> None:
+        """The renewed lease is not given while that has not ended, nor in peace just after."""
+        self.take()
+        hold: Deferred[None] = Deferred()
+
+        async def stubborn() -> None:
+            try:
+                await sleep(self.clock, 100.0)
+            finally:
+                await hold
+
+        running = self.drive(stubborn())
+        self.advance(9.1)
+        self.holdings.renewed(self.holdings.now())
+        self.assertEqual(self.holdings.busy(), {SHARD})
+        self.assertEqual(self.holdings.park([SHARD]), [])
+        hold.callback(None)
+        self.failureResultOf(running, LeaseLost)
+        self.assertEqual(self.holdings.park([SHARD]), [SHARD])
+        self.assertEqual(self.holdings.peaceful(), set())
+        self.advance(2.1)
+        self.assertEqual(self.holdings.peaceful(), {SHARD})
+
     def test_closed_it_leaves_no_timer(self) -> None:
         self.take(free_s=0.0)
         self.holdings.close()
