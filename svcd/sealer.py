@@ -17,8 +17,15 @@ from typing import Final
 from cryptography.fernet import Fernet, InvalidToken
 
 from svcd.model.secret import Secret
+from svcd.settings import Settings
 
 _PREFIX: Final = "f1:"
+
+
+def key_file(settings: Settings) -> Path:
+    """Where the key of a daemon with these settings lies."""
+    named = settings.server.seal_key
+    return Path(named).absolute() if named else settings.server.state_dir.absolute() / "seal.key"
 
 
 class SealerError(Exception):

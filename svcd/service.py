@@ -58,7 +58,7 @@ from svcd.provisioning.machines_view import machines
 from svcd.provisioning.perform import Ports
 from svcd.provisioning.transient import Transient
 from svcd.resources import api
-from svcd.sealer import FernetSealer, SealerError
+from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.state_dir import StateFolder, StateFolderError
 from svcd.store.database import SchemaError
@@ -307,7 +307,7 @@ class DaemonService:
         self._settings = settings = open_files.fitted(self._settings)
         try:
             self._folder = StateFolder(settings.server.state_dir)
-            sealer = FernetSealer(_seal_key(settings, self._folder.path))
+            sealer = FernetSealer(key_file(settings))
             opened = await open_database(
                 self._reactor, settings, self._folder, self._database_taken
             )
@@ -438,11 +438,6 @@ class CloudService:
             await self._host.stop()
         if self._folder is not None:
             self._folder.release()
-
-
-def _seal_key(settings: Settings, folder: Path) -> Path:
-    named = settings.server.seal_key
-    return Path(named).absolute() if named else folder / "seal.key"
 
 
 def _image_problem(prefix: Path) -> str:

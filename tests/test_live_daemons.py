@@ -50,6 +50,14 @@ class SharedCase(DaemonCase):
                 raise each
         return [Tenant(each.endpoints, shown) for each in self.daemons]
 
+    def stranger(self) -> Daemon:
+        """One that starts with a key of its own."""
+        given = {k.replace(".", "__"): v for k, v in self.daemons[0].settings.items()}
+        del given["server__state_dir"], given["server__seal_key"]
+        made = self.daemon(**given)
+        made.spawn()
+        return made
+
     # ---- leases ---------------------------------------------------------------------------------
 
     def holders(self) -> dict[int, str]:
@@ -156,8 +164,12 @@ class SharedCase(DaemonCase):
 
 class SharingTests(SharedCase):
     async def test_requests_on_any_daemon(self) -> None:
-        """What one accepts the other does, soon; leases are shared, and given up at a stop."""
+        """What one accepts the other does, soon; leases are shared, and given up at a stop.
+
+        A daemon with another key is refused before it seals anything.
+        """
         first, second = await self.shared(2)
+        stranger = self.stranger()
         await self.until_held(SHARDS // 2, SHARDS // 2)
         tenants = (first, second)
         made: list[list[str]] = [[], []]  # by the daemon that drives them
@@ -192,20 +204,13 @@ class SharingTests(SharedCase):
         self.assertEqual(await self.workflows(cluster_id), 1)
         metrics = (await send("GET", f"{second.api}/metrics")).body.decode()
         self.assertIn(f"svcd_leases_held {SHARDS / 2}", metrics)
+        ended = await stranger.program.end()
+        self.assertEqual((ended.code, "copy of seal.key" in ended.err), (1, True), ended.err)
         self.assertEqual((await self.daemons[0].stop()).code, 0)
         await self.until_held(0, SHARDS)
         await self.check_gone(tenants[1], made[0] + made[1])
         self.assertEqual((await self.daemons[1].stop()).code, 0)
         self.assertEqual(execute(self.url, "select count(*) from daemons"), [(0,)])
-
-    async def test_another_key_is_refused(self) -> None:
-        """Before it seals anything; the line says what to copy."""
-        await self.shared(1)
-        settings = {k.replace(".", "__"): v for k, v in self.daemons[0].settings.items()}
-        del settings["server__state_dir"], settings["server__seal_key"]
-        ended = await self.daemon(**settings).spawn().end()
-        self.assertEqual(ended.code, 1)
-        self.assertIn("copy of seal.key", ended.err)
 
 
 class DeathTests(SharedCase):
@@ -216,33 +221,33 @@ class DeathTests(SharedCase):
         """
         tenants = await self.shared(3, embedded__boot_s="1.5")
         last = tenants[2]
-        clusters = [await tenants[n % 3].new_cluster(f"c{n}", 2) for n in range(6)]
-        await sleep(reactor, 1.0)
+        clusters = [await tenants[n % 3].new_cluster(f"c{n}", 1) for n in range(5)]
+        await sleep(reactor, 0.7)
         await self.daemons[0].kill()
         await self.until_held(0, SHARDS // 2, SHARDS // 2)
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 18)
+        self.assertEqual((await self.calls())[_SERVERS], 10)
         for number, cluster_id in enumerate(clusters):
-            await tenants[1 + number % 2].scale(cluster_id, 3)
+            await tenants[1 + number % 2].scale(cluster_id, 2)
         await self.daemons[1].stop()
         await self.until_held(0, 0, SHARDS)
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 24)
+        self.assertEqual((await self.calls())[_SERVERS], 15)
         await self.check_gone(last, clusters)
 
     async def test_asleep_and_woken_late(self) -> None:
         """A driver that was stopped for longer than its leases neither sends nor writes."""
         tenants = await self.shared(2, embedded__boot_s="1.0")
-        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 2) for n in range(4)]
+        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
         for cluster_id in clusters:
             await tenants[1].until_active(cluster_id)
         job = await self.pig_job(tenants[0])
         for cluster_id in clusters:
-            await tenants[0].scale(cluster_id, 4)
+            await tenants[0].scale(cluster_id, 2)
         executions = [await self.execute(tenants[0], job, each) for each in clusters]
         await sleep(reactor, 0.5)
         self.daemons[0].program.signal(signal.SIGSTOP)
@@ -256,7 +261,7 @@ class DeathTests(SharedCase):
         await self.until_held(SHARDS // 2, SHARDS // 2)
         await self.check_once(tenants[0], clusters)
         counted = await self.calls()
-        self.assertEqual(counted[_SERVERS], 20)
+        self.assertEqual(counted[_SERVERS], 12)
         self.assertEqual(counted[_SUBMITS], 4)
         self.assertEqual([await self.workflows(each) for each in clusters], [1, 1, 1, 1])
         again = [await tenants[0].done("GET", f"/job-executions/{e}") for e in executions]
@@ -272,13 +277,13 @@ class DeathTests(SharedCase):
         if not self.url.startswith("postgresql://svcd@"):
             self.skipTest("the server of PGHOST is not ours to stop")
         tenants = await self.shared(2, embedded__boot_s="1.0")
-        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 2) for n in range(4)]
+        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
         await sleep(reactor, 0.3)
         own_server().stop()
         try:
-            await sleep(reactor, 7.0)
+            await sleep(reactor, 5.5)  # the leases have run out
             silent = await self.calls()
-            await sleep(reactor, 2.0)
+            await sleep(reactor, 1.5)
             self.assertEqual(await self.calls(), silent)
         finally:
             own_server().start()
@@ -287,7 +292,7 @@ class DeathTests(SharedCase):
         for cluster_id in clusters:
             await tenants[0].until_active(cluster_id)
         await self.check_once(tenants[1], clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 12)
+        self.assertEqual((await self.calls())[_SERVERS], 8)
         for daemon in self.daemons:
             self.assertNotIn("Traceback", daemon.said)
             self.assertNotIn("Unhandled", daemon.said)

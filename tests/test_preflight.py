@@ -91,3 +91,6 @@ class PreflightTests(SynchronousTestCase):
         url = "database.url=postgresql:///db"
         self.assertIn("connections", self.refused(url, "database.connections=0"))
         self.assertIn("wait_s", self.refused(url, "database.wait_s=0"))
+        self.assertIn("rescan_s", self.refused(url, "database.rescan_s=0"))
+        late = self.refused(url, "database.lease_s=2", "database.renew_s=1")
+        self.assertIn("at least 3 times database.renew_s (3), got 2", late)

@@ -2,6 +2,7 @@
 
 import gc
 import random
+from contextvars import ContextVar
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
@@ -15,6 +16,7 @@ from svcd.tasks import (
     Gate,
     KeyedTasks,
     Loop,
+    Parked,
     Waiters,
     gather,
     shielded,
@@ -292,6 +294,70 @@ class KeyedTasksTests(SynchronousTestCase):
         self.clock.advance(100)
         self.assertEqual(self.runs, ["a"])
         self.assertEqual(list(self.clock.getDelayedCalls()), [])
+
+
+class ParkedWorkTests(SynchronousTestCase):
+    """Work that may not go on here: nobody is told, nothing is tried again."""
+
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+
+    async def parked(self, key: str = "") -> None:
+        self.runs = getattr(self, "runs", 0) + 1
+        raise Parked("another daemon has it")
+
+    def test_task_rests(self) -> None:
+        """Until somebody wakes it."""
+        tasks = KeyedTasks(self.clock, "test", self.parked)
+        tasks.wake("a")
+        self.clock.advance(1000)
+        self.assertEqual((self.runs, list(tasks.active())), (1, []))
+        tasks.wake("a")
+        self.clock.advance(0)
+        self.assertEqual(self.runs, 2)
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_loop_goes_on(self) -> None:
+        """At its next turn."""
+        loop = Loop(self.clock, "test", 10, self.parked)
+        loop.start()
+        self.clock.advance(10)
+        self.assertEqual(self.runs, 2)
+        self.assertEqual(self.flushLoggedErrors(), [])
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
+    def test_abandoned_work_is_no_failure(self) -> None:
+        waiting: Deferred[None] = Deferred()
+        outer = shielded(waiting)
+        outer.cancel()
+        self.failureResultOf(outer, CancelledError)
+        waiting.errback(Parked("another daemon has it"))
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_rest_forgets_the_timer(self) -> None:
+        tasks = KeyedTasks(self.clock, "test", self.parked)
+        tasks.wake("a", 5.0)
+        tasks.rest("a")
+        tasks.rest("b")
+        self.assertEqual((list(tasks.active()), list(self.clock.getDelayedCalls())), ([], []))
+
+    def test_loop_is_not_named_by_who_pokes_it(self) -> None:
+        """Nor does it run under the lease of that work."""
+        seen: list[str] = []
+        name: ContextVar[str] = ContextVar("name", default="nobody")
+
+        async def turn() -> None:
+            seen.append(name.get())
+
+        async def poke() -> None:
+            name.set("somebody")
+            loop.poke()
+
+        loop = Loop(self.clock, "test", 10, turn)
+        loop.start(now=False)
+        self.successResultOf(Deferred.fromCoroutine(poke()))
+        self.assertEqual(seen, ["nobody"])
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
 
 class CancelledWorkTests(SynchronousTestCase):

@@ -19,7 +19,7 @@ from typing import Any
 
 from svcd.cli.places import ASIDE, held, of_settings, of_url
 from svcd.model.ids import timestamp
-from svcd.sealer import FernetSealer, SealerError
+from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import Settings, load
 from svcd.store import migrations
 from svcd.store.database import Row
@@ -94,7 +94,7 @@ def _now() -> str:
 
 def _backup(options: argparse.Namespace, settings: Settings) -> int:
     place = of_settings(settings)
-    key = _key_file(settings)
+    key = key_file(settings)
     session = place.look("svcd backup")
     try:
         made = archive.write(session, options.file, _now(), options.release, fingerprint(key))
@@ -146,7 +146,7 @@ def fingerprint(key_file: Path) -> str:
 
 
 def _tell_key(settings: Settings, wanted: str) -> None:
-    key = _key_file(settings)
+    key = key_file(settings)
     if not wanted or fingerprint(key) == wanted:
         return
     there = "is another one" if key.exists() else "is missing"
@@ -193,7 +193,7 @@ def _upgrade(options: argparse.Namespace, settings: Settings) -> int:
 
 def _check(options: argparse.Namespace, settings: Settings) -> int:
     place = of_settings(settings)
-    key = _key_file(settings)
+    key = key_file(settings)
     sealer = None
     faults = 0
     if key.exists():
@@ -256,11 +256,6 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
         f" daemon.\n{source.shown} was not changed: remove it when all is well."
     )
     return 0
-
-
-def _key_file(settings: Settings) -> Path:
-    named = settings.server.seal_key
-    return Path(named).absolute() if named else settings.server.state_dir.absolute() / "seal.key"
 
 
 def _show(sums: Mapping[str, content.Sum]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from svcd.cli.cloud_doctor import Login, examine_cloud
 from svcd.cli.finding import Finding
+from svcd.cli.shared_doctor import examine_shared
 from svcd.embedded.host import image_prefix
 from svcd.preflight import check
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
@@ -59,7 +60,10 @@ def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
     yield Finding("settings", True, "they go together")
     yield _state_folder(settings.server.state_dir)
     if settings.database.url.startswith("postgres"):
-        yield _postgres(settings.database)
+        found = _postgres(settings.database)
+        yield found
+        if found.good:
+            yield from examine_shared(settings)
     yield _port("server.listen", settings.server.listen)
     if settings.cloud.kind == "embedded":
         yield _port("cloud.listen", settings.cloud.listen)

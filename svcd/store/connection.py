@@ -98,6 +98,7 @@ class Connection(txpostgres.Connection):
             return
         if state == _OK:
             self._waiting = None
+            self.checkForNotifies()  # they may have come with the answer
             done.callback(cursor)
         elif state == _WRITE:
             self.reactor.addWriter(self)
@@ -111,6 +112,7 @@ class Connection(txpostgres.Connection):
         self.reactor.removeReader(self)
         if not self._connection.closed:
             self.continuePolling()
+            self.checkForNotifies()
         if self._copy >= 0 and not self._connection.closed:  # not one that failed to connect
             self.reactor.addReader(self)
 

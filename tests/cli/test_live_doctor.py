@@ -8,6 +8,8 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.doctor import Finding, examine
+from svcd.model.secret import Secret
+from svcd.sealer import FernetSealer
 from svcd.settings import load
 from tests.store.postgres_server import drop_database, execute, new_database
 
@@ -34,6 +36,41 @@ class DatabaseTests(SynchronousTestCase):
         found = self.database(self.url)
         self.assertTrue(found.good)
         self.assertRegex(found.text, r"^PostgreSQL \d+ answers$")
+
+    def shared(self, *flags: str) -> dict[str, Finding]:
+        """What is found out, by name."""
+        state = Path(self.mktemp()).absolute()
+        given = [
+            f"server.state_dir={state}",
+            "server.listen=tcp:127.0.0.1:0",
+            "cloud.listen=tcp:127.0.0.1:0",
+            "plugins.enabled=fake",
+            f"database.url={self.url}",
+            *flags,
+        ]
+        return {f.what: f for f in examine(load(None, {}, given).settings)}
+
+    def test_key_and_clock_of_a_shared_database(self) -> None:
+        """A key that would not fit is found out before the daemon is started."""
+        found = self.shared()
+        self.assertTrue(found["clock"].good, found["clock"].text)
+        self.assertIn("will be made", found["seal key"].text)
+        key, other = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
+        sealed = FernetSealer(key).seal(Secret("svcd"))
+        FernetSealer(other)
+        execute(
+            self.url,
+            "create table daemons (about text, until_s double precision);"
+            "insert into daemons values ('one', 1e12), ('gone', 0);"
+            "create table seals (id integer, sealed text);"
+            f"insert into seals values (1, '{sealed}')",
+        )
+        missing = self.shared()["seal key"]
+        self.assertEqual((missing.good, "copy seal.key" in missing.cure), (False, True))
+        self.assertFalse(self.shared(f"server.seal_key={other}")["seal key"].good)
+        found = self.shared(f"server.seal_key={key}")
+        self.assertTrue(found["seal key"].good, found["seal key"].text)
+        self.assertEqual(found["daemons"].text, "1 share the database: one")
 
     def test_unknown_database(self) -> None:
         """What the server says, and how to look closer."""

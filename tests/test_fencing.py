@@ -1,0 +1,160 @@
+"""The term that work runs under, and the gates that ask for it at the last moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd import fencing
+from svcd.clients.connections import Connections
+from svcd.clients.ssh_wire import Exec
+from svcd.fencing import Alone, LeaseLost
+
+
+@define
+class _Term:
+    lost: bool = False
+    shard: int = 1
+    holder: str = "me"
+    epoch: int = 1
+
+    def check(self) -> None:
+        if self.lost:
+            raise LeaseLost("gone")
+
+
+class TermTests(SynchronousTestCase):
+    def under(self, term: _Term, work: Any) -> Deferred[Any]:
+        return Deferred.fromCoroutine(fencing.under(term, work))
+
+    def test_term_goes_with_the_work_and_what_it_starts(self) -> None:
+        """Not with what others do meanwhile."""
+        turn: Deferred[None] = Deferred()
+        seen: list[Any] = []
+
+        async def inner() -> None:
+            await turn
+            seen.append(fencing.current())
+
+        async def work() -> None:
+            await Deferred.fromCoroutine(inner())
+            seen.append(fencing.current())
+
+        term = _Term()
+        done = self.under(term, work())
+        self.assertIsNone(fencing.current())
+        turn.callback(None)
+        self.successResultOf(done)
+        self.assertEqual(seen, [term, term])
+
+    def test_shared_work_is_nobodys(self) -> None:
+        """A token that one fetches for all must not fail with the lease of the first asker."""
+
+        async def work() -> Any:
+            return fencing.detached(fencing.current)
+
+        self.assertIsNone(self.successResultOf(self.under(_Term(), work())))
+
+    def test_one_that_is_alone_holds_everything(self) -> None:
+        """And runs under no term."""
+
+        async def work() -> Any:
+            return fencing.current()
+
+        alone = Alone()
+        self.assertTrue(alone.holds("c-1"))
+        driven = Deferred.fromCoroutine(alone.drive("c-1", work()))
+        self.assertIsNone(self.successResultOf(driven))
+
+
+class _Line:
+    """A connection of the pool."""
+
+    def __init__(self) -> None:
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class _Endpoint:
+    """Connects when it is told to."""
+
+    def __init__(self) -> None:
+        self.waiting: Deferred[Any] = Deferred()
+
+    def connect(self, factory: Any) -> Deferred[Any]:
+        return self.waiting
+
+
+class ConnectionsTests(SynchronousTestCase):
+    """The gate of HTTP."""
+
+    def asked(self, term: _Term | None) -> tuple[_Line, Deferred[Any]]:
+        """A request that waits for its connection."""
+        pool, line, endpoint = Connections(None, persistent=False), _Line(), _Endpoint()
+        self.endpoint = endpoint
+
+        async def ask() -> Any:
+            return await pool.getConnection("key", endpoint)
+
+        work = ask() if term is None else fencing.under(term, ask())
+        return line, Deferred.fromCoroutine(work)
+
+    def test_lease_that_is_lost_while_it_connects(self) -> None:
+        """Nothing is sent, and the connection is not kept."""
+        term = _Term()
+        line, asked = self.asked(term)
+        term.lost = True
+        self.endpoint.waiting.callback(line)
+        self.failureResultOf(asked, LeaseLost)
+        self.assertTrue(line.aborted)
+
+    def test_lease_that_is_held(self) -> None:
+        line, asked = self.asked(_Term())
+        self.endpoint.waiting.callback(line)
+        self.assertIs(self.successResultOf(asked), line)
+
+    def test_request_of_a_caller(self) -> None:
+        """Has no term."""
+        line, asked = self.asked(None)
+        self.endpoint.waiting.callback(line)
+        self.assertIs(self.successResultOf(asked), line)
+
+
+class _Channels:
+    """The connection of an SSH channel."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def sendClose(self, channel: Any) -> None:
+        self.sent.append("close")
+
+    def request_exec(self, channel: Any, command: bytes) -> None:
+        self.sent.append(command.decode())
+
+
+class ExecTests(SynchronousTestCase):
+    """The gate of SSH."""
+
+    def opened(self, term: _Term) -> tuple[Exec, list[str]]:
+        """A channel that was just opened by the server."""
+        channel, channels = Exec("rm -r /", b"", term.check), _Channels()
+        channel.conn = channels
+        channel.channelOpen(b"")
+        return channel, channels.sent
+
+    def test_lease_that_was_lost_while_the_channel_was_opened(self) -> None:
+        """The command is not sent."""
+        channel, sent = self.opened(_Term(lost=True))
+        self.assertEqual(sent, ["close"])
+        self.failureResultOf(channel.done, LeaseLost)
+
+    def test_lease_that_is_held(self) -> None:
+        channel, sent = self.opened(_Term())
+        self.assertEqual(sent, ["rm -r /"])
+        self.assertNoResult(channel.done)
