@@ -245,7 +245,7 @@ class Holdings:
             self._gained()
 
     def given(self, shards: Iterable[int]) -> None:
-        """These are in the database no longer ours."""
+        """These are not ours any more, or will not be in a moment."""
         for shard in shards:
             self._end(self._terms.pop(shard, None))
 

@@ -323,7 +323,7 @@ class LeaseKeeper:
         known = self.holdings.epochs()
         mine = {shard: epoch for shard, holder, epoch in rows if holder == name}
         self.holdings.lose([s for s, epoch in known.items() if mine.get(s) != epoch])
-        if mine.keys() - known.keys():  # the answer to a take was lost
+        if mine.keys() - known.keys():  # the answer to a take was lost, or a gift did not arrive
             values = {"id": name, "known": list(known)}
             adopted = (await session.execute(_ADOPT, values)).fetchall()
             self.holdings.took(Taken(shard=s, epoch=e, free_s=0.0) for s, e in adopted)
@@ -346,10 +346,11 @@ class LeaseKeeper:
             log.info("Gave {n} leases to other daemons", n=len(given))
 
     async def _give(self, session: Session, shards: Sequence[int]) -> None:
+        """They are not ours from now on, for the answer may be lost: `_ADOPT` finds the others."""
         peaceful = list(self.holdings.peaceful())
         values = {"id": self._me.name, "shards": shards, "peaceful": peaceful}
-        await session.execute(_GIVE, values)
         self.holdings.given(shards)
+        await session.execute(_GIVE, values)
 
     def _again_soon(self) -> None:
         if not self._stopping and (self._soon is None or not self._soon.active()):
