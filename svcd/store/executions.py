@@ -29,7 +29,11 @@ _DELETING = """
 select record, coalesce(cluster_id, id) from executions
  where ended = 1 and hidden = 1 order by created_at, id
 """
-_ENDED = "select record from executions where cluster_id > '' and ended = 1"
+_UNTIDY = """
+select id from executions
+ where cluster_id > '' and ended = 1 and record like '%"workflow_dir":"%'
+"""
+"""Their records stay where they are: a quotation mark inside a text of theirs is escaped."""
 _OF_CLUSTER = """
 select record from executions where cluster_id = :cluster_id order by created_at, id
 """
@@ -76,8 +80,7 @@ class Executions(Family[Execution]):
         return [self._record(row) for row in rows if mine is None or mine(row[1])]
 
     async def untidy(self) -> Sequence[ExecutionId]:
-        found = (self._record(row) for row in await self._sql.all(_ENDED))
-        return [row.id for row in found if row.workflow_dir is not None]
+        return [ExecutionId(row[0]) for row in await self._sql.all(_UNTIDY)]
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
         rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})
