@@ -264,18 +264,14 @@ class Poller:
     def _needs_look(self, row: Execution, line: JobLine | None) -> bool:
         if line is None or row.cancel_requested or row.delete_requested:
             return True
-        if self._stuck(row) is not None or row.waiting is not None:
+        if self._stuck(row) is not None or (row.waiting is not None and not _held_up(row)):
             return True
         known = row.record.get("status"), row.record.get("lastModTime")
         return (line.status, line.last_modified) != known
 
     def _unlaunched(self, rows: Sequence[Execution]) -> Sequence[Execution]:
         """Some of those whose step no machine has taken: the list does not tell how that goes."""
-        found = [
-            row
-            for row in rows
-            if row.status is ExecutionStatus.RUNNING and failures.unlaunched(row.record)
-        ]
+        found = [row for row in rows if _held_up(row)]
         return self._rng.sample(found, min(len(found), _UNLAUNCHED_A_TICK))
 
     async def _look(self, cluster: Cluster, endpoints: Endpoints, row: Execution) -> None:
@@ -607,6 +603,13 @@ def stamp_of(date: object) -> Timestamp | None:
         return None
     parsed = email.utils.parsedate_tz(date)
     return None if parsed is None else timestamp(email.utils.mktime_tz(parsed))
+
+
+def _held_up(row: Execution) -> bool:
+    """Whether a step waits for the cluster, as the engine has told when it could be asked."""
+    silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
+    running = row.status is ExecutionStatus.RUNNING and not silent
+    return running and failures.unlaunched(row.record) is not None
 
 
 def _unsettled(record: Mapping[str, object]) -> bool:

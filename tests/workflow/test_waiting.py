@@ -106,7 +106,7 @@ class Waits(_Case):
             (waiting["code"], waiting["step"], waiting["until"]),
             ("RESOURCES_UNREACHABLE", "job-node", None),
         )
-        self.assertIn("check that the cluster's resource manager runs", waiting["text"])
+        self.assertIn("check that the cluster's resource manager and name node run", waiting["text"])
         self.job().holding = ""
         self.clock.advance(60)
         self.assertNotIn("waiting", self.info(row.id))
@@ -119,6 +119,17 @@ class Waits(_Case):
         self.clock.advance(30)
         waiting = self.info(row.id)["waiting"]
         self.assertEqual((waiting["code"], waiting["since"]), ("STEP_WAITS", "2026-01-01T00:00:00"))
+
+    def test_many_steps_that_do_not_begin_are_not_all_looked_at(self) -> None:
+        """The engine is in trouble already: a tick asks it for 20 of them, not for each."""
+        rows = [self.execute(configs={**HANG, "svcd.fake.holding": "PREP"}) for _ in range(60)]
+        self.clock.advance(300)
+        codes = {self.info(row.id)["waiting"]["code"] for row in rows}
+        self.assertEqual(codes, {"STEP_WAITS"})
+        before = dict(self.scripted.calls)
+        self.clock.advance(50)
+        spent = {kind: self.scripted.calls[kind] - before[kind] for kind in ("GET jobs", "GET job")}
+        self.assertEqual(spent, {"GET jobs": 10, "GET job": 200})
 
     def test_a_suspended_job_tells_when_it_is_given_up(self) -> None:
         row = self.execute(configs={"svcd.fake.outcome": "suspend"})
