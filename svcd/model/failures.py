@@ -235,8 +235,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "check the cluster's services, its resource manager above all, and execute the job again",
     ),
     Code.RESOURCES_UNREACHABLE: _execution(
-        "The workflow engine could not reach the resource manager of the cluster.",
-        "check that the cluster's resource manager runs",
+        "The engine or the job could not reach the cluster's resource manager or name node.",
+        "check that the cluster's resource manager and name node run",
     ),
     Code.VARIABLE_UNKNOWN: _execution(
         "The job's configuration names a variable that has no value.",

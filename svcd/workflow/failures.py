@@ -44,7 +44,14 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         ),
     ),
     (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
-    (Code.RESOURCES_UNREACHABLE, re.compile(r"^JA006|^JA009")),
+    (
+        Code.RESOURCES_UNREACHABLE,
+        re.compile(
+            # the engine's word for either; a job's own word, by the ports of the two
+            r"^JA006|^JA009"
+            r"|Call From \S+ to \S+:(?:8020|803[0-3]) failed on (?:connection|socket)"
+        ),
+    ),
     (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFoundException")),
     (Code.EXIT_CODE, re.compile(r"exit code \[\d+\]")),
 )

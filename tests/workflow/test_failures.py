@@ -52,6 +52,29 @@ class OfRecord(SynchronousTestCase):
         for name, (code, text) in cases.items():
             self.assertEqual(self.told(name), (code, "job-node", text), name)
 
+    def test_a_resource_manager_that_died_under_a_job_is_told(self) -> None:
+        """Seen on the real one, killed while the job's program ran."""
+        message = (
+            "Call From vm/127.192.63.13 to 127.192.63.12:8030 failed on connection exception:"
+            " java.net.ConnectException: Connection refused; For more details see: "
+            " http://wiki.apache.org/hadoop/ConnectionRefused"
+        )
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+        action |= {"errorCode": "JA018", "errorMessage": message}
+        told = of_record({"status": "KILLED", "actions": [action]})
+        self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
+        self.assertTrue(
+            told.text.endswith("; check that the cluster's resource manager and name node run"),
+            told.text,
+        )
+
+    def test_another_service_that_refuses_is_not_the_resource_manager(self) -> None:
+        """A program of the user's own may call anything."""
+        message = "Call From vm/127.0.0.1 to db:9030 failed on connection exception: refused"
+        action = {"name": "a", "type": "java", "status": "ERROR", "errorMessage": message}
+        told = of_record({"status": "KILLED", "actions": [action]})
+        self.assertEqual(told.code, "EXCEPTION")
+
     def test_a_failing_task_is_told_by_the_history(self) -> None:
         """The record is silent then; the diagnosis fills in."""
         self.assertTrue(is_silent(record("job-killed-mapreduce-error")))
@@ -129,7 +152,8 @@ class GivingUp(SynchronousTestCase):
             (
                 "RESOURCES_UNREACHABLE",
                 "job-node",
-                "JA006: Connection refused; check that the cluster's resource manager runs",
+                "JA006: Connection refused; check that the cluster's resource manager and name node"
+                " run",
             ),
         )
 

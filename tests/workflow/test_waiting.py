@@ -106,7 +106,9 @@ class Waits(_Case):
             (waiting["code"], waiting["step"], waiting["until"]),
             ("RESOURCES_UNREACHABLE", "job-node", None),
         )
-        self.assertIn("check that the cluster's resource manager and name node run", waiting["text"])
+        self.assertIn(
+            "check that the cluster's resource manager and name node run", waiting["text"]
+        )
         self.job().holding = ""
         self.clock.advance(60)
         self.assertNotIn("waiting", self.info(row.id))
