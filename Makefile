@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate run lint bench image format clean
+.PHONY: venv demo test simulate kills run lint bench image format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -51,6 +51,12 @@ FROM ?= 0
 
 simulate: venv ## Histories of the whole service by seeds; SEEDS=1 FROM=42 ARGS=--show replays one
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --from $(FROM) $(ARGS)
+
+KILLS ?= 100
+SEED ?= 0
+
+kills: image ## kill -9 of the daemon in the middle of real work; KILLS=20 SEED=7
+	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
 
 bench: venv ## Benchmarks: ratios within one run
 	@$(BIN)/python -m benchmarks $(ARGS)
