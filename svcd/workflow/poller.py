@@ -109,7 +109,7 @@ class Poller:
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
         self._tidied = False
-        self._story = Story(store, clock)
+        self._story = Story(store, clock, self._changes)
         starter = Starter(
             store=store,
             engine=engine,
@@ -312,7 +312,7 @@ class Poller:
             return lifecycle.advance(current, status, timestamp(now), failure=failure)
 
         for row in rows:
-            await self._story.changed(row, await self._changes.apply(row.id, change))
+            await self._story.apply(row.id, change)
             self._settling.wake(row.id, SETTLE_S)
 
     async def _say_silent(self, rows: Sequence[Execution], text: str, until: Timestamp) -> None:
@@ -326,7 +326,7 @@ class Poller:
 
         for row in rows:
             if row.waiting is None or row.waiting.code != failure.code:
-                await self._story.changed(row, await self._changes.apply(row.id, change))
+                await self._story.apply(row.id, change)
 
     # ---- one execution ----
 
@@ -445,8 +445,7 @@ class Poller:
 
         if status in lifecycle.TERMINAL:  # before the write, whose answer may be lost
             self._settling.wake(row.id, SETTLE_S)
-        after = await self._changes.apply(row.id, change)
-        await self._story.changed(row, after)
+        after = await self._story.apply(row.id, change)
         if after is not None and after.status is not row.status:
             log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
         if after is not None and lifecycle.is_over(after):
@@ -480,7 +479,7 @@ class Poller:
             return lifecycle.advance(current, ExecutionStatus.FAILED, now, failure=failure)
 
         self._settling.wake(row.id, SETTLE_S)
-        return await self._changes.apply(row.id, change)
+        return await self._story.apply(row.id, change)
 
     async def _gone(self, id_: ExecutionId, why: str) -> Execution | None:
         """The cluster went away under the execution: `KILLED`, with the reason."""
@@ -491,7 +490,7 @@ class Poller:
             told = None if current.cancel_requested else failure
             return lifecycle.advance(current, ExecutionStatus.KILLED, now, failure=told)
 
-        return await self._changes.apply(id_, change)
+        return await self._story.apply(id_, change)
 
     def _stuck(self, row: Execution) -> Failure | None:
         """Why the execution would last for ever, once it has done so for long enough.

@@ -13,7 +13,7 @@ reason.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from attrs import evolve, frozen
@@ -383,7 +383,7 @@ class Starter:
             row = evolve(row, doubt=None, waiting=None)
             return lifecycle.advance(row, ExecutionStatus.PREP, now)
 
-        await self._apply(id_, change)
+        await self._story.apply(id_, change)
         log.info("Execution {id} was submitted as {job}", id=id_, job=job_id)
 
     async def _retry(self, row: Execution, cluster: Cluster | None, later: _Later) -> float | None:
@@ -412,7 +412,7 @@ class Starter:
                 waiting=waiting_for(current, failure, timestamp(now), timestamp(until)),
             )
 
-        await self._apply(row.id, change)
+        await self._story.apply(row.id, change)
         return delay
 
     async def _give_up(self, id_: ExecutionId, later: _Later, tries: int, now: float) -> None:
@@ -437,7 +437,7 @@ class Starter:
             doubt = evolve(row.doubt or Doubt(), watch_until=watch_until)
             return evolve(over, submitting=True, doubt=doubt, attempts=0)
 
-        await self._apply(id_, change)
+        await self._story.apply(id_, change)
         log.info("Execution {id} failed to start: {code}", id=id_, code=later.code)
 
     async def fail(self, id_: ExecutionId, failure: Failure) -> None:
@@ -453,20 +453,7 @@ class Starter:
         def change(row: Execution) -> Execution:
             return evolve(lifecycle.advance(row, status, now, failure=failure), retry_at=None)
 
-        await self._apply(id_, change)
-
-    async def _apply(self, id_: ExecutionId, change: Callable[[Execution], Execution]) -> None:
-        """As Changes.apply; the cluster's story is told what changed."""
-        before: Execution | None = None
-
-        def noted(row: Execution) -> Execution:
-            nonlocal before
-            before = row
-            return change(row)
-
-        after = await self._changes.apply(id_, noted)
-        if before is not None:
-            await self._story.changed(before, after)
+        await self._story.apply(id_, change)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())

@@ -6,7 +6,7 @@ executions that wait for the same the story tells one: its beginning (`retry`) a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from attrs import evolve
@@ -17,6 +17,7 @@ from svcd.model.ids import ClusterId, ExecutionId, Timestamp, iso_seconds, secon
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports import Store, Tx
 from svcd.workflow import failures
+from svcd.workflow.changes import Changes
 from svcd.workflow.failures import Code
 
 LAUNCH_S: Final = 45.0
@@ -67,14 +68,34 @@ def of_record(
 
 
 class Story:
-    """Writes waits into the clusters' stories, each kind once at a time."""
+    """Writes waits into the clusters' stories, each kind once at a time.
 
-    def __init__(self, store: Store, clock: IReactorTime) -> None:
+    changes: how rows are written by `apply`.
+    """
+
+    def __init__(self, store: Store, clock: IReactorTime, changes: Changes) -> None:
         self._store = store
         self._clock = clock
+        self._changes = changes
         self._told: dict[tuple[ClusterId, str], ExecutionId] = {}
 
-    async def changed(self, before: Execution, after: Execution | None) -> None:
+    async def apply(
+        self, id_: ExecutionId, change: Callable[[Execution], Execution]
+    ) -> Execution | None:
+        """As Changes.apply; the cluster's story is told what changed."""
+        before: Execution | None = None
+
+        def noted(row: Execution) -> Execution:
+            nonlocal before
+            before = row
+            return change(row)
+
+        after = await self._changes.apply(id_, noted)
+        if before is not None:
+            await self._changed(before, after)
+        return after
+
+    async def _changed(self, before: Execution, after: Execution | None) -> None:
         """Tell what began or ended between two states of an execution."""
         cluster_id = before.cluster_id
         if cluster_id is None:
@@ -88,13 +109,25 @@ class Story:
             lasted = self._clock.seconds() - seconds_of(old.since)
             text = f"job execution {before.id} waits no longer, after {lasted:.0f} s"
             await self._tell(cluster_id, "done", "", text)
-        if new is not None and (cluster_id, new.code) not in self._told:
+        if new is not None and not await self._is_told(cluster_id, new.code, before.id):
             while len(self._told) >= _MOST_TOLD:
                 del self._told[next(iter(self._told))]
             self._told[cluster_id, new.code] = before.id
             limit = "" if new.until is None else f" (until {iso_seconds(new.until)})"
             text = f"job execution {before.id} waits{limit}: {new.text}"
             await self._tell(cluster_id, "retry", new.code, text)
+
+    async def _is_told(self, cluster_id: ClusterId, code: str, id_: ExecutionId) -> bool:
+        """Whether another one than `id_` was told of, and waits still.
+
+        Another daemon may have written its row, and then nobody has told its end here.
+        """
+        teller = self._told.get((cluster_id, code))
+        if teller is None or teller == id_:
+            return False
+        row = await self._store.read(lambda tx: tx.executions.find(teller))
+        waits = row is not None and row.waiting is not None and row.waiting.code == code
+        return waits or self._told.get((cluster_id, code)) != teller
 
     async def _tell(self, cluster_id: ClusterId, outcome: str, code: str, text: str) -> None:
         now = timestamp(self._clock.seconds())
