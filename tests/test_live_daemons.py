@@ -221,14 +221,14 @@ class DeathTests(SharedCase):
         """
         tenants = await self.shared(3, embedded__boot_s="1.5")
         last = tenants[2]
-        clusters = [await tenants[n % 3].new_cluster(f"c{n}", 1) for n in range(5)]
+        clusters = [await tenants[n % 3].new_cluster(f"c{n}", 1) for n in range(3)]
         await sleep(reactor, 0.7)
         await self.daemons[0].kill()
         await self.until_held(0, SHARDS // 2, SHARDS // 2)
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 10)
+        self.assertEqual((await self.calls())[_SERVERS], 6)
         for number, cluster_id in enumerate(clusters):
             await tenants[1 + number % 2].scale(cluster_id, 2)
         await self.daemons[1].stop()
@@ -236,7 +236,7 @@ class DeathTests(SharedCase):
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 15)
+        self.assertEqual((await self.calls())[_SERVERS], 9)
         await self.check_gone(last, clusters)
 
     async def test_asleep_and_woken_late(self) -> None:
