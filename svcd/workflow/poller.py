@@ -22,7 +22,6 @@ from svcd.fencing import Alone
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure
-from svcd.model.secret import Secret
 from svcd.ports import (
     Engine,
     EngineError,
@@ -42,11 +41,13 @@ from svcd.workflow import document, failures, lifecycle
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.changes import Changes
 from svcd.workflow.containers import Containers
+from svcd.workflow.endings import Endings
 from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
 from svcd.workflow.masking import masked, masked_text
 from svcd.workflow.starting import Starter
 from svcd.workflow.waiting import Story, of_record, waiting_for
+from svcd.workflow.whereabouts import Whereabouts
 
 log = Logger()
 
@@ -56,13 +57,7 @@ RECORDS_AT_ONCE: Final = 8
 STARTS_AT_ONCE: Final = 20
 CRASHES: Final = 8
 """Starts in a row that end in a bug before the execution is given up."""
-SETTLE_S: Final = 3.0
-"""After a kill the engine completes its record within this time; it is read once more then."""
 _DIAGNOSIS_S: Final = 15.0
-_CLEANUP_S: Final = 20.0
-_CLEANUP_AGAIN_S: Final = 30.0
-_CLEANUP_DEADLINE_S: Final = 900.0
-"""After the end; then a folder is left where it is."""
 _UNLAUNCHED_A_TICK: Final = 20
 _MOMENT_S: Final = 0.2
 _KILL_ALL_S: Final = 15.0
@@ -94,7 +89,6 @@ class Poller:
     ) -> None:
         self._store = store
         self._engine = engine
-        self._files = files
         self._engines = engines
         self._clock = clock
         self._settings = settings
@@ -104,7 +98,7 @@ class Poller:
         self.containers = Containers(probe, clock)
         self._leases: Leases = leases or Alone()
         self._changes = Changes(store, self.announce)
-        self._seen_ended: set[ExecutionId] = set()
+        self._whereabouts = Whereabouts(store, engines)
         self._silent: dict[ClusterId, float] = {}
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
@@ -131,8 +125,15 @@ class Poller:
             rng=rng,
             failed=self._crashed,
         )
-        self._settling: KeyedTasks[ExecutionId] = KeyedTasks(
-            clock, "execution end", self._settle, limit=STARTS_AT_ONCE, rng=rng
+        self._endings = Endings(
+            store=store,
+            engine=engine,
+            files=files,
+            whereabouts=self._whereabouts,
+            changes=self._changes,
+            clock=clock,
+            rng=rng,
+            leases=self._leases,
         )
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
 
@@ -145,7 +146,7 @@ class Poller:
         self._stopping = True
         await self._ticks.stop()
         await self._starts.stop()
-        await self._settling.stop()
+        await self._endings.stop()
 
     def wake(self, id_: ExecutionId | None = None) -> None:
         """Look at an execution soon, or at all of them."""
@@ -178,7 +179,7 @@ class Poller:
 
     def active(self) -> int:
         """Executions that are being started or tidied up; those that only run do not count."""
-        return len({*self._starts.active(), *self._settling.active()})
+        return len({*self._starts.active(), *self._endings.active()})
 
     async def settled(self, id_: ExecutionId) -> None:
         """A moment later: gives a start that is under way the time to end."""
@@ -197,7 +198,7 @@ class Poller:
                 self._tidied = False
                 raise
             for id_ in found:
-                self._settling.wake(id_, SETTLE_S)
+                self._endings.wake(id_)
         mine = self._leases.holds
         rows = await self._store.read(lambda tx: tx.executions.unfinished(mine))
         now = self._clock.seconds()
@@ -205,7 +206,7 @@ class Poller:
         pending = 0
         for row in rows:
             if lifecycle.is_over(row) and not row.submitting:
-                self._settling.wake(row.id)  # its folder, then it is dropped
+                self._endings.wake(row.id, 0.0)  # its folder, then it is dropped
             elif row.workflow_job_id is None:
                 due = row.retry_at is None or seconds_of(row.retry_at) <= now
                 if due or row.cancel_requested:
@@ -313,7 +314,7 @@ class Poller:
 
         for row in rows:
             await self._story.apply(row.id, change)
-            self._settling.wake(row.id, SETTLE_S)
+            self._endings.wake(row.id)
 
     async def _say_silent(self, rows: Sequence[Execution], text: str, until: Timestamp) -> None:
         failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
@@ -332,7 +333,7 @@ class Poller:
 
     async def refresh(self, row: Execution) -> Execution:
         """`row` after asking the engine now. Raises EngineError."""
-        place = await self._place(row)
+        place = await self._whereabouts.of(row)
         if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         cluster, endpoints = place
@@ -340,7 +341,7 @@ class Poller:
 
     async def kill(self, row: Execution) -> Execution:
         """`row` after a kill at its engine and a look at what came of it. Raises EngineError."""
-        place = await self._place(row)
+        place = await self._whereabouts.of(row)
         if place is None:
             return await self._gone(row.id, "the cluster was deleted") or row
         cluster, endpoints = place
@@ -350,8 +351,7 @@ class Poller:
     def _seen(self, row: Execution) -> Execution:
         """For a request. Who sees the end of an execution tidies up after it."""
         if lifecycle.is_over(row) and not self._leases.holds(lease_key(row)):
-            self._seen_ended.add(row.id)
-            self._settling.wake(row.id, SETTLE_S)
+            self._endings.seen(row.id)
         return row
 
     async def kill_all_of(self, cluster_id: ClusterId) -> None:
@@ -367,7 +367,7 @@ class Poller:
 
         async def one(row: Execution) -> None:
             left = until - self._clock.seconds()
-            place = await self._place(row)
+            place = await self._whereabouts.of(row)
             if place is None or left <= 0:
                 return
             try:
@@ -378,16 +378,6 @@ class Poller:
         _raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
         for row in alive:
             await self._gone(row.id, "the cluster was deleted")
-
-    async def _place(self, row: Execution) -> tuple[Cluster, Endpoints] | None:
-        if row.cluster_id is None:
-            return None
-        cluster_id = row.cluster_id
-        cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
-        if cluster is None:
-            return None
-        endpoints = self._engines.endpoints(cluster)
-        return None if endpoints is None else (cluster, endpoints)
 
     async def _kill(self, endpoints: Endpoints, row: Execution) -> None:
         """Safe to repeat; a job the engine does not know is no fault."""
@@ -419,7 +409,7 @@ class Poller:
         bad = status in (ExecutionStatus.KILLED, ExecutionStatus.FAILED)
         if bad and not row.cancel_requested and failures.is_silent(raw):
             diagnosis = await self._diagnosis(cluster, endpoints, raw)
-        secrets = await self._secrets(row)
+        secrets = await self._whereabouts.secrets(row)
         record, diagnosis = masked(raw, secrets), masked_text(diagnosis, secrets)
         now = self._now()
         failure = failures.of_record(record, diagnosis) if bad else None
@@ -444,23 +434,15 @@ class Poller:
             return evolve(after, waiting=of_record(after, after.status, record, now, most))
 
         if status in lifecycle.TERMINAL:  # before the write, whose answer may be lost
-            self._settling.wake(row.id, SETTLE_S)
+            self._endings.wake(row.id)
         after = await self._story.apply(row.id, change)
         if after is not None and after.status is not row.status:
             log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
         if after is not None and lifecycle.is_over(after):
-            self._settling.wake(row.id, SETTLE_S)
+            self._endings.wake(row.id)
             if cluster.is_transient:
                 self._idle()
         return after
-
-    async def _secrets(self, row: Execution) -> Sequence[Secret]:
-        async def look(tx: Tx) -> Sequence[Secret]:
-            ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
-            sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
-            return document.secrets_of(sources)
-
-        return await self._store.read(look)
 
     async def _diagnosis(
         self, cluster: Cluster, endpoints: Endpoints, record: Mapping[str, object]
@@ -478,7 +460,7 @@ class Poller:
                 return lifecycle.advance(current, ExecutionStatus.KILLED, now)
             return lifecycle.advance(current, ExecutionStatus.FAILED, now, failure=failure)
 
-        self._settling.wake(row.id, SETTLE_S)
+        self._endings.wake(row.id)
         return await self._story.apply(row.id, change)
 
     async def _gone(self, id_: ExecutionId, why: str) -> Execution | None:
@@ -545,52 +527,12 @@ class Poller:
         again = await self._starter.step(id_)
         row = await self._store.read(lambda tx: tx.executions.find(id_))
         if row is not None and lifecycle.is_over(row) and not row.submitting:
-            self._settling.wake(id_, SETTLE_S)
+            self._endings.wake(id_)
         elif row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
-            place = await self._place(row)
+            place = await self._whereabouts.of(row)
             if place is not None:
                 await self._look(*place, row)
         return again
-
-    async def _settle(self, id_: ExecutionId) -> float | None:
-        """After the end: the engine's last word on it, and its folder removed."""
-        row = await self._store.read(lambda tx: tx.executions.find(id_))
-        seen = id_ in self._seen_ended
-        self._seen_ended.discard(id_)
-        if row is None or row.submitting or not lifecycle.is_over(row):
-            return None
-        if self._leases.holds(lease_key(row)):
-            return await self._leases.drive(lease_key(row), self._clean(row))
-        if not seen:
-            return None
-        again = await self._clean(row)
-        if again is not None:
-            self._seen_ended.add(id_)
-        return again
-
-    async def _clean(self, row: Execution) -> float | None:
-        id_ = row.id
-        place = await self._place(row)
-        if place is not None and place[0].status is not ClusterStatus.DELETING:
-            try:
-                await with_deadline(self._clock, _CLEANUP_S, "cleanup", self._tidy(place[1], row))
-            except (DeadlineExceeded, EngineError) as error:
-                ended = self._clock.seconds() if row.end_time is None else seconds_of(row.end_time)
-                if self._clock.seconds() - ended < _CLEANUP_DEADLINE_S:
-                    return _CLEANUP_AGAIN_S
-                log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
-        await self._changes.apply(id_, lambda current: evolve(current, workflow_dir=None))
-        return None
-
-    async def _tidy(self, endpoints: Endpoints, row: Execution) -> None:
-        wanted = not row.delete_requested and _unsettled(row.record)
-        if row.workflow_job_id is not None and wanted:
-            raw = await self._engine.record(endpoints.engine, row.workflow_job_id)
-            record = masked(raw, await self._secrets(row))
-            if raw.get("status") == row.record.get("status"):
-                await self._changes.apply(row.id, lambda current: evolve(current, record=record))
-        if row.workflow_dir is not None:
-            await self._files.delete(endpoints.webhdfs, row.workflow_dir, endpoints.user)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())
@@ -609,14 +551,6 @@ def _held_up(row: Execution) -> bool:
     silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
     running = row.status is ExecutionStatus.RUNNING and not silent
     return running and failures.unlaunched(row.record) is not None
-
-
-def _unsettled(record: Mapping[str, object]) -> bool:
-    """Whether an action of an ended workflow still looks as if it ran."""
-    actions = record.get("actions")
-    return isinstance(actions, list | tuple) and any(
-        isinstance(action, dict) and action.get("endTime") is None for action in actions
-    )
 
 
 def _raise_first(results: Sequence[object]) -> None:
