@@ -1,4 +1,4 @@
-"""`python -m tests.simulation [--seeds N] [--from N] [--jobs N]`: many seeds, or one to be read."""
+"""`python -m tests.simulation`: many seeds, or one to be read; with --cases the enumeration."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import argparse
 import multiprocessing
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
+from multiprocessing.pool import Pool
 
-from tests.simulation.history import Outcome, run
+from tests.simulation import enumeration, history
+from tests.simulation.enumeration import OPERATIONS, Case, Result
+from tests.simulation.history import Outcome
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,34 +21,69 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--show", action="store_true", help="the story of each seed")
+    parser.add_argument(
+        "--cases",
+        nargs="*",
+        metavar="OPERATION",
+        help=f"every call and what can befall it, of {', '.join(OPERATIONS)}; none: all",
+    )
+    parser.add_argument("--every", type=int, default=1, help="only each so manieth case")
     given = parser.parse_args(arguments)
+    with multiprocessing.Pool(given.jobs, maxtasksperchild=50) as pool:
+        if given.cases is not None:
+            return _enumerate(pool, given.cases or list(OPERATIONS), given.every)
+        return _simulate(pool, range(given.first, given.first + given.seeds), given.show)
+
+
+def _simulate(pool: Pool, seeds: range, show: bool) -> int:
     began = time.monotonic()
     failed = calls = crashes = 0
-    seeds = range(given.first, given.first + given.seeds)
-    with multiprocessing.Pool(min(given.jobs, given.seeds), maxtasksperchild=50) as pool:
-        for outcome in pool.imap(_guarded, seeds, chunksize=5):
-            calls += outcome.calls
-            crashes += outcome.crashes
-            failed += bool(outcome.breaches)
-            if outcome.breaches or given.show:
-                print("\n".join(outcome.story))
-                print(
-                    f"replay: make simulate SEEDS=1 FROM={outcome.seed} ARGS=--show\n", flush=True
-                )
-    seconds = time.monotonic() - began
-    print(
-        f"{given.seeds} seeds, {failed} failed, {calls} calls, {crashes} crashes, {seconds:.0f} s"
-    )
+    for outcome in pool.imap(_run, seeds, chunksize=5):
+        calls += outcome.calls
+        crashes += outcome.crashes
+        failed += bool(outcome.breaches)
+        if outcome.breaches or show:
+            print("\n".join(outcome.story))
+            print(f"replay: make simulate SEEDS=1 FROM={outcome.seed} ARGS=--show\n", flush=True)
+    told = f"{len(seeds)} seeds, {failed} failed, {calls} calls, {crashes} crashes"
+    print(f"{told}, {time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 
 
-def _guarded(seed: int) -> Outcome:
+def _enumerate(pool: Pool, names: Sequence[str], every: int) -> int:
+    began = time.monotonic()
+    wanted = [each for name in names for each in enumeration.cases(OPERATIONS[name])][::every]
+    failed: Counter[str] = Counter()
+    for result in pool.imap(_play, wanted, chunksize=10):
+        if result.breaches:
+            failed[result.case.operation] += 1
+            case = result.case
+            print("\n".join(result.story))
+            print(f"{case.operation}, call {case.position}, {case.variant}: {result.call}")
+            print("\n".join(f"  {each}" for each in result.breaches) + "\n", flush=True)
+    ran = Counter(each.operation for each in wanted)
+    for name, count in ran.items():
+        print(f"{name}: {count} cases, {failed[name]} failed")
+    seconds = time.monotonic() - began
+    print(f"{len(wanted)} cases, {failed.total()} failed, {seconds:.0f} s")
+    return 1 if failed else 0
+
+
+def _run(seed: int) -> Outcome:
     """A defect of the simulation itself is told as a failed seed too."""
     try:
-        return run(seed)
+        return history.run(seed)
     except Exception as error:
         text = f"seed {seed}: the history broke off: {type(error).__name__}: {error}"
         return Outcome(seed=seed, story=(text,), breaches=(text,), calls=0, crashes=0)
+
+
+def _play(case: Case) -> Result:
+    try:
+        return enumeration.play(case)
+    except Exception as error:
+        text = f"the case broke off: {type(error).__name__}: {error}"
+        return Result(case=case, call="", story=(text,), breaches=(text,))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import FakeService
-from tests.fakes import MASTER, WORKER
-from tests.simulation import rest
-from tests.simulation.world import USERS, Asked, Heard, World
+from tests.simulation import requests, rest
+from tests.simulation.world import USERS, Heard, World
 
 SETTINGS: Mapping[str, str] = {
     "provisioning.spawn_deadline_s": "400",
@@ -138,6 +137,8 @@ class History:
         self._come_to_rest()
         for each in rest.at_rest(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
+        for each in rest.tenants(self.world):
+            self.world.watch.breach(each)
         self._end_everything()
         for each in rest.all_gone(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
@@ -162,30 +163,9 @@ class History:
 
     def _prepare(self, tenant: str) -> None:
         """A job and its data, in good weather."""
-        world, slow = self.world, self.slow
-        self.slow = 0.0
-        stored = self._made(
-            world.ask(tenant, "PUT", "/job-binary-internals/a.pig", data=b"-- nothing\n")
-        )
-        url = f"internaldb://{stored['job_binary_internal']['id']}"
-        body: dict[str, Any] = {"name": "a.pig", "url": url}
-        binary = self._made(world.ask(tenant, "POST", "/job-binaries", body))["job_binary"]["id"]
-        body = {"name": "job", "type": "Pig", "mains": [binary]}
-        self.jobs[tenant] = self._made(world.ask(tenant, "POST", "/jobs", body))["job"]["id"]
-        world.name(self.jobs[tenant], f"{tenant}-job")
-        ends = []
-        for end in ("in", "out"):
-            body = {"name": end, "type": "hdfs", "url": f"/data/{end}"}
-            made = self._made(world.ask(tenant, "POST", "/data-sources", body))
-            ends.append(made["data_source"]["id"])
-        self.sources[tenant] = (ends[0], ends[1])
+        slow, self.slow = self.slow, 0.0
+        self.jobs[tenant], self.sources[tenant] = requests.job(self.world, tenant)
         self.slow = slow
-
-    def _made(self, asked: Asked) -> Any:
-        self.world.answer(asked)
-        if not asked.accepted:
-            raise RuntimeError(f"{asked.method} {asked.path}: {asked.status} {asked.json}")
-        return asked.json
 
     def _step(self) -> None:
         """Something happens."""
@@ -227,36 +207,15 @@ class History:
         found = self.clusters[owner]
         return self.rng.choice(found) if found else None
 
-    def _body(self, name: str, **more: Any) -> dict[str, Any]:
+    def _body(self, name: str) -> dict[str, Any]:
         rng = self.rng
-        worker: dict[str, Any] = {
-            "name": "worker",
-            "count": rng.choice([1, 1, 2, 3]),
-            "flavor_id": FakeService.flavor_id,
-            "node_processes": WORKER,
-        }
+        worker = requests.group("worker", rng.choice([1, 1, 2, 3]))
         if rng.random() < 0.3:
             worker |= {"volumes_per_node": rng.choice([1, 2]), "volumes_size": 10}
         if rng.random() < 0.3:
             worker["floating_ip_pool"] = "public"
-        master = {
-            "name": "master",
-            "count": 1,
-            "flavor_id": FakeService.flavor_id,
-            "node_processes": MASTER,
-        }
-        if rng.random() < 0.2:
-            more["anti_affinity"] = ["datanode"]
-        return {
-            "name": name,
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "default_image_id": FakeService.image_id,
-            "user_keypair_id": FakeService.keypair,
-            "cluster_configs": {"HDFS": {"dfs.replication": 1}},
-            "node_groups": [master, worker],
-            **more,
-        }
+        more = {"anti_affinity": ["datanode"]} if rng.random() < 0.2 else {}
+        return requests.cluster(name, worker, **more)
 
     def _create(self, tenant: str) -> None:
         if len(rest.clusters(self.world)) >= MOST_CLUSTERS:
@@ -272,12 +231,7 @@ class History:
             return
         if self.rng.random() < 0.25:
             self.number += 1
-            group = {
-                "name": f"extra{self.number}",
-                "count": self.rng.choice([1, 2]),
-                "flavor_id": FakeService.flavor_id,
-                "node_processes": WORKER,
-            }
+            group = requests.group(f"extra{self.number}", self.rng.choice([1, 2]))
             if self.rng.random() < 0.3:
                 group |= {"volumes_per_node": 1}
             body: dict[str, Any] = {"add_node_groups": [group]}
@@ -312,18 +266,10 @@ class History:
         )
 
     def _execution_body(self, tenant: str) -> dict[str, Any]:
-        rng = self.rng
-        configs = {
-            "svcd.fake.run_s": str(rng.choice([0, 1, 5, 30])),
-            "svcd.fake.outcome": rng.choice(
-                ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang"]
-            ),
-        }
-        return {
-            "input_id": self.sources[tenant][0],
-            "output_id": self.sources[tenant][1],
-            "job_configs": {"configs": configs, "args": {}, "params": {}},
-        }
+        outcomes = ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang"]
+        run_s = str(self.rng.choice([0, 1, 5, 30]))
+        outcome = self.rng.choice(outcomes)
+        return requests.execution(self.sources[tenant], run_s=run_s, outcome=outcome)
 
     def _execute(self, tenant: str) -> None:
         cluster_id = self._some_cluster(tenant)
@@ -408,8 +354,6 @@ class History:
         building = [s for s in state.servers.values() if s.status == "BUILD"]
         if building:
             server = self.rng.choice(building)
-            from attrs import evolve
-
             state.servers.put(
                 evolve(server, status="ERROR", task_state=None, fault="No valid host was found.")
             )
@@ -432,31 +376,21 @@ class History:
         """Everything ends by itself; what hangs for ever is cancelled by its owner."""
         world = self.world
         for _ in range(3):
-            if not self._quiet(1500.0):
+            if not rest.quiet(world, 1500.0):
                 break
             for id_, row in rest.executions(world).items():
                 if row["status"] not in rest.TERMINAL:
                     world.ask(row["tenant_id"], "GET", f"/job-executions/{id_}/cancel")
-        trouble = self._quiet(REST_S)
+        trouble = rest.quiet(world, REST_S)
         if trouble:
             world.watch.breach(f"no rest within {REST_S:.0f} s: {trouble}")
         world.advance(100.0)
-
-    def _quiet(self, limit_s: float) -> str:
-        """What is still going on after `limit_s`, "" as soon as nothing is."""
-        end, by = self.world.now + limit_s, 1.0
-        while True:
-            trouble = rest.busy(self.world)
-            if not trouble or self.world.now >= end:
-                return trouble
-            self.world.advance(by)
-            by = min(60.0, by * 1.3)
 
     def _end_everything(self) -> None:
         world = self.world
         for id_, row in rest.clusters(world).items():
             world.ask(row["tenant_id"], "DELETE", f"/clusters/{id_}")
-        trouble = self._quiet(3000.0)
+        trouble = rest.quiet(world, 3000.0)
         if trouble:
             world.watch.breach(f"not all gone: {trouble}")
         world.advance(100.0)
