@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg2
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Database
@@ -126,6 +127,17 @@ class MovingTests(_Case):
             drive(database.close())
         self.assertEqual(self.there(), self.rows)
         self.assertFalse(Path(f"{self.state / 'svcd.sqlite'}-2").exists())
+
+    def test_daemon_whose_lock_is_just_lost_is_seen(self) -> None:
+        """One of several that share: its other connections go on while it takes the lock again."""
+        self.moved()
+        name = "svcd-0123456789abcdef"
+        of_its_pool = psycopg2.connect(self.url, application_name=name)
+        try:
+            told = self.fails("db", "upgrade", url=self.url)
+        finally:
+            of_its_pool.close()
+        self.assertIn("a daemon has the database", told)
 
     def test_upgrade_makes_the_tables(self) -> None:
         """In a new database."""

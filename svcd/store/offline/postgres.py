@@ -42,12 +42,14 @@ select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
   from pg_stat_activity a
  where a.datname = current_database() and a.pid <> pg_backend_pid()
    and (a.application_name = %(name)s
+        or a.application_name ~ '^svcd-[0-9a-f]{{16}}$'
         or a.pid in (select l.pid from pg_locks l
                       where l.locktype = 'advisory' and l.classid = {LOCK_KEY} and l.granted
                         and l.database = (select oid from pg_database
                                            where datname = current_database())))
  order by a.backend_start limit 1
 """
+"""Those that share bear a name of `svcd.opening`; one may be without its lock for a moment."""
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 
