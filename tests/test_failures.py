@@ -472,6 +472,7 @@ _telling(Code.OBJECT_STORE_FORBIDDEN, "JA018: objstore: FORBIDDEN: user u may no
 _telling(Code.CONTAINER_MISSING, "JA018: objstore: NOT_FOUND: the container c does not exist")
 _telling(Code.OBJECT_STORE_UNAVAILABLE, "JA018: objstore: UNREACHABLE: GET x got no answer")
 _telling(Code.OBJECT_STORE, "JA018: objstore: REFUSED: PUT x was answered 413: over quota")
+_telling(Code.FILE_SYSTEM, "JA018: BlockMissingException: Could not obtain block: BP-1:blk_1")
 _telling(Code.NO_SPACE, "JA018: java.io.IOException: No space left on device")
 _telling(Code.OUT_OF_MEMORY, "JA018: java.lang.OutOfMemoryError: Java heap space")
 _telling(Code.EXIT_CODE, "Main class [org.apache.oozie.action.hadoop.PigMain], exit code [2]")

@@ -64,6 +64,7 @@ class Code(enum.StrEnum):
     CONTAINER_MISSING = "CONTAINER_MISSING"
     OBJECT_STORE_UNAVAILABLE = "OBJECT_STORE_UNAVAILABLE"
     OBJECT_STORE = "OBJECT_STORE"
+    FILE_SYSTEM = "FILE_SYSTEM"
     NO_SPACE = "NO_SPACE"
     OUT_OF_MEMORY = "OUT_OF_MEMORY"
     EXIT_CODE = "EXIT_CODE"
@@ -212,7 +213,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.STAGING_FAILED: _execution(
         "The job's files could not be written to the cluster's file system.",
-        "check the cluster's file system (space, safe mode, live data nodes)",
+        "check the cluster's file system (name node, live data nodes, space, safe mode)",
     ),
     Code.ENGINE_REFUSED: _execution(
         "The workflow engine refused the job.",
@@ -277,6 +278,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.OBJECT_STORE: _execution(
         "The object store refused a request of the cluster for another reason.",
         "see the quoted message; check urls, quotas and configuration",
+    ),
+    Code.FILE_SYSTEM: _execution(
+        "The cluster's file system could not take or give what the job needs.",
+        "check that the cluster's data nodes run and have room, and execute the job again",
     ),
     Code.NO_SPACE: _execution(
         "A disk of the cluster is full: what the job or a task wrote found no room.",

@@ -94,6 +94,11 @@ class Containers:
                     told = failures.cause(part.content.decode("utf-8", "replace"))
                     if told:
                         return told
+        for id_ in _ids(action):
+            if _APPLICATION.match(id_):
+                told = await reading.end_of(action, id_)
+                if told:
+                    return told
         return ""
 
     def _reading(self, cluster: Cluster, endpoints: Endpoints, budget_s: float) -> _Reading:
@@ -153,15 +158,24 @@ class _Reading:
         self, action: Mapping[str, object], step: str, id_: str, limit: int
     ) -> Sequence[Part]:
         """Logs of an application's first container: the launcher, or the job's master."""
-        base = manager_of(str(action.get("consoleUrl") or ""), self._manager_host)
-        app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
-        logs = str(app.get("amContainerLogs") or "") if isinstance(app, dict) else ""
+        logs = str((await self._application(action, id_)).get("amContainerLogs") or "")
         container = _CONTAINER.search(logs)
         if container is None:
             return []
         node = urlsplit(logs)
         origin = f"{node.scheme}://{node.netloc}"
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
+
+    async def end_of(self, action: Mapping[str, object], id_: str) -> str:
+        """What the resource manager says of an application's end, or ""."""
+        told = str((await self._application(action, id_)).get("diagnostics") or "")
+        words = " ".join(told.split())
+        return f"YARN says of {id_}: {words}"[: failures.MOST_TEXT] if words else ""
+
+    async def _application(self, action: Mapping[str, object], id_: str) -> Mapping[str, object]:
+        base = manager_of(str(action.get("consoleUrl") or ""), self._manager_host)
+        app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
+        return app if isinstance(app, dict) else {}
 
     async def _container(self, node: str, container: str, title: str, limit: int) -> Sequence[Part]:
         parts = []

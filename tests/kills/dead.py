@@ -84,6 +84,7 @@ async def one(service: Service, cycles: Cycles, part: str) -> None:
         at = seconds()
         reply = await service.tenant.ask("GET", path)
         print(f"GET {path[-7:]}: {reply.status} in {seconds() - at:.1f} s {reply.body[-700:]!r}")
+    await yarn(service, cycles.cluster_id)
     other = await cycles.execute(SLEEP, None)
     await sleep(reactor, 15.0)
     shown = await service.tenant.done("GET", f"/job-executions/{other}")
@@ -97,6 +98,18 @@ async def one(service: Service, cycles: Cycles, part: str) -> None:
         info = {k: shown["info"].get(k) for k in ("status", "failure", "waiting")}
         print(f"cluster gone after {seconds() - at:.1f} s: {info}", flush=True)
     await service.check_cloud()
+
+
+async def yarn(service: Service, cluster_id: str) -> None:
+    """The resource manager's own word, to compare with."""
+    links = (await service.tenant.cluster(cluster_id))["info"]["YARN"]
+    try:
+        reply = await send("GET", f"{links['Web UI']}/ws/v1/cluster/apps", limit_s=10.0)
+    except Exception as error:
+        print(f"the resource manager does not answer: {error}")
+        return
+    for app in ((reply.json or {}).get("apps") or {"app": []})["app"]:
+        print(app["id"], app["state"], app["finalStatus"], repr(app["diagnostics"]))
 
 
 async def why(service: Service, what: str) -> None:

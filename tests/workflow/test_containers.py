@@ -107,6 +107,27 @@ class Reading(Urls):
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, " ".join(lines))
 
+    def launcher(self) -> dict[str, Any]:
+        """Its program died, and neither log nor history of it is to be had."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+        action |= {"externalId": "application_1_0001", "consoleUrl": "http://10.0.0.2:8088/p/"}
+        return {"status": "KILLED", "actions": [action]}
+
+    def ended(self, diagnostics: str) -> None:
+        app = {"finalStatus": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
+        self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
+
+    def test_a_launcher_that_left_no_log_is_told_by_the_resource_manager(self) -> None:
+        """As it was with a data node that was killed under the job."""
+        self.ended("IO\nerror\n")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+
+    def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
+        self.ended("")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "")
+
     def test_a_list_of_one_comes_without_brackets(self) -> None:
         """As Hadoop's services write it."""
         self.history()

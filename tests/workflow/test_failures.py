@@ -75,6 +75,22 @@ class OfRecord(SynchronousTestCase):
         told = of_record({"status": "KILLED", "actions": [action]})
         self.assertEqual(told.code, "EXCEPTION")
 
+    def test_a_file_system_without_data_nodes_is_not_the_resource_manager(self) -> None:
+        """Seen on the real one, whose only data node was killed while the job's program ran."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "START_MANUAL"}
+        messages = (
+            "JA009: hdfs://h:8020/user/svcd/oozie-root/1-W/job-node--map-reduce/action-data.seq"
+            " not a SequenceFile",
+            "JA009: Could not obtain block: BP-1:blk_1 file=/user/svcd/svcd/1/lib/a.jar",
+            "JA009: File /a could only be written to 0 of the 1 minReplication nodes. There are 0"
+            " datanode(s) running and 0 node(s) are excluded in this operation.",
+            "Failed to find datanode, suggest to check cluster health.",
+        )
+        for message in messages:
+            told = of_giving_up({**action, "errorMessage": message})
+            self.assertEqual(told.code, "FILE_SYSTEM", message)
+            self.assertIn("check that the cluster's data nodes run", told.text)
+
     def test_a_failing_task_is_told_by_the_history(self) -> None:
         """The record is silent then; the diagnosis fills in."""
         self.assertTrue(is_silent(record("job-killed-mapreduce-error")))
