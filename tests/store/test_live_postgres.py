@@ -17,7 +17,7 @@ from svcd.sealer import MemorySealer
 from svcd.settings import Database
 from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
-from tests.store.contract import StoreContract, at
+from tests.store.contract import StoreContract, at, execution
 from tests.store.families import FamiliesContract
 from tests.store.postgres_server import drop_database, execute, new_database
 
@@ -90,6 +90,18 @@ class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract):
 
     def result(self, work: Coroutine[Any, Any, T]) -> T:
         return drive(work)
+
+    def test_tick_reads_what_is_unfinished_once(self) -> None:
+        """A read of two statements is run twice, the second time on a snapshot."""
+        runs: list[str] = []
+
+        async def work(tx: Tx) -> int:
+            runs.append("begun")
+            return len(await tx.executions.unfinished())
+
+        self.put("executions", execution())
+        self.assertEqual(drive(self.store.read(work)), 1)
+        self.assertEqual(runs, ["begun"])
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")
