@@ -128,7 +128,11 @@ def own_network() -> str:
 
 
 class Daemon:
-    """`twistd svcd` (or svcd-cloud) in a state folder; it can be started again and again."""
+    """`twistd svcd` (or svcd-cloud) in a state folder; it can be started again and again.
+
+    before: a command that starts it (with a path), for example with other limits. environment: more
+    variables.
+    """
 
     def __init__(self, state: str | Path, kind: str = "svcd", **settings: str) -> None:
         self.state = Path(state).absolute()
@@ -142,6 +146,8 @@ class Daemon:
             "workflow.poll_s": "0.2",
             **{name.replace("__", "."): value for name, value in settings.items()},
         }
+        self.before: Sequence[str] = ()
+        self.environment: dict[str, str] = {}
         self.endpoints: dict[str, Any] = {}
         self.programs: list[Program] = []
 
@@ -159,10 +165,10 @@ class Daemon:
         """Start a process and do not wait. fresh: without what a killed one could not remove."""
         if fresh:
             (self.state / "endpoints.json").unlink(missing_ok=True)
-        command = [str(BIN / "twistd"), "-n", "--pidfile=", self.kind]
+        command = [*self.before, str(BIN / "twistd"), "-n", "--pidfile=", self.kind]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
-        self.programs.append(Program(command))
+        self.programs.append(Program(command, self.environment))
         return self.program
 
     async def start(self) -> dict[str, Any]:

@@ -25,8 +25,9 @@ DEADLINE_S = 10.0
 class Peer(Protocol):
     """A raw client: sends bytes, collects bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline_s: float = DEADLINE_S) -> None:
         self.received = bytearray()
+        self.deadline_s = deadline_s
         self.closed = False
         self.count = 0
         self.keep = True
@@ -56,7 +57,7 @@ class Peer(Protocol):
         if not condition() and not self.closed:
             done: Deferred[None] = Deferred()
             self._waiting.append((condition, done))
-            await with_deadline(reactor, DEADLINE_S, "peer", done)
+            await with_deadline(reactor, self.deadline_s, "peer", done)
 
     async def end(self) -> None:
         """Wait for the end of the connection."""

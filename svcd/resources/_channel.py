@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _LINGER_S = 2.0
 _FLUSH_S = 15.0
+"""A connection to be closed that takes nothing for so long, or for the idle time, is cut off."""
 _LINGER_BYTES = 16 * 1024 * 1024
 _MAX_REQUEST_LINE = 16_384
 _MAX_BLANK_LINES = 4
@@ -72,6 +73,8 @@ class ApiChannel(HTTPChannel):
         self._body_bytes = 0
         self._blank_lines = 0
         self._unregistered = False
+        self._unsent = 0
+        self._closing: IDelayedCall | None = None
 
     # ---- life ----
 
@@ -81,17 +84,15 @@ class ApiChannel(HTTPChannel):
 
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         self._stop_timer()
+        self._all_sent()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
         super().connectionLost(reason)
         self.site.closed(self)
 
     def timeoutConnection(self) -> None:
         """Idle for too long. Twisted's own says so in the log, ten thousand times if need be."""
-        self._abortingCall: Any = self.callLater(_FLUSH_S, self._cut_off)
         self.loseConnection()
-
-    def _cut_off(self) -> None:
-        self._abortingCall = None
-        self.abort()
 
     def readConnectionLost(self) -> None:
         """The peer sends nothing more, but may still read: what it asked for is answered."""
@@ -234,9 +235,28 @@ class ApiChannel(HTTPChannel):
         self._timer = self.callLater(_LINGER_S, self._lingered)
 
     def loseConnection(self) -> None:
-        """Close when what was written has gone out. Idempotent."""
+        """Close when what was written has gone out, or nothing of it goes any more. Idempotent."""
         self._unregister()
+        if self._closing is None:
+            self._closing = self.callLater(self._flush_s(), self._check_closing, self._pending())
         self.transport.loseConnection()
+
+    def _check_closing(self, before: int) -> None:
+        left = self._pending()
+        if left and left < before:
+            self._closing = self.callLater(self._flush_s(), self._check_closing, left)
+        else:
+            self._closing = None
+            self.abort()
+
+    def _flush_s(self) -> float:
+        return min(_FLUSH_S, float(self.timeOut or _FLUSH_S))
+
+    def _pending(self) -> int:
+        """Bytes that the peer has not taken yet, as far as the transport tells."""
+        inner = getattr(self.transport, "transport", self.transport)  # below TLS
+        waiting: int = len(getattr(inner, "dataBuffer", b"")) + getattr(inner, "_tempDataLen", 0)
+        return waiting - int(getattr(inner, "offset", 0))
 
     def _unregister(self) -> None:
         if not self._unregistered:
@@ -263,10 +283,21 @@ class ApiChannel(HTTPChannel):
 
     def resumeProducing(self) -> None:
         """What was written has gone out: take up the requests that have arrived meanwhile."""
+        self._all_sent()
         super().resumeProducing()
         if self.paused:
             self.paused = False
             self.dataReceived(b"")
+
+    def unsent(self, size: int) -> None:
+        """So many bytes were written; they count until they have gone out."""
+        if self._waitingForTransport:
+            self._unsent += size
+            self.site.unsent_bytes += size
+
+    def _all_sent(self) -> None:
+        self.site.unsent_bytes -= self._unsent
+        self._unsent = 0
 
     # ---- deadlines ----
 

@@ -40,6 +40,7 @@ from svcd.errors import (
     NotAcceptable,
     NotFound,
     PlatformTimeout,
+    ServiceUnavailable,
     Unauthorized,
     UnsupportedMediaType,
 )
@@ -56,12 +57,12 @@ from svcd.resources._answers import (
     error_answer,
     header_lines,
 )
-from svcd.resources._bodies import Body, Disconnected, Sender, WholeBody
+from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
 from svcd.resources._dispatch import Leaf, Tree, allowed, segments_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json
 from svcd.resources._route import RAW, Call, Options, Route, bound, declared, endpoint
-from svcd.resources._site import ApiRequest, too_large
+from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.tasks import incident_id
 
 log = Logger()
@@ -388,6 +389,13 @@ class Rest:
             return
         x.answered = True
         request = x.request
+        large = isinstance(answer, Download) or len(answer.body) > LARGE_ANSWER_BYTES
+        if large and isinstance(request, ApiRequest) and request.crowded():
+            if isinstance(answer, Download):
+                self._forget(answer)
+            answer = error_answer(
+                ServiceUnavailable("too many large answers wait for slow readers; try again", 5)
+            )
         if isinstance(answer, Download):
             self._send(x, answer)
             return
@@ -455,15 +463,29 @@ class Rest:
 
     async def _pump(self, request: Any, download: Download) -> None:
         gone = request.notifyFinish()
+        site = request.channel.site if isinstance(request, ApiRequest) else None
+        if site is not None:
+            site.unsent_bytes += PIECE_BYTES
         sender = Sender(request, self._clock, self._options.stall_s)
         gone.addErrback(lambda _: sender.stopProducing())
         try:
             if request.method != b"HEAD":
                 await sender.send(download.pieces)
         finally:
-            close = getattr(download.pieces, "aclose", None)
-            if close is not None:
-                await close()
+            if site is not None:
+                site.unsent_bytes -= PIECE_BYTES
+            await _closed(download)
+
+    def _forget(self, download: Download) -> None:
+        """It is not sent after all."""
+        self._running += 1
+
+        def done(result: Any) -> None:
+            if isinstance(result, Failure):
+                log.failure("A download could not be closed", failure=result)
+            self._ended()
+
+        Deferred.fromCoroutine(_closed(download)).addBoth(done)
 
     def _fail(self, x: _Exchange, error: BaseException) -> None:
         if isinstance(error, Disconnected):
@@ -500,6 +522,13 @@ class Rest:
                 status=status,
                 ms=seconds * 1000.0,
             )
+
+
+async def _closed(download: Download) -> None:
+    """Let go of what its pieces come from."""
+    close = getattr(download.pieces, "aclose", None)
+    if close is not None:
+        await close()
 
 
 @lru_cache(maxsize=64)

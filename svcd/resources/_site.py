@@ -33,6 +33,8 @@ from svcd.tasks import DeadlineExceeded, with_deadline
 
 log = Logger()
 
+LARGE_ANSWER_BYTES = 65_536
+"""Answers larger than that are counted while they wait to be read."""
 _IN_MEMORY_BYTES = 65_536
 """Larger bodies that are not streamed wait in a file, so that many slow peers fill no memory."""
 
@@ -174,9 +176,16 @@ class ApiRequest(Request):
         close = b"" if channel.persistent else b"Connection: close\r\n"
         parts = (STATUS_LINES[status], channel.site.common_lines(), close, lines, b"\r\n")
         channel.transport.writeSequence(parts if head else (*parts, body))
+        if len(body) > LARGE_ANSWER_BYTES:
+            channel.unsent(len(body))
         if last:
             self.finished = 1
             self._cleanup()
+
+    def crowded(self) -> bool:
+        """Whether so many answers wait for peers that read nothing that no large one may follow."""
+        site = self.channel.site
+        return site.unsent_bytes >= site.most_unsent_bytes
 
     def connectionLost(self, reason: Failure) -> None:
         """The peer is gone."""
@@ -231,7 +240,8 @@ class ApiSite(Site):
     """The server. Durations in seconds.
 
     header_deadline_s: for the header of a request, and the span over which a body's rate is looked
-    at. max_connections: open at once; more are answered 503 and closed.
+    at. max_connections: open at once; more are answered 503 and closed. most_unsent_bytes: of large
+    answers that were written and wait for slow readers; while there are more, others are told 503.
     """
 
     requestFactory = ApiRequest
@@ -246,6 +256,7 @@ class ApiSite(Site):
         min_body_rate_bytes: int = 1000,
         idle_timeout_s: float = 75.0,
         max_connections: int = 20_000,
+        most_unsent_bytes: int = 268_435_456,
     ) -> None:
         super().__init__(
             resource, reactor=clock, timeout=idle_timeout_s, parsePOSTFormSubmission=False
@@ -254,6 +265,8 @@ class ApiSite(Site):
         self.draining = False
         self.header_deadline_s = header_deadline_s
         self.min_body_rate_bytes = min_body_rate_bytes
+        self.most_unsent_bytes = most_unsent_bytes
+        self.unsent_bytes = 0
         self._max_connections = max_connections
         self._clock = clock
         self._channels: set[ApiChannel] = set()

@@ -9,8 +9,10 @@ from typing import Any
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.error import ConnectionLost
 from twisted.internet.testing import StringTransport
 from twisted.logger import globalLogPublisher
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Logging, Server, Settings
@@ -38,11 +40,11 @@ STATUSES = [200, 202, 202, 202, 404, 200]
 
 
 class Connected:
-    """A service with one connection to a transport in memory."""
+    """A service with one connection to a transport in memory. of: one with the same service."""
 
-    def __init__(self, **server: Any) -> None:
+    def __init__(self, of: Connected | None = None, **server: Any) -> None:
         chosen = evolve(Settings(), server=Server(**server), log=Logging(access=False))
-        self.service = StandInService(settings=chosen)
+        self.service = StandInService(settings=chosen) if of is None else of.service
         self.channel = self.service.site.buildProtocol(None)
         self.transport = StringTransport()
         self.channel.makeConnection(self.transport)
@@ -158,6 +160,37 @@ class ChannelTests(SynchronousTestCase):
             self.assertEqual(self.flushLoggedErrors(), [])
             peer.service.close()
 
+    def test_large_answers_that_nobody_reads_are_bounded(self) -> None:
+        """Others are told to come again until they are read; small answers are given always."""
+        peers = [Connected()]
+        site: Any = peers[0].service.site
+        site.most_unsent_bytes = 150_000
+        for _ in range(3):
+            peers.append(Connected(of=peers[0]))
+        body = NGT[:-1] % b"w" + b',"description":"%b"}' % (b"d" * 100_000)
+        made = peers[0].service.call(
+            "POST",
+            "/v1.1/demo/node-group-templates",
+            data=body,
+            headers={"Content-Type": "application/json"},
+        )
+        self.assertEqual(made.status, 202)
+        get = b"GET /v1.1/demo/node-group-templates HTTP/1.1\r\nHost: a\r\n\r\n"
+        for peer in peers:
+            peer.transport.__class__ = _Full
+            peer.channel.dataReceived(get)
+        self.assertEqual([peer.statuses() for peer in peers], [[200], [200], [503], [503]])
+        peers[2].channel.resumeProducing()
+        peers[2].channel.dataReceived(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertEqual(peers[2].statuses(), [503, 200])
+        peers[0].channel.resumeProducing()
+        peers[1].channel.connectionLost(Failure(ConnectionLost()))
+        self.assertEqual(site.unsent_bytes, 0)
+        peers[3].channel.resumeProducing()
+        peers[3].channel.dataReceived(get)
+        self.assertEqual(peers[3].statuses(), [503, 200])
+        peers[0].service.close()
+
     def test_idle_connections_fill_no_log(self) -> None:
         """One that is closed for its silence is nothing to tell, nor one that must be cut off."""
         told: list[Any] = []
@@ -170,6 +203,22 @@ class ChannelTests(SynchronousTestCase):
         self.assertEqual((peer.transport.disconnecting, aborted), (True, []))
         peer.advance(16.0)
         self.assertEqual((aborted, told), ([True], []))
+        peer.service.close()
+
+    def test_a_closing_connection_may_take_its_time_but_not_stand_still(self) -> None:
+        """As long as bytes go out it is left alone."""
+        peer = Connected(idle_timeout_s=75.0)
+        aborted: list[bool] = []
+        transport: Any = peer.transport
+        transport.abortConnection = lambda: aborted.append(True)
+        transport.dataBuffer = b"x" * 1000
+        peer.channel.loseConnection()
+        for left in (999, 500, 499):
+            transport.dataBuffer = b"x" * left
+            peer.advance(15.1)
+            self.assertEqual(aborted, [])
+        peer.advance(15.1)
+        self.assertEqual(aborted, [True])
         peer.service.close()
 
     def test_a_query_may_hold_any_bytes(self) -> None:
