@@ -127,6 +127,8 @@ class _Reading:
         self._history = endpoints.history.rstrip("/")
         self._manager_host = endpoints.resource_manager.rpartition(":")[0]
         self._until = until
+        self._silent = ""
+        """Why the newest question had no answer."""
 
     async def task_diagnosis(self, job_id: str) -> str:
         """The first line of what the history says of a map-reduce job's failure, or ""."""
@@ -167,13 +169,16 @@ class _Reading:
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
 
     async def end_of(self, action: Mapping[str, object], id_: str) -> str:
-        """What the resource manager says of an application's end, or ""."""
+        """What the resource manager says of an application's end, that it is silent, or ""."""
         told = str((await self._application(action, id_)).get("diagnostics") or "")
+        if self._silent:
+            return f"the resource manager does not answer: {self._silent}"[: failures.MOST_TEXT]
         words = " ".join(told.split())
         return f"YARN says of {id_}: {words}"[: failures.MOST_TEXT] if words else ""
 
     async def _application(self, action: Mapping[str, object], id_: str) -> Mapping[str, object]:
         base = manager_of(str(action.get("consoleUrl") or ""), self._manager_host)
+        self._silent = ""
         app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
         return app if isinstance(app, dict) else {}
 
@@ -213,7 +218,8 @@ class _Reading:
             return None
         try:
             status, body = await self._probe.get(there, min(_CALL_S, left))
-        except ProbeError:
+        except ProbeError as error:
+            self._silent = error.text
             return None
         return body if status == 200 else None
 

@@ -54,8 +54,8 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (
         Code.RESOURCES_UNREACHABLE,
         re.compile(
-            # the engine's word for either; a job's own word, by the ports of the two
-            r"^JA006|^JA009"
+            # the engine's word for either; ours; a job's own word, by the ports of the two
+            r"^JA006|^JA009|^the resource manager does not answer: "
             r"|Call From \S+ to \S+:(?:8020|803[0-3]) failed on (?:connection|socket)"
         ),
     ),

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clock import VirtualClock
+from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model.ids import ClusterId
 from svcd.workflow.addresses import addresses_of, reachable
@@ -122,6 +123,17 @@ class Reading(Urls):
         self.ended("IO\nerror\n")
         told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
         self.assertEqual(told, "YARN says of application_1_0001: IO error")
+
+    def test_a_resource_manager_that_does_not_answer_is_told(self) -> None:
+        """Nothing else is known then."""
+        faults = Faults()
+        faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED))
+        self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        url = "http://10.0.0.2:8088/ws/v1/cluster/apps/application_1_0001"
+        self.assertEqual(
+            told, f"the resource manager does not answer: {url}: connection refused (fault)"
+        )
 
     def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
         self.ended("")

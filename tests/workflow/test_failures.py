@@ -75,6 +75,15 @@ class OfRecord(SynchronousTestCase):
         told = of_record({"status": "KILLED", "actions": [action]})
         self.assertEqual(told.code, "EXCEPTION")
 
+    def test_a_job_that_is_unknown_for_its_resource_manager_is_dead(self) -> None:
+        """Seen on the real one: the engine only says that it does not find the job."""
+        message = "JA017: Unknown hadoop job [application_1_0001] associated with action [w@n]"
+        action = {"name": "n", "type": "map-reduce", "status": "FAILED", "errorMessage": message}
+        record = {"status": "FAILED", "actions": [action]}
+        told = of_record(record, "the resource manager does not answer: http://h:8088/x: refused")
+        self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
+        self.assertIn("does not answer: http://h:8088/x: refused; check", told.text)
+
     def test_a_file_system_without_data_nodes_is_not_the_resource_manager(self) -> None:
         """Seen on the real one, whose only data node was killed while the job's program ran."""
         action = {"name": "job-node", "type": "map-reduce", "status": "START_MANUAL"}
