@@ -190,15 +190,8 @@ class Poller:
 
     async def tick(self) -> None:
         """Start what is pending, read the status of what runs."""
-        if not self._tidied:  # a former daemon may have seen them end
-            self._tidied = True
-            try:
-                found = await self._store.read(lambda tx: tx.executions.untidy())
-            except BaseException:
-                self._tidied = False
-                raise
-            for id_ in found:
-                self._endings.wake(id_)
+        if not self._tidied:
+            await self._find_untidy()
         mine = self._leases.holds
         rows = await self._store.read(lambda tx: tx.executions.unfinished(mine))
         now = self._clock.seconds()
@@ -228,6 +221,24 @@ class Poller:
             ENGINES_AT_ONCE,
         )
         _raise_first(results)
+
+    async def _find_untidy(self) -> None:
+        """Folders of those that a former daemon may have seen end: what runs does not wait for it.
+
+        Of very many rows it can take longer than a statement may.
+        """
+        self._tidied = True
+        try:
+            found = await self._store.read(lambda tx: tx.executions.untidy())
+        except ServiceUnavailable as error:
+            self._tidied = False
+            log.warn("Folders that are left could not be looked for: {why}", why=error.message)
+            return
+        except BaseException:
+            self._tidied = False
+            raise
+        for id_ in found:
+            self._endings.wake(id_)
 
     async def _driven_turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
         await self._leases.drive(cluster_id, self._engine_turn(cluster_id, rows))
