@@ -78,13 +78,13 @@ async def one(service: Service, cycles: Cycles, part: str) -> None:
             told = now
             print(f"+{seconds() - began:.1f} s {now}", flush=True)
         await sleep(reactor, 1.0)
+    await yarn(service, cycles.cluster_id)
     await why(service, execution)
     await why(service, cycles.cluster_id)
     for path in (f"/job-executions/{execution}/cancel", f"/job-executions/{execution}/log"):
         at = seconds()
         reply = await service.tenant.ask("GET", path)
         print(f"GET {path[-7:]}: {reply.status} in {seconds() - at:.1f} s {reply.body[-700:]!r}")
-    await yarn(service, cycles.cluster_id)
     other = await cycles.execute(SLEEP, None)
     await sleep(reactor, 15.0)
     shown = await service.tenant.done("GET", f"/job-executions/{other}")
