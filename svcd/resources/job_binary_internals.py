@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 
-from svcd.errors import BadJobBinary
+from svcd.errors import BadJobBinary, ServiceUnavailable
 from svcd.model import names, wire
 from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.model.job import JobBinaryInternal
@@ -67,7 +68,8 @@ class JobBinaryInternals:
         try:
             record = await self._receive(call, name, body, upload_id)
         except Exception:  # not GeneratorExit: what the process dropped is swept at the next start
-            await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
+            with suppress(ServiceUnavailable):  # swept likewise; the first fault is what is told
+                await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
             raise
         self._metrics.uploaded(record.datasize)
         return wire.job_binary_internal(record)

@@ -120,8 +120,9 @@ class Internals(Family[JobBinaryInternal]):
             raise _given_up()
 
     async def abandon(self, upload_id: str) -> None:
-        await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})
-        await self._sql.run(_FINISH, {"id": upload_id})
+        """One that was finished stays: the answer to that may have been lost."""
+        if await self._sql.run(_FINISH, {"id": upload_id}):
+            await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})
 
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None:
         row = await self._sql.one(_READ_PIECE, {"id": id_, "number": index})

@@ -551,6 +551,15 @@ class StoreContract:
         self.now(lambda tx: tx.internals.remove(TENANT, id_))
         self.assertEqual(self.dump("pieces"), "[]")
 
+    def test_finished_upload_cannot_be_abandoned(self) -> None:
+        """Who did not get the answer to its finish takes it back; it may have been done."""
+        id_ = JobBinaryInternalId("jbi-1")
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"one"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        self.now(lambda tx: tx.internals.abandon("jbi-1"))
+        self.assertEqual(self.now(lambda tx: tx.internals.piece(id_, 0)), b"one")
+
     def test_upload_whose_name_is_taken_can_be_abandoned(self) -> None:
         """The first one keeps its bytes, the second leaves nothing."""
         self.now(lambda tx: tx.internals.begin("jbi-1"))
