@@ -81,7 +81,7 @@ def advance(
         record=execution.record if record is None else record,
         start_time=execution.start_time or started,
         end_time=(execution.end_time or ended or now) if over else None,
-        failure=failure if over and status is not _S.SUCCEEDED else execution.failure,
+        failure=None if status is _S.SUCCEEDED else failure if over else execution.failure,
         suspended_since=execution.suspended_since if status is _S.SUSPENDED else None,
         waiting=None if over else execution.waiting,
         submitting=execution.submitting and not over,

@@ -85,6 +85,11 @@ class Fields(SynchronousTestCase):
             advance(execution(S.RUNNING), S.KILLED, NOW, failure=FAILURE).failure, FAILURE
         )
 
+    def test_success_after_a_kill_that_failed_has_no_failure(self) -> None:
+        """The reason of the kill was written first, and somebody resumed the job."""
+        stuck = evolve(execution(S.RUNNING), failure=FAILURE)
+        self.assertIsNone(advance(stuck, S.SUCCEEDED, NOW).failure)
+
     def test_leaving_suspension_forgets_its_begin(self) -> None:
         """The clock of a manual wait starts anew at the next suspension."""
         row = evolve(execution(S.SUSPENDED), suspended_since=NOW)
