@@ -159,6 +159,15 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=1024)
+def _holds_secrets(hint: Any) -> bool:
+    """Whether what stands in the place of such a value may be a secret: credentials, options."""
+    return any(
+        getattr(bare, "secret", False) or typing.get_origin(bare) is Mapping
+        for bare in map(_bare, _alternatives(hint))
+    )
+
+
+@lru_cache(maxsize=1024)
 def _takes_any_text(hint: Any) -> bool:
     return str in _alternatives(hint)
 
@@ -183,7 +192,8 @@ class _Slow:
                 return
         choices = [c for c in _alternatives(hint) if _same_kind(value, c)]
         if not choices:
-            yield f"{path}: expected {_expected(hint)}, got {_got(value, secret)}"
+            hidden = secret or _holds_secrets(hint)
+            yield f"{path}: expected {_expected(hint)}, got {_got(value, hidden)}"
             return
         choice = choices[0]
         bare = _bare(choice)
