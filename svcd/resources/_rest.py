@@ -61,6 +61,7 @@ from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, Whol
 from svcd.resources._dispatch import Leaf, Tree, allowed, segments_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json
+from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._route import RAW, Call, Options, Route, bound, declared, endpoint
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.tasks import incident_id
@@ -69,7 +70,6 @@ log = Logger()
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
-_CONTROL = re.compile("[\x00-\x1f\x7f]")
 _JSON_SUFFIX = b".json"
 _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
@@ -279,24 +279,24 @@ class Rest:
         x.method = _METHODS.get(method, "other")
         found = self._find(request.path, method)
         if found is None:
-            await self._authorize(x, _tenant_in(request.path))
-            raise NotFound(f"path {_shown(request.path)} not found")
+            await self._authorize(x, tenant_in(request.path))
+            raise NotFound(f"path {shown(request.path)} not found")
         leaf, raw_values, suffix = found
         made = leaf.methods.get(method)
         names = leaf.names if made is None else made.names
         x.pattern = leaf.pattern if made is None else made.pattern
-        values = _decoded(names, raw_values)
+        values = decoded(names, raw_values)
         if names and names[0] == "tenant_id":
             caller = await self._authorize(x, None if values is None else values.pop("tenant_id"))
         else:
             caller = _anonymous("")
         if values is None:
-            raise NotFound(f"path {_shown(request.path)} not found")
+            raise NotFound(f"path {shown(request.path)} not found")
         if made is None:
             allow = {"Allow": allowed(leaf.methods)}
             if method == b"OPTIONS":
                 return Answer(200, headers=allow)
-            raise MethodNotAllowed(f"{_shown(method)} is not a method of this path", allow)
+            raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
         body = self._body_of(request, made, suffix)
         call = Call(caller, "1.1" if leaf.pattern.startswith("/v1.1") else "1.0", request.args)
         if made.exists is not None:
@@ -314,7 +314,7 @@ class Rest:
         """The caller, whose tenant is that of the path. tenant None: the path names none."""
         if self._identity is None:
             if tenant is None or not _TENANT.match(tenant):
-                raise NotFound(f"path {_shown(x.request.path)} not found")
+                raise NotFound(f"path {shown(x.request.path)} not found")
             x.tenant = tenant
             logs.tenant.set(tenant)
             return _anonymous(tenant)
@@ -326,7 +326,7 @@ class Rest:
             )
         caller = await self._identity.authenticate(Secret(token))
         if tenant is not None and caller.tenant_id != tenant:
-            raise Forbidden(f"the token is not for tenant {_shown(tenant)}")
+            raise Forbidden(f"the token is not for tenant {shown(tenant)}")
         x.tenant = caller.tenant_id
         logs.tenant.set(caller.tenant_id)
         return caller
@@ -360,7 +360,7 @@ class Rest:
         if isinstance(made.body, Shape) and size:
             types_ = headers.getRawHeaders(b"Content-Type")
             if not types_ or not is_json(types_[0]):
-                given = _shown(types_[0]) if types_ else "none"
+                given = shown(types_[0]) if types_ else "none"
                 raise UnsupportedMediaType(
                     f"the body must be application/json, its Content-Type is {given}"
                 )
@@ -518,7 +518,7 @@ class Rest:
             log.info(
                 "{method} {path} answered {status} in {ms:.1f} ms",
                 method=x.method,
-                path=_shown(x.request.path),
+                path=shown(x.request.path),
                 status=status,
                 ms=seconds * 1000.0,
             )
@@ -572,31 +572,3 @@ def _raw_body(request: Any) -> Body:
     size = request.content.seek(0, 2)
     request.content.seek(0)
     return WholeBody(request.content, size)
-
-
-def _tenant_in(path: bytes) -> str | None:
-    """The tenant of a path that is no route, so that the order of the checks holds for it too."""
-    segments = segments_of(path) or []
-    if len(segments) > 2 and segments[0] in (b"v1.0", b"v1.1"):
-        return segments[1].decode("utf-8", "replace")
-    return None
-
-
-def _decoded(names: tuple[str, ...], values: tuple[bytes, ...]) -> dict[str, str] | None:
-    """The path's values as text; None when one is no text or holds a control character."""
-    try:
-        result = {n: v.decode("utf-8") for n, v in zip(names, values, strict=True)}
-    except UnicodeDecodeError:
-        return None
-    for value in result.values():
-        if _CONTROL.search(value):
-            return None
-    return result
-
-
-def _shown(value: bytes | str) -> str:
-    """`value` for a message: printable and short."""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= 200 else text[:200] + "…"
