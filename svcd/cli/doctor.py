@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from svcd.cli.cloud_doctor import Login, examine_cloud
+from svcd.cli.door import endpoints
 from svcd.cli.finding import Finding
 from svcd.cli.shared_doctor import examine_shared
 from svcd.embedded.host import image_prefix
@@ -27,6 +30,7 @@ from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import verify
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
+_TCP = re.compile(r"tcp:((?P<host>[^:]+):)?(?P<port>\d+)(:interface=(?P<interface>[^:]+))?")
 _ROOM_BYTES = 2 * 2**30
 _MEMORY_MIB = 3000
 _POSTGRES_OLDEST = 120_000
@@ -64,9 +68,10 @@ def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
         yield found
         if found.good:
             yield from examine_shared(settings)
-    yield _port("server.listen", settings.server.listen)
+    served = _served(settings.server.state_dir)
+    yield _port("server.listen", settings.server.listen, served)
     if settings.cloud.kind == "embedded":
-        yield _port("cloud.listen", settings.cloud.listen)
+        yield _port("cloud.listen", settings.cloud.listen, served)
         yield _loopback(settings)
         if "vanilla" in settings.plugins.enabled:
             yield _jre()
@@ -143,16 +148,29 @@ def _postgres(database: Database) -> Finding:
     return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
 
 
-def _port(key: str, endpoint: str) -> Finding:
-    parts = endpoint.split(":")
-    if parts[0] != "tcp" or len(parts) < 2 or not parts[-1].isdigit():
+def _served(folder: Path) -> Mapping[int, int]:
+    """Ports that a living daemon of this state folder serves, with its process."""
+    found = endpoints(folder)
+    pid = found.get("pid")
+    if not isinstance(pid, int) or not Path("/proc", str(pid)).exists():
+        return {}
+    ports = [urlsplit(str(found.get(key, ""))).port for key in ("api", "identity")]
+    return {port: pid for port in ports if port is not None}
+
+
+def _port(key: str, endpoint: str, served: Mapping[int, int]) -> Finding:
+    found = _TCP.fullmatch(endpoint)
+    if found is None:
         return Finding(key, True, f"{endpoint} (not looked at)")
-    host = parts[1] if len(parts) > 2 else "0.0.0.0"
+    host = found["host"] or found["interface"] or "0.0.0.0"
+    port = int(found["port"])
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, int(parts[-1])))
+            probe.bind((host, port))
         except OSError as error:
+            if error.errno == errno.EADDRINUSE and port in served:
+                return Finding(key, True, f"{endpoint} is served by process {served[port]} already")
             return Finding(
                 key, False, f"{endpoint}: {error.strerror}",
                 f"stop what listens there (ss -ltnp), or: --set {key}=tcp:127.0.0.1:0",

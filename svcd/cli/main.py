@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     show.set_defaults(run=_config_show)
 
     doctor = commands.add_parser(
-        "doctor", help="what is missing on this machine, and the command that mends it"
+        "doctor", help="what this machine and the cloud lack, and the command that mends it"
     )
     _settings_options(doctor)
     doctor.add_argument(
@@ -65,7 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     ):
         each = image_commands.add_parser(name, help=text)
         each.add_argument("distribution", choices=["vanilla"])
-        each.add_argument("prefix", nargs="?", type=Path, metavar="PREFIX")
+        each.add_argument(
+            "prefix", nargs="?", type=Path, metavar="PREFIX",
+            help="folder (default: embedded.image_prefix, in the state folder)",
+        )  # fmt: skip
         _settings_options(each)
         each.set_defaults(run=_image_build if name == "build" else _image_verify)
 
@@ -75,8 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     database.add_commands(commands, _settings_options, _version())
 
     demo = commands.add_parser("demo", help="build a cluster here, run jobs on it, delete it")
-    demo.add_argument("--state-dir", type=Path, default=Path("state/demo"))
-    demo.add_argument("--image", type=Path, help="software tree (default: in the state folder)")
+    demo.add_argument(
+        "--state-dir", type=Path, default=Path("state/demo"), metavar="DIR",
+        help="of the demo's own daemon (default: state/demo)",
+    )  # fmt: skip
+    demo.add_argument(
+        "--image", type=Path, metavar="PREFIX", help="software tree (default: in the state folder)"
+    )
     demo.set_defaults(run=_demo)
     return parser
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -55,6 +56,45 @@ class DoctorTests(SynchronousTestCase):
         self.assertFalse(finding.good)
         self.assertIn("in use", finding.text)
         self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.cure)
+
+    def test_port_in_the_words_of_twisted(self) -> None:
+        """`tcp:PORT:interface=HOST` is looked at too."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            text = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
+            finding = self.findings(f"server.listen={text}")["server.listen"]
+        self.assertFalse(finding.good)
+        self.assertIn("in use", finding.text)
+
+    def test_port_of_the_running_daemon(self) -> None:
+        """Is as it should be, when it is the daemon of the same state folder."""
+        self.state.mkdir()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            (self.state / "endpoints.json").write_text(
+                f'{{"api": "http://127.0.0.1:{port}", "pid": {os.getpid()}}}'
+            )
+            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
+        self.assertTrue(finding.good)
+        self.assertEqual(
+            finding.text, f"tcp:127.0.0.1:{port} is served by process {os.getpid()} already"
+        )
+
+    def test_port_that_a_dead_daemon_had(self) -> None:
+        """What is left of its `endpoints.json` excuses nobody else who listens there."""
+        self.state.mkdir()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            (self.state / "endpoints.json").write_text(
+                f'{{"api": "http://127.0.0.1:{port}", "pid": 999999999}}'
+            )
+            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
+        self.assertFalse(finding.good)
 
     def test_file_in_place_of_the_state_folder(self) -> None:
         """Not writable."""
