@@ -44,9 +44,9 @@ def add_commands(
         return parser
 
     backup = add(commands, "backup", _backup, "write all rows to FILE; the daemon may be running")
-    backup.add_argument("file", type=Path, metavar="FILE")
+    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist yet")
     restore = add(commands, "restore", _restore, "put the rows of a backup into the database")
-    restore.add_argument("file", type=Path, metavar="FILE")
+    restore.add_argument("file", type=Path, metavar="FILE", help="made by svcd backup")
     restore.add_argument(
         "--replace", action="store_true", help="in the place of rows that are there"
     )
@@ -60,8 +60,14 @@ def add_commands(
     add(db, "upgrade", _upgrade, "bring the schema up to date; the daemon must be stopped")
     add(db, "check", _check, "read every row and say what does not hold together")
     copy = add(db, "copy", _copy, "put all rows of one database into another, empty one")
-    copy.add_argument("--from", required=True, dest="source", metavar="URL")
-    copy.add_argument("--to", required=True, dest="target", metavar="URL")
+    copy.add_argument(
+        "--from",
+        required=True,
+        dest="source",
+        metavar="URL",
+        help="sqlite:///PATH or postgresql://…",
+    )
+    copy.add_argument("--to", required=True, dest="target", metavar="URL", help="likewise")
 
 
 def _guarded(
@@ -221,7 +227,10 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
         session.close()
     if faults > _SHOWN:
         print(f"and {faults - _SHOWN} more faults")
-    print(f"{place.shown}: " + (f"{faults} faults" if faults else "it holds together"))
+    print(
+        f"{place.shown}: "
+        + (f"{faults} fault{'s' * (faults > 1)}" if faults else "it holds together")
+    )
     return 1 if faults else 0
 
 

@@ -154,13 +154,22 @@ def _failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     failed = [e for e in events if e["outcome"] == "failed" and e["code"]]
     yield ""
     yield "what failed" if cluster["status"] == "Error" else "what did not succeed"
-    yield from _indented(cluster["status_description"], "  ")
+    told = cluster["status_description"]
+    yield from _indented(_without_advice(told, failed[-1]["code"]) if failed else told, "  ")
     if failed:
         last = failed[-1]
         where = next((e["machine"] for e in reversed(failed) if e["machine"]), "")
         if where:
             yield f"  machine: {where}"
         yield from explained(last["code"])
+
+
+def _without_advice(text: str, code: str) -> str:
+    """What the API tells, but for the advice at its end: `explained` says it in its own line."""
+    if code not in Code.__members__:
+        return text
+    advice = KNOWN[Code(code)].advice
+    return text.removesuffix(f" ({advice})").removesuffix(f"; {advice}")
 
 
 def explained(code: str) -> Iterator[str]:
@@ -350,7 +359,7 @@ def _execution_failure(info: Json) -> Iterator[str]:
         return
     yield ""
     yield f"what failed: {failure['code']} in step {failure['step']}"
-    yield from _indented(failure["text"], "  ")
+    yield from _indented(_without_advice(failure["text"], failure["code"]), "  ")
     yield from explained(failure["code"])
 
 

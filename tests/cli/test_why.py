@@ -130,6 +130,7 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
             "  what to do: read the quoted output; retry with an empty resize once it is mended",
             told,
         )
+        self.assertEqual("\n".join(told).count("retry with an empty resize once it is mended"), 1)
         (failed,) = [line for line in told if "FAILED start" in line]
         self.assertEqual(
             failed,
