@@ -205,6 +205,19 @@ class TrustTests(WatchedCloudTestCase):
         self.active(cluster_id)
         self.delete(cluster_id)
 
+    def test_fresh_trust_that_was_not_written_is_given_back(self) -> None:
+        """The deletion was refused; one whose commit was done and not answered is accepted."""
+        cluster_id = self.create(workers=1)
+        self.svcd.advance(2)
+        self.lose_trusts()
+        self.api.until_status(cluster_id, "Error", 120)
+        self.fault("store", method="tx", effect="refused", times=1)
+        self.api.delete(f"/clusters/{cluster_id}", 503)
+        self.assertEqual(list(self.state.trusts.values()), [])
+        self.fault("store", method="tx", effect="timeout_after", times=1)
+        self.delete(cluster_id)
+        self.check()
+
     def test_refused_trust(self) -> None:
         """A user who may not give one learns so at once, and nothing begins."""
         self.fault("identity", method="POST", path="/OS-TRUST/trusts$", status=403, body=FORBIDDEN)

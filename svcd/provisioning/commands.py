@@ -384,10 +384,19 @@ class Clusters:
             await self._controller.announce(tx, after.id)
             return True
 
-        if await self._store.tx(work):
-            return True
-        if after.trust_id != before.trust_id:
-            await self._forget_trust(after.trust_id)
+        fresh = after.trust_id if after.trust_id != before.trust_id else None
+        try:
+            if await self._store.tx(work):
+                return True
+        except ServiceUnavailable:  # of the commit: it may have been done
+            if fresh is None:
+                raise
+            row = await self._store.read(lambda tx: tx.clusters.find(after.id))
+            if row is not None and row.trust_id == fresh:
+                return True
+            await self._forget_trust(fresh)
+            raise
+        await self._forget_trust(fresh)
         return False
 
     def _made(self, caller: Caller, id_: str) -> Made:
