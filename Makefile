@@ -55,15 +55,15 @@ simulate: venv ## Histories of the whole service by seeds; SEEDS=1 FROM=42 ARGS=
 KILLS ?= 100
 SEED ?= 0
 
-kills: image ## kill -9 of the daemon in the middle of real work; KILLS=20 SEED=7
+kills: image ## kill -9 of the daemon amid real jobs, 100 times; KILLS=20 SEED=7 for others
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
 
-bench: venv ## Benchmarks: ratios within one run
+bench: venv ## Benchmarks, all or ARGS=NAME (ARGS=--help lists them): ratios within one run
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-format: venv
+format: venv ## Format the code, and mend what ruff can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-clean:
+clean: ## Remove .venv and what builds and tests leave; never the state folder
 	rm -rf $(VENV) build dist *.egg-info _trial_temp*
