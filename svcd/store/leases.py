@@ -311,7 +311,8 @@ class LeaseKeeper:
         except psycopg2.errors.LockNotAvailable:  # its connections are just ending
             self._again_soon()
             return
-        log.warn("Daemons {names} are dead, {n} leases are free", names=dead, n=len(freed))
+        names = ", ".join(dead)
+        log.warn("Daemons {names} are dead, {n} leases are free", names=names, n=len(freed))
         self.buried()
 
     async def _settle(self, session: Session) -> None:
