@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills run lint bench image format clean
+.PHONY: venv demo test simulate kills faults run lint bench image format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -57,6 +57,9 @@ SEED ?= 0
 
 kills: image ## kill -9 of the daemon amid real jobs, 100 times; KILLS=20 SEED=7 for others
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
+
+faults: venv ## Faults done to the real OpenStack of SVCD_TEST_OS_PLATFORM, some ten minutes
+	@$(BIN)/python -m tests.run tests.faults.services tests.faults.behind
 
 bench: venv ## Benchmarks, all or ARGS=NAME (ARGS=--help lists them): ratios within one run
 	@$(BIN)/python -m benchmarks $(ARGS)
