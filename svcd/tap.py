@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import signal
 import sys
@@ -174,8 +175,26 @@ def _stream(options: usage.Options) -> IO[str]:
     if not name and daemonized:
         name = "twistd.log"
     if not name or name == "-":
-        return sys.stdout
-    return Path(name).open("a", encoding="utf-8")
+        return unbuffered(sys.stdout)
+    return unbuffered(Path(name).open("a", encoding="utf-8"))
+
+
+def unbuffered(stream: IO[str]) -> IO[str]:
+    """`stream` without a buffer, so that a write that fails leaves nothing for later ones."""
+    try:
+        place = stream.fileno()
+    except (AttributeError, OSError, ValueError):  # in memory, closed, or none at all
+        return stream
+    whole = io.FileIO(place, "w", closefd=False)
+    return _Kept(whole, stream)
+
+
+class _Kept(io.TextIOWrapper):
+    """UTF-8 on a file that belongs to another stream, which it keeps open."""
+
+    def __init__(self, whole: io.FileIO, owner: IO[str]) -> None:
+        super().__init__(whole, encoding="utf-8", errors="backslashreplace", write_through=True)
+        self._owner = owner
 
 
 def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> MultiService:

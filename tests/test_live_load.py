@@ -27,6 +27,8 @@ from tests.test_live_door import Peer, get
 
 CROWD = 10_000
 PATIENCE_S = 120.0
+_FULL_ACTIVE_S = 180.0
+"""A create that a kill interrupted waits for lists to show what may have been asked for."""
 
 
 def host_and_port(url: str) -> tuple[str, int]:
@@ -248,9 +250,13 @@ class FullDiskTests(LoadCase):
         return [each["name"] for each in reply.json["data_sources"]]
 
     async def test_disk_of_the_state_folder(self) -> None:
-        """In the middle of a cluster's creation, with a kill while it is full."""
+        """In the middle of a cluster's creation, with a kill while it is full.
+
+        The servers boot when there is room again: on a full disk their first boot would fail, and
+        it is run once, as anywhere.
+        """
         place = small_disk(self, self.mktemp(), 16)
-        daemon = self.daemon(server__state_dir=str(place / "state"))
+        daemon = self.daemon(server__state_dir=str(place / "state"), embedded__boot_s="10.0")
         daemon.state = place / "state"
         tenant = Tenant(await daemon.start())
         kept = ["first"]
@@ -275,13 +281,13 @@ class FullDiskTests(LoadCase):
         tenant = Tenant(await daemon.start())
         self.assertEqual(await self.names(daemon), kept)
         self.assertEqual(await self.new_source(daemon, "last"), 202)
-        await tenant.until_active(cluster_id)
+        await tenant.until_active(cluster_id, _FULL_ACTIVE_S)
         filler = fill(place)
         await tenant.ask("PUT", f"/clusters/{cluster_id}", {})
         await sleep(reactor, 1.0)
         filler.unlink()
         await tenant.scale(cluster_id, 1)
-        shown = await tenant.until_active(cluster_id)
+        shown = await tenant.until_active(cluster_id, _FULL_ACTIVE_S)
         self.assertEqual([g["count"] for g in shown["node_groups"]], [1, 1])
         self.check_log(daemon)
         self.assertEqual((await daemon.stop()).code, 0)
