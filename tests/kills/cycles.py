@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from svcd.cli.demo import SLEEP, WORD_COUNT
 from tests.kills.service import GONE_S, Service, Wrong
 from tests.processes import send, until
 
@@ -14,21 +15,7 @@ ACTIVE_S = 300.0
 JOB_S = 300.0
 WORDS = b"one two two three three three\n"
 COUNTS = {"one": 1, "two": 2, "three": 3}
-_NEW_API = {"mapred.mapper.new-api": "true", "mapred.reducer.new-api": "true"}
-WORD_COUNT = {
-    **_NEW_API,
-    "mapred.output.key.class": "org.apache.hadoop.io.Text",
-    "mapred.output.value.class": "org.apache.hadoop.io.IntWritable",
-    "mapreduce.map.class": "org.svcd.examples.WordCount$TokenMapper",
-    "mapreduce.reduce.class": "org.svcd.examples.WordCount$SumReducer",
-}
-SLEEP = {
-    **_NEW_API,
-    "mapred.output.key.class": "org.apache.hadoop.io.LongWritable",
-    "mapred.output.value.class": "org.apache.hadoop.io.Text",
-    "mapreduce.map.class": "org.svcd.examples.Sleep",
-    "svcd.examples.sleep.ms": "300000",
-}
+LONG_SLEEP = {**SLEEP, "svcd.examples.sleep.ms": "300000"}
 
 
 class Cycles:
@@ -171,7 +158,7 @@ class Cycles:
     async def cancel(self) -> None:
         """KILLED, whenever it was asked for."""
         kill_too = 0.5 if self.service.rng.random() < 0.3 else None
-        execution = await self.execute(SLEEP, kill_too)
+        execution = await self.execute(LONG_SLEEP, kill_too)
         self.ends[execution] = "KILLED"
         await self._until_some(execution)
 
@@ -185,7 +172,7 @@ class Cycles:
 
     async def delete_execution(self) -> None:
         """Gone, and killed at the engine if it had come there."""
-        execution = await self.execute(SLEEP, None)
+        execution = await self.execute(LONG_SLEEP, None)
         self.ends[execution] = "KILLED"
         await self._until_some(execution)
         path = f"/job-executions/{execution}"

@@ -22,7 +22,7 @@ from twisted.internet.task import react
 
 from svcd.embedded.processes import root_of
 from svcd.tasks import sleep
-from tests.kills.cycles import SLEEP, Cycles
+from tests.kills.cycles import LONG_SLEEP, Cycles
 from tests.kills.service import GONE_S, Service, Wrong
 from tests.live import seconds
 from tests.processes import machine_processes, reactor, run, send, until
@@ -52,7 +52,7 @@ async def drive(parts: Sequence[str], state: Path, image: Path) -> None:
 
 async def one(service: Service, cycles: Cycles, part: str) -> None:
     """One death."""
-    execution = await cycles.execute(SLEEP, None)
+    execution = await cycles.execute(LONG_SLEEP, None)
 
     async def in_yarn() -> bool:
         shown = await service.tenant.done("GET", f"/job-executions/{execution}")
@@ -85,7 +85,7 @@ async def one(service: Service, cycles: Cycles, part: str) -> None:
         at = seconds()
         reply = await service.tenant.ask("GET", path)
         print(f"GET {path[-7:]}: {reply.status} in {seconds() - at:.1f} s {reply.body[-700:]!r}")
-    other = await cycles.execute(SLEEP, None)
+    other = await cycles.execute(LONG_SLEEP, None)
     await sleep(reactor, 15.0)
     shown = await service.tenant.done("GET", f"/job-executions/{other}")
     print("a new one:", {k: shown["info"].get(k) for k in ("status", "failure", "waiting")})
