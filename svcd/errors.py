@@ -233,11 +233,6 @@ class UnsupportedMediaType(SvcdError):
     name = "UNSUPPORTED_MEDIA_TYPE"
 
 
-class TooManyRequests(SvcdError):
-    status = 429
-    name = "TOO_MANY_REQUESTS"
-
-
 class HeadersTooLarge(SvcdError):
     status = 431
     name = "REQUEST_HEADER_FIELDS_TOO_LARGE"
