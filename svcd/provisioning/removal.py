@@ -35,7 +35,11 @@ from svcd.provisioning.steps import (
 )
 
 FORCE_S: Final = 30.0
-"""A forced delete tries to remove things for this long before it drops the row."""
+"""A forced delete tries to remove things for this long before it drops the row.
+
+Not before all is seen that was asked for and may still appear, which takes at most CALL_S and
+VISIBLE_S: without the row nobody would know of it.
+"""
 
 KILL_TRIES: Final = 3
 
@@ -44,13 +48,15 @@ KILL_TRIES: Final = 3
 class Torn:
     """steps: what to do now. waiting: what only takes time. left: names of what is still there.
 
-    inhabited: servers are there, or may still appear.
+    inhabited: servers are there, or may still appear. unseen: something was asked for so recently
+    that it may be there though no list shows it.
     """
 
     steps: tuple[AnyStep, ...] = ()
     waiting: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     inhabited: bool = False
+    unseen: bool = False
 
 
 def removal(
@@ -78,6 +84,7 @@ def removal(
     waiting = [f"server {s.name} is being deleted" for s in servers]
     shown = {s.id for s in observed.servers}
     answered = {s.metadata.get("svcd_instance_id") for s in servers}
+    known = len(left)
     for each in instances:
         if each.server_id is not None and each.server_id not in shown:
             # Not listed: gone, or not visible yet. One delete call makes it certain.
@@ -91,6 +98,7 @@ def removal(
     inhabited = bool(left)
     for each in instances:
         _unlisted(each, wanted or {}, observed, memory, then, steps, waiting, left)
+    unseen = len(left) > known
     going = {s.metadata.get("svcd_instance_id") for s in servers if s.status != "ERROR"}
     for address in observed.floating_ips:
         owner = _owner(address)
@@ -105,7 +113,13 @@ def removal(
         if whole or volume.metadata.get("svcd_instance_id") in ids:
             left.append(f"volume {volume.name} ({volume.id}, {volume.status})")
             _volume(volume, holders, steps, waiting)
-    return Torn(steps=tuple(steps), waiting=tuple(waiting), left=tuple(left), inhabited=inhabited)
+    return Torn(
+        steps=tuple(steps),
+        waiting=tuple(waiting),
+        left=tuple(left),
+        inhabited=inhabited,
+        unseen=unseen,
+    )
 
 
 def _server(server_id: str, name: str) -> DeleteServer:
@@ -201,7 +215,8 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     )
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
-    if forced and over and (torn.left or grouped):
+    stuck = torn.left or (grouped and memory.of(groups.key).failures)
+    if forced and over and stuck and not torn.unseen:
         return Torn(steps=(DropRow(key="drop-row", what="drop the record", leftovers=left),))
     if torn.steps or torn.waiting:
         empty = (groups,) if grouped and not torn.inhabited else ()

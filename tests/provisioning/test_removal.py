@@ -31,7 +31,7 @@ def deleting(force: bool = False, since: float = NOW, **fields: Any) -> Cluster:
     requested = timestamp(NOW - 2)
     worker = evolve(instance(1), server_id="s1", status="ACTIVE", requested_at=requested)
     workers = group(count=1, instances=[worker], volumes_per_node=1)
-    row = cluster(node_groups=(workers,), **fields)
+    row = cluster(**{"node_groups": (workers,), **fields})
     return lifecycle.delete(row, force, since)
 
 
@@ -67,6 +67,32 @@ class RemovalTests(SynchronousTestCase):
         (drop,) = tear_down(deleting(True, trust_id="t1"), Observed(), memory, late).steps
         assert isinstance(drop, DropRow)
         self.assertEqual(drop.leftovers, ("the trust",))
+
+    def test_forced_deletion_waits_for_what_may_still_appear(self) -> None:
+        """That ends by itself; without a row nobody would remove it."""
+        over = NOW + FORCE_S
+        asked = evolve(instance(1), requested_at=timestamp(over - 1))
+        row = deleting(True, node_groups=(group(count=1, instances=[asked]),))
+        self.assertEqual(
+            self.keys(row, Observed(), {}, over),
+            ([], ["a server for demo-worker-001 may still appear"]),
+        )
+        gone = {"delete-server:s1": Tried(done=True)}
+        since = NOW - FORCE_S
+        self.assertEqual(
+            self.keys(deleting(True, since), Observed(), gone),
+            (["delete-groups"], ["volumes of demo-worker-001 may still appear"]),
+        )
+
+    def test_forced_deletion_asks_once_for_the_end_of_the_groups(self) -> None:
+        """When all else has gone; then it names them."""
+        late = NOW + max(VISIBLE_S, FORCE_S)
+        self.assertEqual(self.keys(deleting(True), Observed(), {}, late), (["delete-groups"], []))
+        tried = {"delete-groups": Tried(failures=1)}
+        memory = Memory(tried={**KILLED, **tried})
+        (drop,) = tear_down(deleting(True), Observed(), memory, late).steps
+        assert isinstance(drop, DropRow)
+        self.assertEqual(drop.leftovers, ("groups named svcd-c1",))
 
     def test_trust_whose_deletion_was_not_answered_is_asked_for_again(self) -> None:
         """Blindly, for it may be what we looked with; not before it was tried."""
