@@ -16,7 +16,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import IO, Any, Protocol, Self, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 import treq.client
 from attrs import evolve, frozen
@@ -53,6 +53,9 @@ from svcd.settings import Settings, load
 from svcd.store.database import Sql
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from svcd.store.leases import LeaseKeeper
 
 __all__ = [
     "Answer",
@@ -316,7 +319,7 @@ class FakeService:
 
     # ---- inside ---------------------------------------------------------------------------------
 
-    def _build(self, store: SqlStore, line: Lifeline) -> Daemon:
+    def _build(self, store: SqlStore, line: Lifeline, keeper: LeaseKeeper | None = None) -> Daemon:
         settings = self._settings
         agent = line.agent(self._memory)
         auth_url = f"{CLOUD_URL}/identity/v3"
@@ -344,6 +347,7 @@ class FakeService:
             installation=self._sealer.installation,
             new_id=self._new_id,
             rng=random.Random(f"{self._seed} {self._starts}"),
+            keeper=keeper,
         )
         distributions = Distributions(
             settings.plugins.enabled,

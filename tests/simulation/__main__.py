@@ -37,16 +37,27 @@ def main(arguments: Sequence[str]) -> int:
 
 def _simulate(pool: Pool, seeds: range, show: bool) -> int:
     began = time.monotonic()
-    failed = calls = crashes = 0
+    failed = 0
+    told: Counter[str] = Counter(calls=0, crashes=0, stops=0, freezes=0)
+    daemons: Counter[int] = Counter()
     for outcome in pool.imap(_run, seeds, chunksize=5):
-        calls += outcome.calls
-        crashes += outcome.crashes
+        told.update(
+            calls=outcome.calls,
+            crashes=outcome.crashes,
+            stops=outcome.stops,
+            freezes=outcome.freezes,
+        )
+        daemons[outcome.daemons] += 1
         failed += bool(outcome.breaches)
         if outcome.breaches or show:
             print("\n".join(outcome.story))
             print(f"replay: make simulate SEEDS=1 FROM={outcome.seed} ARGS=--show\n", flush=True)
-    told = f"{len(seeds)} seeds, {failed} failed, {calls} calls, {crashes} crashes"
-    print(f"{told}, {time.monotonic() - began:.0f} s")
+    counts = ", ".join(f"{count} {what}" for what, count in told.items())
+    shared = ", ".join(f"{daemons[n]} with {n} daemons" for n in sorted(daemons) if n > 1)
+    seconds = time.monotonic() - began
+    print(
+        f"{len(seeds)} seeds, {failed} failed, {counts}, {shared or 'one daemon'}, {seconds:.0f} s"
+    )
     return 1 if failed else 0
 
 
@@ -75,7 +86,7 @@ def _run(seed: int) -> Outcome:
         return history.run(seed)
     except Exception as error:
         text = f"seed {seed}: the history broke off: {type(error).__name__}: {error}"
-        return Outcome(seed=seed, story=(text,), breaches=(text,), calls=0, crashes=0)
+        return Outcome(seed=seed, story=(text,), breaches=(text,))
 
 
 def _play(case: Case) -> Result:

@@ -1,9 +1,12 @@
-"""One seed, one history: what two tenants ask, what befalls the daemon, and how it ends."""
+"""One seed, one history: what two tenants ask, what befalls the daemons, and how it ends.
+
+Every third seed has two daemons on one database, sometimes three.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -11,7 +14,8 @@ from attrs import evolve, frozen
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import FakeService
 from tests.simulation import requests, rest
-from tests.simulation.world import USERS, Heard, World
+from tests.simulation.answers import ANSWERS
+from tests.simulation.world import USERS, Freeze, Heard, World
 
 SETTINGS: Mapping[str, str] = {
     "provisioning.spawn_deadline_s": "400",
@@ -26,6 +30,10 @@ SETTINGS: Mapping[str, str] = {
     "workflow.manual_deadline_s": "100",
     "workflow.unreachable_deadline_s": "300",
 }
+LEASES: tuple[Mapping[str, str], ...] = (
+    {"database.lease_s": "5", "database.renew_s": "1.5", "database.rescan_s": "10"},
+    {"database.lease_s": "12", "database.renew_s": "4", "database.rescan_s": "15"},
+)
 TENANTS = tuple(USERS)
 MOST_CLUSTERS = 3
 REST_S = 6 * 3600.0
@@ -52,8 +60,11 @@ PLACES = (
     ("hdfs", "DELETE", ""),
     ("ssh", "", ""),
     ("ssh", "", "svcd-facts"),
+    ("probe", "", ""),
+    ("object-store", "", ""),
     ("store", "tx", ""),
     ("store", "read", ""),
+    ("store", "lease", ""),
 )
 EFFECTS = (
     Effect.REFUSED,
@@ -62,10 +73,11 @@ EFFECTS = (
     Effect.TIMEOUT_BEFORE,
     Effect.TIMEOUT_AFTER,
     Effect.GARBAGE,
+    Effect.DELAY,
+    Effect.ANSWER,
     Effect.ANSWER,
     Effect.ANSWER,
 )
-STATUSES = (401, 403, 404, 409, 429, 500, 503)
 
 
 @frozen(kw_only=True)
@@ -75,8 +87,11 @@ class Outcome:
     seed: int
     story: tuple[str, ...]
     breaches: tuple[str, ...]
-    calls: int
-    crashes: int
+    calls: int = 0
+    crashes: int = 0
+    stops: int = 0
+    freezes: int = 0
+    daemons: int = 1
 
 
 def run(seed: int) -> Outcome:
@@ -96,6 +111,9 @@ def run(seed: int) -> Outcome:
         breaches=tuple(world.watch.breaches),
         calls=len(world.calls),
         crashes=world.crashes,
+        stops=world.stops,
+        freezes=world.freezes,
+        daemons=len(world.processes),
     )
 
 
@@ -113,18 +131,24 @@ class History:
             "embedded.quota_instances": rng.choice(["200", "200", "5"]),
             "provisioning.on_failure": rng.choice(["remove", "remove", "keep"]),
         }
-        self.world = World(seed, settings)
+        daemons = rng.choice([2, 2, 2, 3]) if seed % 3 == 2 else 1
+        if daemons > 1:
+            settings |= rng.choice(LEASES)
+        self.world = World(seed, settings, daemons)
         self.excused: set[str] = set()
         self.clusters: dict[str, list[str]] = {t: [] for t in TENANTS}
         self.executions: dict[str, list[str]] = {t: [] for t in TENANTS}
-        self.jobs: dict[str, str] = {}
+        self.jobs: dict[str, Sequence[str]] = {}
         self.sources: dict[str, tuple[str, str]] = {}
         self.number = 0
         told = {k: v for k, v in settings.items() if k not in SETTINGS}
-        self.world.tell(f"seed {seed}: " + " ".join(f"{k}={v}" for k, v in told.items()))
+        shown = " ".join(f"{k}={v}" for k, v in told.items())
+        self.world.tell(f"seed {seed}: {daemons} x {shown}")
         self.slow = rng.choice([0.0, 0.0, 0.1, 0.4])
         self.world.weather = self._weather
         self.world.downtime_s = lambda: rng.choice([0.0, 0.5, 5.0, 40.0])
+        self.slow_store = rng.choice([0.0, 0.0, 0.02, 0.3]) if daemons > 1 else 0.0
+        self.world.server.delay = self._store_delay
 
     def happen(self) -> None:
         for tenant in TENANTS:
@@ -142,6 +166,9 @@ class History:
         self._end_everything()
         for each in rest.all_gone(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
+        self._stop_everything()
+        for each in rest.stopped(self.world):
+            self.world.watch.breach(each)
 
     # ---- the outside ----
 
@@ -152,20 +179,27 @@ class History:
         effect = self.rng.choice([Effect.DELAY, Effect.LATE])
         return FaultRule(where=heard.where, effect=effect, delay_s=delay)
 
+    def _store_delay(self) -> float:
+        if self.slow_store == 0.0 or self.rng.random() < 0.5:
+            return 0.0
+        return min(2.0, self.slow_store * self.rng.expovariate(1.0) ** 2)
+
     def _calm_down(self) -> None:
         """No trouble any more."""
         self.world.tell("calm")
-        self.slow = 0.0
-        self.world.plan.crashes.clear()
+        self.slow = self.slow_store = 0.0
+        self.world.plan.clear()
         self.world.svcd.faults.clear()
 
     # ---- requests ----
 
     def _prepare(self, tenant: str) -> None:
         """A job and its data, in good weather."""
-        slow, self.slow = self.slow, 0.0
-        self.jobs[tenant], self.sources[tenant] = requests.job(self.world, tenant)
-        self.slow = slow
+        before = self.slow, self.slow_store
+        self.slow = self.slow_store = 0.0
+        job_id, self.sources[tenant] = requests.job(self.world, tenant)
+        self.jobs[tenant] = [job_id, job_id, requests.stored_job(self.world, tenant)]
+        self.slow, self.slow_store = before
 
     def _step(self) -> None:
         """Something happens."""
@@ -180,7 +214,10 @@ class History:
             (3, self._refresh),
             (3, self._image),
             (4, self._retry),
-            (12, self._crash_soon),
+            (10, self._crash_soon),
+            (7, self._stop_soon),
+            (9 if len(self.world.processes) > 1 else 2, self._freeze_soon),
+            (2, self._store_away),
             (12, self._fault),
             (3, self._break_boot),
             (2, self._take_server),
@@ -271,6 +308,10 @@ class History:
         outcome = self.rng.choice(outcomes)
         return requests.execution(self.sources[tenant], run_s=run_s, outcome=outcome)
 
+    def _job(self, tenant: str) -> str:
+        """The one with its script in svcd, as a rule, or in the object store."""
+        return self.rng.choice(self.jobs[tenant])
+
     def _execute(self, tenant: str) -> None:
         cluster_id = self._some_cluster(tenant)
         if cluster_id is None:
@@ -278,7 +319,7 @@ class History:
         self.number += 1
         body = {"cluster_id": cluster_id, **self._execution_body(tenant)}
         self.world.ask(
-            tenant, "POST", f"/jobs/{self.jobs[tenant]}/execute", body, name=f"run-{self.number}"
+            tenant, "POST", f"/jobs/{self._job(tenant)}/execute", body, name=f"run-{self.number}"
         )
 
     def _execute_transient(self, tenant: str) -> None:
@@ -288,7 +329,7 @@ class History:
         cluster = self._body(f"{tenant}-t{self.number}")
         body = {"cluster": cluster, **self._execution_body(tenant)}
         self.world.ask(
-            tenant, "POST", f"/jobs/{self.jobs[tenant]}/execute", body, name=f"run-{self.number}"
+            tenant, "POST", f"/jobs/{self._job(tenant)}/execute", body, name=f"run-{self.number}"
         )
 
     def _some_execution(self, tenant: str) -> str | None:
@@ -325,27 +366,76 @@ class History:
 
     # ---- trouble ----
 
+    def _soon(self) -> int:
+        """The number of one of the next calls to the outside."""
+        return len(self.world.calls) + self.rng.choice([1, 2, 3, 5, 8, 13, 21, 34, 55])
+
     def _crash_soon(self, _: str) -> None:
-        """At one of the next calls to the outside, before or after its effect."""
-        number = len(self.world.calls) + self.rng.choice([1, 2, 3, 5, 8, 13, 21, 34, 55])
-        self.world.plan.crashes[number] = self.rng.random() < 0.6
+        """Before or after the effect of a call."""
+        self.world.plan.crashes[self._soon()] = self.rng.random() < 0.6
+
+    def _stop_soon(self, _: str) -> None:
+        """At a call, or at once; sometimes it dies of something else meanwhile."""
+        world, rng = self.world, self.rng
+        if rng.random() < 0.6:
+            world.plan.stops.add(self._soon())
+        else:
+            by = rng.choice(world.processes)
+            world.stop(by)
+            if by.state == "stopping" and rng.random() < 0.4:
+                line = by.line
+                world.clock.callLater(
+                    rng.choice([0.0, 0.5, 3.0, 9.0, 12.0]),
+                    lambda: world.crash(by) if by.line is line else None,
+                )
+        if rng.random() < 0.3:
+            self._crash_soon("")
+
+    def _freeze_soon(self, _: str) -> None:
+        """Before a call, or after it was sent."""
+        world, rng = self.world, self.rng
+        freeze = Freeze(
+            before=rng.random() < 0.5,
+            seconds=rng.choice([0.5, 3.0, 5.0, 8.0, 13.0, 20.0, 70.0]),
+            timers_first=rng.random() < 0.5,
+        )
+        if rng.random() < 0.8:
+            world.plan.freezes[self._soon()] = freeze
+        else:
+            world.freeze(rng.choice(world.processes), freeze)
+
+    def _store_away(self, _: str) -> None:
+        """The database goes away for a while, with all connections."""
+        world = self.world
+        if world.server.away:
+            return
+        seconds = self.rng.choice([0.2, 4.0, 30.0])
+        world.tell(f"the database is away for {seconds:.1f} s")
+        world.server.go_away()
+
+        def back() -> None:
+            world.tell("the database is back")
+            world.server.come_back()
+
+        world.clock.callLater(seconds, back)
 
     def _fault(self, _: str) -> None:
-        where, method, path = self.rng.choice(PLACES)
-        effect = self.rng.choice(EFFECTS)
-        status = self.rng.choice(STATUSES)
-        times = self.rng.choice([1, 1, 2, 3, 8])
-        after = self.rng.choice([0, 0, 1, 3])
+        """Calls of one kind go wrong for a while."""
+        rng = self.rng
+        where, method, path = rng.choice(PLACES)
+        effect = rng.choice(EFFECTS)
+        times = rng.choice([1, 1, 2, 3, 8])
+        after = rng.choice([0, 0, 1, 3])
+        more: dict[str, Any] = {}
+        shown = effect.value
+        if effect is Effect.ANSWER:
+            kind, answer = rng.choice(ANSWERS)
+            more, shown = {**answer(where)}, f"{shown} {kind}"
+        elif effect is Effect.DELAY:
+            more = {"delay_s": rng.choice([1.0, 6.0, 25.0])}
         self.world.svcd.faults.add(
-            where=where,
-            method=method,
-            path=path,
-            effect=effect,
-            status=status,
-            times=times,
-            after=after,
+            where=where, method=method, path=path, effect=effect, times=times, after=after, **more
         )
-        shown = f"{effect.value} {status}" if effect is Effect.ANSWER else effect.value
         self.world.tell(f"rule: {where} {method} {path} {shown} {times}x after {after}")
 
     def _break_boot(self, _: str) -> None:
@@ -394,3 +484,13 @@ class History:
         if trouble:
             world.watch.breach(f"not all gone: {trouble}")
         world.advance(100.0)
+
+    def _stop_everything(self) -> None:
+        """Each process is told to end, one after the other."""
+        world = self.world
+        world.downtime_s = lambda: REST_S
+        world.ending = True
+        for each in world.processes:
+            world.stop(each)
+            world.advance(1.0)
+        world.advance(60.0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from svcd.testing import FakeService
+from svcd.testing import CLOUD_URL, FakeService
 from tests.fakes import MASTER, WORKER
-from tests.simulation.world import Asked, World
+from tests.simulation.world import USERS, Asked, World
 
 
 def made(world: World, asked: Asked) -> Any:
@@ -20,13 +20,8 @@ def made(world: World, asked: Asked) -> Any:
 def job(world: World, tenant: str) -> tuple[str, tuple[str, str]]:
     """Ids of a new job, and of its input and output."""
     stored = made(world, world.ask(tenant, "PUT", "/job-binary-internals/a.pig", data=b"-- a\n"))
-    body: dict[str, Any] = {
-        "name": "a.pig",
-        "url": f"internaldb://{stored['job_binary_internal']['id']}",
-    }
-    binary = made(world, world.ask(tenant, "POST", "/job-binaries", body))["job_binary"]["id"]
-    body = {"name": "job", "type": "Pig", "mains": [binary]}
-    job_id = made(world, world.ask(tenant, "POST", "/jobs", body))["job"]["id"]
+    url = f"internaldb://{stored['job_binary_internal']['id']}"
+    job_id = _job_of(world, tenant, {"name": "a.pig", "url": url})
     world.name(job_id, f"{tenant}-job")
     ends = []
     for end in ("in", "out"):
@@ -34,6 +29,29 @@ def job(world: World, tenant: str) -> tuple[str, tuple[str, str]]:
         source = made(world, world.ask(tenant, "POST", "/data-sources", body))
         ends.append(source["data_source"]["id"])
     return job_id, (ends[0], ends[1])
+
+
+def stored_job(world: World, tenant: str) -> str:
+    """The id of a new job whose script is in the tenant's object store."""
+    user = USERS[tenant]
+    with world.outsider():
+        token = world.svcd.token(user, project=tenant)
+        box = f"{CLOUD_URL}/object-store/v1/AUTH_{tenant}/scripts"
+        for url, data in ((box, None), (f"{box}/b.pig", b"-- b\n")):
+            answer = world.svcd.call("PUT", url, data=data, headers={"X-Auth-Token": token})
+            if answer.status != 201:
+                raise RuntimeError(f"PUT {url}: {answer.status} {answer.body!r}")
+    extra = {"user": user, "password": user}
+    binary = {"name": "b.pig", "url": "objstore-internal://scripts/b.pig", "extra": extra}
+    job_id = _job_of(world, tenant, binary)
+    world.name(job_id, f"{tenant}-stored-job")
+    return job_id
+
+
+def _job_of(world: World, tenant: str, binary: dict[str, Any]) -> str:
+    binary_id = made(world, world.ask(tenant, "POST", "/job-binaries", binary))["job_binary"]["id"]
+    body = {"name": binary["name"], "type": "Pig", "mains": [binary_id]}
+    return str(made(world, world.ask(tenant, "POST", "/jobs", body))["job"]["id"])
 
 
 def group(name: str, count: int, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from svcd.provisioning.failures import Code as ClusterCode
+from svcd.store.shares import SHARDS
 from svcd.workflow.failures import Code as JobCode
+from tests.simulation.process import Process
 from tests.simulation.watch import TERMINAL
 from tests.simulation.world import USERS, World
 
@@ -33,7 +35,10 @@ def instances(cluster: Any) -> list[Any]:
 
 def busy(world: World) -> str:
     """What is still going on, "" at rest. A job that runs at its engine is going on."""
-    activity = world.svcd.activity()
+    activity = world.activity()
+    for each in world.processes:
+        if each.state != "up":
+            return f"{each.name} is {each.state}"
     if any(a.status == 0 for a in world.asked):
         return "requests without an answer"
     for key in ("clusters", "executions", "calls"):
@@ -237,10 +242,18 @@ def _executions(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _timers(world: World) -> Iterator[str]:
-    activity = world.svcd.activity()
+    activity = world.activity()
     if activity != world.at_start:
         yield f"at rest {activity}, at the start {world.at_start}"
-    daemon: Any = world.svcd._daemon
+    for each in world.processes:
+        for what, count in _kept(each).items():
+            if count:
+                yield f"{each.label}{what} is kept: {count}"
+    yield from _leases(world)
+
+
+def _kept(process: Process) -> Mapping[str, int]:
+    daemon: Any = process.daemon
     kept = {
         "controller memory": daemon.controller._memory,
         "controller interrupts": daemon.controller._interrupts,
@@ -249,9 +262,38 @@ def _timers(world: World) -> Iterator[str]:
         "silent engines": daemon.poller._silent,
         "incidents": daemon.poller._incidents,
     }
-    for what, where in kept.items():
-        if where:
-            yield f"{what} is kept: {len(where)}"
+    return {what: len(where) for what, where in kept.items()}
+
+
+def _leases(world: World) -> Iterator[str]:
+    """Each is held by one, all have about the same number, and no work is under way."""
+    sharing = [each for each in world.processes if each.keeper is not None]
+    if not sharing:
+        return
+    rows = {s: (h, e) for s, h, e in world.rows("select shard, holder, epoch from leases")}
+    held = [each.leases() for each in sharing]
+    if sum(held) != SHARDS or max(held) - min(held) > 1:
+        yield f"leases held: {held}"
+    for each in sharing:
+        keeper: Any = each.keeper
+        wrong = [s for s, e in keeper.holdings.epochs().items() if rows[s] != (each.name, e)]
+        if wrong:
+            yield f"{each.name} believes in {len(wrong)} leases that it has not"
+        if keeper.holdings.busy():
+            yield f"{each.name} works under {len(keeper.holdings.busy())} leases"
+        if keeper.problem:
+            yield f"{each.name}: {keeper.problem}"
+
+
+def stopped(world: World) -> Iterator[str]:
+    """After a stop of all processes: what is left of them."""
+    for each in world.processes:
+        if each.state != "down":
+            yield f"{each.name} is {each.state} after its stop"
+    holders = world.rows("select count(*) from leases where holder <> ''")
+    daemons = world.rows("select count(*) from daemons")
+    if (holders, daemons) != ([(0,)], [(0,)]):
+        yield f"after all have stopped {daemons[0][0]} daemons and {holders[0][0]} leases are held"
 
 
 def tenants(world: World) -> Iterator[str]:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
+from svcd import fencing
+
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from tests.simulation.process import Process
+    from tests.simulation.world import Heard, World
 
 TERMINAL = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 
@@ -90,6 +93,17 @@ class Watch:
             self.breach(f"{name} left {known.status} for {status}")
         if known.end_time is not None and end_time != known.end_time:
             self.breach(f"{name}: end_time {known.end_time} became {end_time}")
+
+    # ---- who acts ----
+
+    def acts(self, by: Process, heard: Heard) -> None:
+        """Under the newest term of a lease, or under none."""
+        term = fencing.current()
+        if term is None or heard.where == "store":  # there the fence decides
+            return
+        rows = self._world.rows(f"select holder, epoch from leases where shard = {term.shard}")
+        if rows != [(term.holder, term.epoch)] or term.holder != by.name:
+            self.breach(f"{by.name} acts without its lease: {heard}")
 
     # ---- the outside ----
 

@@ -1,12 +1,14 @@
-"""A `FakeService` in a world of its own: tenants, weather, crashes, and the story of what happened.
+"""Processes of svcd in a world of their own: tenants, weather, deaths, and the story of it all.
 
-The world hears every call of the daemon to the outside before it has an effect: there it delays,
-and there it kills the daemon. Nothing in it is random but by its seed.
+The world hears every call of the processes to the outside before it has an effect: there it delays,
+and there it kills, stops or freezes who calls. Nothing in it is random but by its seed.
 """
 
 from __future__ import annotations
 
 import json as json_codec
+import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,13 +17,14 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from svcd.embedded.faults import Effect, FaultRule
-from svcd.errors import ServiceUnavailable
 from svcd.testing import CLOUD_URL, FakeService
+from tests.simulation.database import Server
+from tests.simulation.lines import Drift, Line, Stage
+from tests.simulation.process import Process
 from tests.simulation.watch import Watch
 
 Row = tuple[Any, ...]
 
-RESTART_AGAIN_S = 5.0
 USERS: Mapping[str, str] = {"alpha": "alice", "beta": "bob"}
 
 
@@ -53,25 +56,54 @@ class Asked:
         return 200 <= self.status < 300
 
 
+@frozen
+class Freeze:
+    """How a process is frozen. before: the call at which it happens is sent when it is thawed."""
+
+    before: bool
+    seconds: float
+    timers_first: bool
+
+
 @define
 class Plan:
-    """What befalls the calls that are still to come: number of the call (from 1) -> what."""
+    """What befalls the calls that are still to come: number of the call (from 1) -> what.
 
-    crashes: dict[int, bool] = field(factory=dict)  # number -> whether its effect comes about
+    crashes: whether its effect comes about. stops: who makes it is stopped, and ends well.
+    """
+
+    crashes: dict[int, bool] = field(factory=dict)
+    stops: set[int] = field(factory=set)
+    freezes: dict[int, Freeze] = field(factory=dict)
     rules: dict[int, FaultRule] = field(factory=dict)
+
+    def clear(self) -> None:
+        """Nothing any more."""
+        for each in (self.crashes, self.stops, self.freezes, self.rules):
+            each.clear()
+
+
+DRIFT_S = 1.3
+DRIFT_RATE = 2e-5
+"""Of a machine with a time service: with both, clocks differ by less than 3 s in a history."""
+_STOP_S = 60.0
+"""The longest stop: requests 10 s, then work of three rooms 15 s each, then transactions 5 s."""
 
 
 class World:
-    """One daemon after the other on the same rows, cloud, engine and machines.
+    """Processes, one after the other at each place, on the same rows, cloud, engine and machines.
 
+    daemons: how many share the database by leases; 1: it is alone, and needs none.
     weather: asked for each call that no plan takes; a rule that it returns is played.
     """
 
-    def __init__(self, seed: int, settings: Mapping[str, str]) -> None:
+    def __init__(self, seed: int, settings: Mapping[str, str], daemons: int = 1) -> None:
+        self.rng = rng = random.Random(f"world {seed}")
         self.svcd = FakeService(settings, seed)
+        self.svcd.kill()
+        self.clock = self.svcd.clock
         self.trusted = settings.get("auth.mode") == "keystone"
-        self.epoch = self.svcd.clock.seconds()
-        self.at_start = dict(self.svcd.activity())
+        self.epoch = self.clock.seconds()
         self.story: list[str] = []
         self.names: dict[str, str] = {}
         self.asked: list[Asked] = []
@@ -79,17 +111,36 @@ class World:
         self.plan = Plan()
         self.weather: Callable[[Heard], FaultRule | None] = lambda _: None
         self.downtime_s: Callable[[], float] = lambda: 1.0
-        self.crashes = 0
+        self.crashes = self.stops = self.freezes = 0
         self._outsider = False
+        self._trapped: dict[str, Freeze] = {}
+        self.stage: Stage[Process] = Stage()
+        self.server = Server(self.clock, self.svcd._database, rng)
         self.watch = Watch(self)
+        self.begun = self.ending = False
+        shared = daemons > 1
+        self.processes = [
+            Process(self, f"d{n}", shared, self._drift(n) if shared else Drift())
+            for n in range(1, daemons + 1)
+        ]
+        for each in self.processes:
+            each.start()
+        if shared:  # until each has its part of the leases
+            self.clock.advance(4 * self.svcd._settings.database.renew_s + 5.0)
+        self.at_start = self.activity()
+        self.begun = True
         self.svcd.faults.listen(self._hear)
+
+    def _drift(self, number: int) -> Drift:
+        rate = self.rng.uniform(-DRIFT_RATE, DRIFT_RATE)
+        return Drift(self.rng.uniform(-DRIFT_S, DRIFT_S), rate)
 
     # ---- time and story ----
 
     @property
     def now(self) -> float:
         """Seconds since the beginning."""
-        return self.svcd.clock.seconds() - self.epoch
+        return self.clock.seconds() - self.epoch
 
     def tell(self, text: str) -> None:
         """A line of the story."""
@@ -115,35 +166,106 @@ class World:
         if self._outsider:
             return FaultRule(where=where, effect=Effect.DELAY)  # no rule befalls it
         heard = Heard(where, method, path)
+        by = self.stage.speaker
+        if by is None:
+            raise RuntimeError(f"nobody calls {heard}")
         self.watch.look()
+        self.watch.acts(by, heard)
         self.calls.append(heard)
         number = len(self.calls)
-        done = self.plan.crashes.pop(number, None)
+        plan = self.plan
+        done = plan.crashes.pop(number, None)
         if done is not None:
-            self.crash(heard, done)
+            self.crash(by, heard, done)
             return None if done else FaultRule(where=where, effect=Effect.TIMEOUT_BEFORE)
-        rule = self.plan.rules.pop(number, None)
+        if number in plan.stops:
+            plan.stops.discard(number)
+            self.clock.callLater(0.0, self.stop, by, heard)
+        freeze = plan.freezes.pop(number, None)
+        if freeze is not None:
+            self._trapped[by.name] = freeze
+            if freeze.before:
+                by.line.spring()
+            else:
+                self.trapped(by, heard)
+        rule = plan.rules.pop(number, None)
         if rule is not None:
             self.tell(f"  fault {rule.effect.value} at {self.named(str(heard))}")
             return rule
         return self.weather(heard)
 
-    def crash(self, heard: Heard | None = None, done: bool = False) -> None:
-        """The daemon dies; another one begins after a while."""
+    # ---- what befalls processes ----
+
+    def crash(self, by: Process, heard: Heard | None = None, done: bool = False) -> None:
+        """The process dies; another one begins in its place after a while."""
+        if by.state == "down":
+            return
         self.crashes += 1
         where = "" if heard is None else f" {'after' if done else 'before'} "
-        self.tell(f"CRASH{where}{'' if heard is None else self.named(str(heard))}")
-        self.svcd.kill()
-        self.svcd.clock.callLater(self.downtime_s(), self._restart)
+        amid = " amid its stop" if by.state == "stopping" else ""
+        shown = "" if heard is None else self.named(str(heard))
+        self.tell(f"{by.label}CRASH{amid}{where}{shown}")
+        by.kill()
+        self._back_later(by)
 
-    def _restart(self) -> None:
-        try:
-            self.svcd.restart()
-        except ServiceUnavailable:
-            self.svcd.clock.callLater(RESTART_AGAIN_S, self._restart)
+    def stop(self, by: Process, heard: Heard | None = None) -> None:
+        """The process is told to end; another one begins in its place after a while."""
+        if by.state != "up":
             return
-        if self.svcd.activity()["timers"]:  # else it died again while it began
-            self.tell("restarted")
+        self.stops += 1
+        self.tell(f"{by.label}STOP{'' if heard is None else ' at ' + self.named(str(heard))}")
+        by.stop(lambda: self._back_later(by))
+
+    def stopped(self, by: Process) -> None:
+        """Looks at what is ending by itself.
+
+        A read of the cloud that several have asked for together may outlive them, but not at rest.
+        """
+        self.tell(f"{by.label}has ended")
+        if by.stopped_in_s > _STOP_S + by.frozen_s:
+            self.watch.breach(f"{by.label}took {by.stopped_in_s:.0f} s to stop")
+        left = by.activity()
+        if left["clusters"] or left["executions"]:
+            self.watch.breach(f"{by.label}ended amid its work: {left}")
+        if self.ending and (left["timers"] or left["calls"]):
+            self.watch.breach(f"{by.label}ended with {left}")
+
+    def freeze(self, by: Process, freeze: Freeze, heard: Heard | None = None) -> None:
+        """The process does nothing for a while."""
+        if by.state not in ("up", "stopping", "starting"):
+            return
+        self.freezes += 1
+        where = "" if heard is None else f" after {self.named(str(heard))}"
+        self.tell(f"{by.label}FROZEN for {freeze.seconds:.1f} s{where}")
+        by.freeze()
+        self.clock.callLater(freeze.seconds, self._thaw, by, by.line, freeze)
+
+    def trapped(self, by: Process, heard: Heard | None = None) -> None:
+        """A process is at the call where its plan freezes it."""
+        freeze = self._trapped.pop(by.name, None)
+        if freeze is not None:
+            self.freeze(by, freeze, heard)
+
+    def _thaw(self, by: Process, line: Line, freeze: Freeze) -> None:
+        if by.line is line and by.state == "frozen":
+            self.tell(f"{by.label}thawed")
+            by.frozen_s += freeze.seconds
+            by.thaw(freeze.timers_first)
+
+    def _back_later(self, by: Process) -> None:
+        self.clock.callLater(self.downtime_s(), by.start_if_down)
+
+    def bug(self, failure: Failure) -> None:
+        """The simulation itself has failed."""
+        self.watch.breach(f"the simulation failed: {failure.getTraceback()}")
+
+    def activity(self) -> Mapping[str, int]:
+        """What all processes together have under way: see `FakeService.activity`."""
+        total: Counter[str] = Counter(clusters=0, executions=0, calls=0, timers=0)
+        for each in self.processes:
+            if each.state != "down":
+                total.update(each.activity())
+        return dict(total)
 
     # ---- tenants ----
 
@@ -168,9 +290,10 @@ class World:
         if body is not None:
             data = json_codec.dumps(body).encode()
             headers["content-type"] = "application/json"
-        url = f"{self.svcd.url}/v1.1/{tenant}{path}"
+        to = self._door()
+        url = f"{to.url}/v1.1/{tenant}{path}"
         shown = self.named(f"{tenant} {method} {path}") + (f" {name}" if name else "")
-        answer: Deferred[Any] = self.svcd.treq.request(method, url, headers=headers, data=data)
+        answer: Deferred[Any] = to.treq.request(method, url, headers=headers, data=data)
         answer.addCallback(lambda got: got.content().addCallback(lambda all_: (got.code, all_)))
 
         def arrived(result: tuple[int, bytes] | Failure) -> None:
@@ -188,6 +311,13 @@ class World:
         answer.addBoth(arrived)
         return asked
 
+    def _door(self) -> Process:
+        """A process that answers, as a rule."""
+        if len(self.processes) == 1:
+            return self.processes[0]
+        awake = [each for each in self.processes if each.awake]
+        return self.rng.choice(awake if awake and self.rng.random() < 0.9 else self.processes)
+
     def _learn(self, json: Any, name: str) -> None:
         """The id of what was made gets the name that was given."""
         for key in ("cluster", "job_execution", "job", "job_binary_internal", "data_source"):
@@ -198,10 +328,10 @@ class World:
         """`asked` once it is answered; time moves only as far as needed."""
         end = self.now + limit_s
         while asked.status == 0 and self.now < end:
-            step = self.svcd.clock.next_call_in()
+            step = self.clock.next_call_in()
             if step is None:
                 break
-            self.svcd.clock.advance(step)
+            self.clock.advance(step)
         return asked
 
     def token(self, tenant: str) -> str:
@@ -229,7 +359,8 @@ class World:
         return connection.execute(sql).fetchall()
 
     def close(self) -> None:
-        self.svcd.kill()
+        for each in self.processes:
+            each.kill()
         self.svcd.close()
 
 

@@ -1,0 +1,151 @@
+"""What the lease keeper's statements do, on SQLite: the same rows, one function a statement.
+
+PostgreSQL carries out each of them at one moment; so does this. The clock is the server's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from svcd.fencing import LeaseLost, Term
+from svcd.store import leases
+from svcd.store.database import Sql
+
+Row = tuple[Any, ...]
+Values = Mapping[str, Any]
+
+LOOKS = frozenset({leases._BEAT, leases._DAEMONS, leases._HOLDERS})
+"""Statements of every turn."""
+_FENCE = leases.FENCE.replace("for share", "")
+_GONE = "not exists (select 1 from daemons d where d.id = leases.holder)"
+
+
+async def require(sql: Sql, term: Term) -> None:
+    """See svcd.store.leases.require: here nobody comes between it and the transaction's end."""
+    values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
+    if await sql.one(_FENCE, values) is None:
+        raise LeaseLost(f"the lease of shard {term.shard} has been taken by another daemon")
+
+
+class LeaseRows:
+    """now: the server's clock. up_s: how long it has been up. ended: told whose connections it has
+    closed. told: gets what is notified.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        now: Callable[[], float],
+        up_s: Callable[[], float],
+        ended: Callable[[Sequence[str]], None],
+        told: Callable[[str], None],
+    ) -> None:
+        self._connection = connection
+        self._now = now
+        self._up_s = up_s
+        self._ended = ended
+        self._told = told
+        self._statements: Mapping[str, Callable[[Values], Sequence[Row]]] = {
+            leases._PREPARE: lambda _: (),
+            leases._END: self._end,
+            leases._REGISTER: self._register,
+            leases._ADOPT: self._adopt,
+            leases._BEAT: self._beat,
+            leases._DAEMONS: self._daemons,
+            leases._HOLDERS: self._holders,
+            leases._BURY: self._bury,
+            leases._TAKE: self._take,
+            leases._GIVE: self._give,
+            leases._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
+            leases._TELL: self._tell,
+        }
+
+    def answer(self, text: str, values: Values) -> Sequence[Row]:
+        """The rows that the statement gives."""
+        if "pg_try_advisory_lock_shared" in text:
+            return ((True,),)
+        return self._statements[text](values)
+
+    def _run(self, sql: str, values: Values) -> list[Row]:
+        return self._connection.execute(sql, dict(values)).fetchall()
+
+    def _end(self, values: Values) -> Sequence[Row]:
+        self._ended(values["names"])
+        return ()
+
+    def _tell(self, values: Values) -> Sequence[Row]:
+        self._told(values["text"])
+        return ()
+
+    def _register(self, values: Values) -> Sequence[Row]:
+        until_s = self._now() + values["lease_s"]
+        return self._run(
+            "insert into daemons (id, about, until_s) values (:id, :about, :until_s)"
+            " on conflict (id) do update set about = excluded.about, until_s = excluded.until_s",
+            {**values, "until_s": until_s},
+        )
+
+    def _adopt(self, values: Values) -> Sequence[Row]:
+        mine = self._run("select shard from leases where holder = :id order by shard", values)
+        return [self._changed(s, values["id"]) for (s,) in mine if s not in values["known"]]
+
+    def _changed(self, shard: int, holder: str) -> Row:
+        [row] = self._run(
+            "update leases set holder = :holder, epoch = epoch + 1 where shard = :shard"
+            " returning shard, epoch",
+            {"holder": holder, "shard": shard},
+        )
+        return row
+
+    def _beat(self, values: Values) -> Sequence[Row]:
+        now = self._now()
+        found = self._run(
+            "update daemons set until_s = :until_s where id = :id returning id",
+            {"id": values["id"], "until_s": now + values["lease_s"]},
+        )
+        return [(now, self._up_s()) for _ in found]
+
+    def _daemons(self, _: Values) -> Sequence[Row]:
+        return self._run("select id, until_s - :now from daemons order by id", {"now": self._now()})
+
+    def _holders(self, _: Values) -> Sequence[Row]:
+        return self._run(
+            "select l.shard, coalesce(d.id, ''), l.epoch"
+            "  from leases l left join daemons d on d.id = l.holder order by l.shard",
+            {},
+        )
+
+    def _bury(self, values: Values) -> Sequence[Row]:
+        freed: list[Row] = []
+        for name in values["ids"]:
+            dead = {"id": name, "now": self._now()}
+            for _, until_s in self._run(
+                "delete from daemons where id = :id and until_s < :now returning id, until_s", dead
+            ):
+                freed += self._run(
+                    "update leases set holder = '', epoch = epoch + 1, free_s = :until_s"
+                    " where holder = :id returning shard",
+                    {"id": name, "until_s": until_s},
+                )
+        return freed
+
+    def _take(self, values: Values) -> Sequence[Row]:
+        if not self._run("select 1 from daemons where id = :id", values):
+            return ()
+        free = self._run(
+            f"select shard, free_s from leases where {_GONE} order by shard limit :most", values
+        )
+        now = self._now()
+        return [(*self._changed(s, values["id"]), now - free_s) for s, free_s in free]
+
+    def _give(self, values: Values) -> Sequence[Row]:
+        for shard in values["shards"]:
+            free_s = 0 if shard in values["peaceful"] else self._now()
+            self._run(
+                "update leases set holder = '', epoch = epoch + 1, free_s = :free_s"
+                " where holder = :id and shard = :shard",
+                {"id": values["id"], "shard": shard, "free_s": free_s},
+            )
+        return ()
