@@ -145,6 +145,15 @@ class Metrics:
         )
         gauge.set_function(held)
 
+    def unwell(self, count: Callable[[], int]) -> None:
+        """count: Active clusters of which the last look has found something dead."""
+        gauge = Gauge(
+            "svcd_clusters_unwell",
+            "Active clusters of this daemon that were not well when they were looked at last.",
+            registry=self.registry,
+        )
+        gauge.set_function(count)
+
     def request_started(self) -> None:
         """A request has reached the door."""
         self._requests.in_flight += 1

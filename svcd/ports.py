@@ -402,6 +402,10 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         """Those with generation > settled_generation -> generation; any tenant, oldest first."""
         ...
 
+    async def active(self) -> Sequence[ClusterId]:
+        """Those that are Active and settled, tenant by tenant. The database looks at all rows."""
+        ...
+
     async def idle_transient(self) -> Sequence[ClusterId]:
         """Transient clusters at rest that had an execution and have none unfinished."""
         ...

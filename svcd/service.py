@@ -54,6 +54,7 @@ from svcd.provisioning.controller import RESCAN_S, Controller
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
+from svcd.provisioning.looks import Looks
 from svcd.provisioning.machines_view import machines
 from svcd.provisioning.perform import Ports
 from svcd.provisioning.transient import Transient
@@ -157,20 +158,22 @@ class Daemon:
             settings=settings.workflow,
             access=access,
             idle=self._look_for_idle,
+            noticed=self._look_at,
             rng=rng,
             leases=leases,
         )
+        ports = Ports(
+            store=store,
+            cloud=outside.cloud,
+            remote=outside.remote,
+            probe=outside.probe,
+            distributions=distributions,
+            sealer=outside.sealer,
+            kill_executions=self.poller.kill_all_of,
+            installation=outside.installation,
+        )
         self.controller = Controller(
-            Ports(
-                store=store,
-                cloud=outside.cloud,
-                remote=outside.remote,
-                probe=outside.probe,
-                distributions=distributions,
-                sealer=outside.sealer,
-                kill_executions=self.poller.kill_all_of,
-                installation=outside.installation,
-            ),
+            ports,
             clock,
             settings.provisioning,
             rng,
@@ -178,8 +181,10 @@ class Daemon:
             leases=leases,
             rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
+        self.looks = Looks(ports, clock, settings.provisioning, rng, leases)
         self.transient = Transient(store, self.controller, clock, settings.provisioning, leases)
         metrics = Metrics()
+        metrics.unwell(self.looks.unwell)
         self._sweeps: Loop | None = None
         if keeper is not None:
             self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
@@ -233,6 +238,7 @@ class Daemon:
         await self.controller.start()
         self.poller.start()
         self.transient.start()
+        self.looks.start()
         if self._sweeps is not None:
             self._sweeps.start(now=False)
 
@@ -240,6 +246,7 @@ class Daemon:
         """Park all work; the rows say what is left."""
         if self._sweeps is not None:
             await self._sweeps.stop()
+        await self.looks.stop()
         await self.transient.stop()
         await self.poller.stop()
         await self.controller.stop()
@@ -258,6 +265,7 @@ class Daemon:
     def _lost(self) -> None:
         self.controller.forget()
         self.poller.forget()
+        self.looks.forget()
 
     def _told(self, text: str) -> None:
         """Another daemon has changed a row; see `announce` of controller and poller."""
@@ -272,6 +280,9 @@ class Daemon:
 
     def _look_for_idle(self) -> None:
         self.transient.poke()
+
+    def _look_at(self, cluster_id: ClusterId) -> None:
+        self.looks.soon(cluster_id)
 
     def _settled(self, cluster_id: ClusterId) -> None:
         self.poller.wake()

@@ -179,6 +179,9 @@ class Provisioning:
     delete_deadline_s: float = field(default=1800.0, metadata=_doc("Deleting"))
     poll_s: float = field(default=1.0, metadata=_doc("looks at the cloud while building"))
     transient_poll_s: float = field(default=30.0, metadata=_doc("looks for idle clusters"))
+    health_poll_s: float = field(
+        default=300.0, metadata=_doc("looks at an Active cluster's servers and daemons; 0: never")
+    )
 
 
 @frozen(kw_only=True)

@@ -186,6 +186,17 @@ def server_vanished(case: FailureTests) -> str:
     return cluster_id
 
 
+@reaches(Code.SERVER_DOWN, CLUSTER)
+def server_down(case: FailureTests) -> str:
+    """Somebody stops a server of an Active cluster."""
+    cluster_id = case.api.active_cluster()
+    server = case.servers()[-1]
+    path = f"/compute/v2.1/servers/{server.id}/action"
+    case.ask_cloud("POST", path, {"os-stop": None})
+    case.svcd.advance(400)
+    return cluster_id
+
+
 @reaches(Code.BOOT_TIMEOUT, CLUSTER)
 def boot_timeout(case: FailureTests) -> str:
     case.begin(embedded__boot_s=str(NEVER))
@@ -280,6 +291,15 @@ def daemon_died(case: FailureTests) -> str:
 def daemon_timeout(case: FailureTests) -> str:
     case.begin(plugins__enabled="vanilla")
     return vanilla(case)
+
+
+@reaches(Code.DAEMON_DOWN, CLUSTER)
+def daemon_down(case: FailureTests) -> str:
+    """What ran on the machines has died."""
+    cluster_id = case.api.active_cluster()
+    case.svcd.remote.script("test -s running", Said(exit_code=1))
+    case.svcd.advance(400)
+    return cluster_id
 
 
 @reaches(Code.PHASE_TIMEOUT, CLUSTER)

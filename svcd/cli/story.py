@@ -21,6 +21,8 @@ _OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 _MOST_LINES: Final = 120
 _MOST_MACHINES: Final = 60
 _MOST_NAMES: Final = 4
+_HEALTH: Final = "health"
+"""The step of events about an Active cluster that nobody has asked anything of."""
 _MARKS: Final = {"failed": "FAILED", "retry": "again", "waiting": "waits", "started": "begins"}
 
 
@@ -86,6 +88,8 @@ def _asked(events: Sequence[Json]) -> str:
 
 def _ending(events: Sequence[Json]) -> str:
     for event in reversed(events):
+        if event["step"] == _HEALTH:
+            continue  # it was found later, and is nobody's request
         if event["outcome"] == "failed":
             return f"failed with {event['code'] or 'a fault'}"
         if event["step"] == "Active":
@@ -151,10 +155,13 @@ def _failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     """The reason that the cluster shows, and what to do."""
     if not cluster["status_description"]:
         return
-    failed = [e for e in events if e["outcome"] == "failed" and e["code"]]
-    yield ""
-    yield "what failed" if cluster["status"] == "Error" else "what did not succeed"
     told = cluster["status_description"]
+    failed = [e for e in events if e["outcome"] == "failed" and e["code"] and e["code"] in told]
+    yield ""
+    if failed and failed[-1]["step"] == _HEALTH:
+        yield "what is wrong"
+    else:
+        yield "what failed" if cluster["status"] == "Error" else "what did not succeed"
     yield from _indented(_without_advice(told, failed[-1]["code"]) if failed else told, "  ")
     if failed:
         last = failed[-1]

@@ -130,6 +130,36 @@ class NodeGroup:
 
 
 @frozen(kw_only=True)
+class Ailment:
+    """What is wrong with one part of an Active cluster.
+
+    code: of the closed list. machine: instance name, "" for the cluster as a whole. what: the part
+    (`server`, `cloud`, or as the distribution calls a daemon). text: one reason. advice: what the
+    distribution says of it, or "". since: when it was found first.
+    """
+
+    code: str
+    machine: str
+    what: str
+    text: str
+    advice: str = ""
+    since: Timestamp
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which part it is."""
+        return self.machine, self.what
+
+
+@frozen(kw_only=True)
+class Unwell:
+    """Something of an Active cluster is dead. text: all that is said of it."""
+
+    text: str
+    ailments: tuple[Ailment, ...]
+
+
+@frozen(kw_only=True)
 class Cluster:
     """A cluster row.
 
@@ -139,6 +169,7 @@ class Cluster:
     trust_id: what later calls to the cloud are made with; None where tokens are not needed.
     emptied: a deletion has found nothing left in the cloud but the trust, which it gives up now.
     status_since: when `status` was last changed (every status has a deadline).
+    unwell: what looks at the Active cluster have found; None when all is well.
     """
 
     id: ClusterId
@@ -160,6 +191,7 @@ class Cluster:
     status: ClusterStatus = ClusterStatus.WAITING
     status_description: str = ""
     status_since: Timestamp
+    unwell: Unwell | None = None
     info: Mapping[str, Mapping[str, str]] = field(factory=dict)
     desired: Desired = Desired.ACTIVE
     force_delete: bool = False
@@ -179,6 +211,11 @@ class Cluster:
     def instances(self) -> tuple[Instance, ...]:
         """All instances, group by group."""
         return tuple(i for g in self.node_groups for i in g.instances)
+
+    def explained(self) -> str:
+        """Why it is as it is: of its last request, and of what was found since."""
+        found = self.unwell.text if self.unwell is not None else ""
+        return "\n".join(text for text in (self.status_description, found) if text)
 
 
 @frozen(kw_only=True)

@@ -26,6 +26,7 @@ class Code(enum.StrEnum):
     CLOUD_BUSY = "CLOUD_BUSY"
     SERVER_ERROR = "SERVER_ERROR"
     SERVER_VANISHED = "SERVER_VANISHED"
+    SERVER_DOWN = "SERVER_DOWN"
     BOOT_TIMEOUT = "BOOT_TIMEOUT"
     VOLUME_ERROR = "VOLUME_ERROR"
     LEFTOVERS = "LEFTOVERS"
@@ -38,6 +39,7 @@ class Code(enum.StrEnum):
     COMMAND_TIMEOUT = "COMMAND_TIMEOUT"
     DAEMON_DIED = "DAEMON_DIED"
     DAEMON_TIMEOUT = "DAEMON_TIMEOUT"
+    DAEMON_DOWN = "DAEMON_DOWN"
     PHASE_TIMEOUT = "PHASE_TIMEOUT"
     PLUGIN_GONE = "PLUGIN_GONE"
     # starting a job
@@ -138,6 +140,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "ask who deleted the server; an empty resize puts a new worker in its place, a shrink "
         "takes it first; without its master a cluster can only be deleted",
     ),
+    Code.SERVER_DOWN: _cluster(
+        "A server of an Active cluster is there and does not run.",
+        "start the server in the cloud, then the daemons on it; what cannot be started again is to "
+        "be deleted in the cloud, and an empty resize puts a new worker in its place",
+    ),
     Code.BOOT_TIMEOUT: _cluster(
         "Servers, addresses or volumes were not ready until the deadline of Spawning.",
         "see the server's console log; check image, network and cloud capacity",
@@ -182,6 +189,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.DAEMON_TIMEOUT: _cluster(
         "A daemon was started on a machine and did not answer in its time.",
         "read the quoted log; the machine may be too small or too busy",
+    ),
+    Code.DAEMON_DOWN: _cluster(
+        "A daemon of an Active cluster is dead or silent: two looks in a row have found it so.",
+        "see the daemon's log on the machine and start it again; where the machine is dead, delete "
+        "its server in the cloud, and an empty resize puts a new worker in its place",
     ),
     Code.PHASE_TIMEOUT: _cluster(
         "A phase took longer than it may, also counting time in which svcd could not work.",

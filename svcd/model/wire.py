@@ -128,7 +128,7 @@ def cluster(record: Cluster) -> Json:
         "name": record.name,
         "description": record.description or "",
         "status": record.status.value,
-        "status_description": record.status_description,
+        "status_description": record.explained(),
         "info": record.info,
         "plugin_name": record.plugin_name,
         "engine_version": record.engine_version,

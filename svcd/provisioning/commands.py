@@ -339,8 +339,9 @@ class Clusters:
 
     async def _with_fresh_trust(self, caller: Caller, before: Cluster, after: Cluster) -> Cluster:
         """A cluster that ended for lack of credentials goes on with a trust of this caller."""
-        lost = str(Code.CREDENTIALS_EXPIRED) in before.status_description
-        if caller.token is None or not lost or before.status is not ClusterStatus.ERROR:
+        lost = str(Code.CREDENTIALS_EXPIRED) in before.explained()
+        at_rest = before.status in (ClusterStatus.ERROR, ClusterStatus.ACTIVE)
+        if caller.token is None or not lost or not at_rest:
             return after
         try:
             trust_id = await self._cloud.create_trust(caller)

@@ -97,14 +97,17 @@ def allows(status: ClusterStatus, what: Input) -> bool:
 
 
 def move(cluster: Cluster, what: Input, now: float) -> Cluster:
-    """`cluster` in the status that follows. `status_since` changes only when the status does."""
+    """`cluster` in the status that follows. `status_since` changes only when the status does.
+
+    What was found wrong with it counts no more once something is being done.
+    """
     try:
         status = MOVES[cluster.status][what]
     except KeyError:
         raise IllegalMove(f"{cluster.status} has no {what}") from None
     if status is cluster.status:
         return cluster
-    return evolve(cluster, status=status, status_since=timestamp(now))
+    return evolve(cluster, status=status, status_since=timestamp(now), unwell=None)
 
 
 def has_reached(instance: Instance, step: str) -> bool:
@@ -152,6 +155,12 @@ def remaining_s(cluster: Cluster, settings: Provisioning, now: float) -> float:
 def is_settled(cluster: Cluster) -> bool:
     """Whether there is nothing to do for the controller."""
     return cluster.settled_generation >= cluster.generation
+
+
+def may_be_looked_at(cluster: Cluster) -> bool:
+    """Whether its machines should serve, and nobody is working on it."""
+    active = cluster.status is S.ACTIVE and cluster.desired is Desired.ACTIVE
+    return active and is_settled(cluster)
 
 
 # ---- changes of instances -----------------------------------------------------------------------

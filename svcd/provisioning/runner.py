@@ -242,7 +242,7 @@ class PlanRunner:
         result = await self._run(machine, "write files", command, content, _WRITE_S, None)
         if result.exit_code != 0:
             names = ", ".join(f.path for f in files[:5])
-            text = f"could not write {names}: {_ending(result)}"
+            text = f"could not write {names}: {ending(result)}"
             raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(machine), text)
 
     async def _command(self, each: Command) -> None:
@@ -251,7 +251,7 @@ class PlanRunner:
         )
         name = self._shells.name(each.machine)
         if result.exit_code != 0:
-            text = f"{each.what}: {_ending(result)}" + await self._tail(each.machine, each.log)
+            text = f"{each.what}: {ending(result)}" + await self._tail(each.machine, each.log)
             raise PlanFailed(Code.COMMAND_FAILED, name, text)
         await self._progressed(each.what, name)
 
@@ -346,7 +346,7 @@ def _batches(chain: Chain) -> Iterator[list[Action]]:
         yield [action for _, action in part]
 
 
-def _ending(result: CommandResult) -> str:
+def ending(result: CommandResult) -> str:
     """How a command ended, with its last words."""
     how = f"exit code {result.exit_code}" if result.exit_code is not None else result.signal
     said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-_OUTPUT_LINES:]

@@ -29,6 +29,11 @@ _UNSETTLED = """
 select id, generation from clusters
  where generation > settled_generation order by created_at, id
 """
+_ACTIVE = """
+select id from clusters
+ where status = 'Active' and settled_generation >= generation
+ order by tenant_id, created_at, id
+"""
 _IDLE_TRANSIENT = """
 select c.id from clusters c
  where c.is_transient = 1 and c.used = 1
@@ -100,6 +105,9 @@ class Clusters(Family[Cluster]):
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}
+
+    async def active(self) -> Sequence[ClusterId]:
+        return [ClusterId(row[0]) for row in await self._sql.all(_ACTIVE)]
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]

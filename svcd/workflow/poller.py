@@ -66,7 +66,8 @@ _KILL_ALL_S: Final = 15.0
 class Poller:
     """The running part of the workflow room.
 
-    idle: told when an execution of a transient cluster has ended. access: the object store as the
+    idle: told when an execution of a transient cluster has ended. noticed: told of a cluster when
+    an execution begins to wait for something of it. access: the object store as the
     clusters' machines reach it. leases: only what they hold is worked on; what a request asks for
     (refresh, kill) is done all the same, and told to the daemon that works on it.
     """
@@ -86,6 +87,7 @@ class Poller:
         idle: Callable[[], None],
         rng: random.Random,
         leases: Leases | None = None,
+        noticed: Callable[[ClusterId], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -103,7 +105,7 @@ class Poller:
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
         self._tidied = False
-        self._story = Story(store, clock, self._changes)
+        self._story = Story(store, clock, self._changes, noticed)
         starter = Starter(
             store=store,
             engine=engine,

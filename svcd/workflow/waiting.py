@@ -70,10 +70,18 @@ def of_record(
 class Story:
     """Writes waits into the clusters' stories, each kind once at a time.
 
-    changes: how rows are written by `apply`.
+    changes: how rows are written by `apply`. noticed: told of the cluster whenever an execution
+    begins to wait for something of it.
     """
 
-    def __init__(self, store: Store, clock: IReactorTime, changes: Changes) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: IReactorTime,
+        changes: Changes,
+        noticed: Callable[[ClusterId], None] = lambda _: None,
+    ) -> None:
+        self._noticed = noticed
         self._store = store
         self._clock = clock
         self._changes = changes
@@ -109,6 +117,8 @@ class Story:
             lasted = self._clock.seconds() - seconds_of(old.since)
             text = f"job execution {before.id} waits no longer, after {lasted:.0f} s"
             await self._tell(cluster_id, "done", "", text)
+        if new is not None:
+            self._noticed(cluster_id)
         if new is not None and not await self._is_told(cluster_id, new.code, before.id):
             while len(self._told) >= _MOST_TOLD:
                 del self._told[next(iter(self._told))]

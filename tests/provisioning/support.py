@@ -26,7 +26,7 @@ from svcd.model.cloud import (
     Server,
     VolumeState,
 )
-from svcd.model.cluster import Cluster, ClusterEvent, Instance, NodeGroup
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, TenantId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
@@ -151,6 +151,9 @@ class MemoryRows:
     async def unsettled(self) -> Mapping[ClusterId, int]:
         found = [r for r in self.rows.values() if r.generation > r.settled_generation]
         return {r.id: r.generation for r in found}
+
+    async def active(self) -> Sequence[ClusterId]:
+        return [r.id for r in self.rows.values() if r.status is ClusterStatus.ACTIVE]
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return list(self.idle)

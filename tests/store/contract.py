@@ -426,6 +426,15 @@ class StoreContract:
         rendered = self.now(lambda tx: tx.executions.rendered(TENANT, ExecutionId("e-1")))
         self.assertIsNone(json.loads(rendered)["cluster_id"])
 
+    def test_active_are_those_at_rest(self) -> None:
+        """Not one that is being scaled, nor one in Error."""
+        for number, status in ((1, "Active"), (2, "Validating"), (3, "Error"), (4, "Active")):
+            row = evolve(cluster(number), status=ClusterStatus(status), settled_generation=1)
+            if number == 4:
+                row = evolve(row, generation=2)
+            self.now(lambda tx, r=row: tx.clusters.add(r))
+        self.assertEqual(self.now(lambda tx: tx.clusters.active()), ["c-1"])
+
     def test_idle_transient_had_an_execution_and_has_none_now(self) -> None:
         """A cluster without any execution yet is not idle, nor one with a running one."""
         active = {"status": ClusterStatus.ACTIVE, "is_transient": True}

@@ -95,7 +95,7 @@ class Machine:
     processes: tuple[str, ...]
     ram_mib: int
     vcpus: int
-    configs: Mapping[str, Mapping[str, ConfigValue]] = field(factory=dict)
+    configs: Mapping[str, Mapping[str, ConfigValue]] = field(factory=dict, repr=False)
 
 
 @frozen(kw_only=True)
@@ -230,7 +230,14 @@ class IDistribution(Interface):
         """Take the machines `leaving` out of service without loss; they are deleted afterwards."""
 
     def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        """Probe an Active cluster's health."""
+        """Ask an Active cluster's daemons, in any order, whether they do their work.
+
+        It is asked every few minutes for each cluster: HTTP probes, few URLs, each of which is
+        asked once however many probes are about it; a command costs a login. `what` names the
+        daemon ("the name node") and is different for each of a machine. Where one daemon tells of
+        others, the probe of itself comes before theirs. Writes nothing. `machines` lacks those
+        whose server is gone.
+        """
 
     def links(cluster: Cluster, machines: Sequence[Machine]) -> Mapping[str, Mapping[str, str]]:
         """The cluster's `info`: target -> name -> URL."""

@@ -16,13 +16,14 @@ from svcd.provisioning.distributions.spi import (
     ConfigEntry,
     Endpoints,
     Hint,
+    HttpProbe,
     IDistribution,
     Machine,
     Plan,
     Stage,
     WriteFile,
 )
-from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla import probes, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import hints
 
@@ -93,7 +94,21 @@ class Fake:
         return _stage("decommission", *((_stop(m),) for m in chosen))
 
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        return _stage("check", *((_look(m),) for m in machines))
+        """The machines by their shell, the engine by HTTP."""
+        chains: list[tuple[Command | HttpProbe, ...]] = [(_look(m),) for m in machines]
+        oozie, endpoints = _holder(machines, topology.OOZIE), self.endpoints(cluster, machines)
+        if oozie and endpoints:
+            chains.append(
+                (
+                    HttpProbe(
+                        machine=oozie.instance_id,
+                        what="the workflow engine",
+                        url=f"{endpoints.engine}/v1/admin/status",
+                        missing=probes.Answers("the workflow engine"),
+                    ),
+                )
+            )
+        return _stage("check", *chains)
 
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]
@@ -128,7 +143,7 @@ def _holder(machines: Sequence[Machine], process: str) -> Machine | None:
     return next((m for m in machines if process in m.processes), None)
 
 
-def _stage(name: str, *chains: tuple[Command | WriteFile, ...]) -> Plan:
+def _stage(name: str, *chains: tuple[Command | WriteFile | HttpProbe, ...]) -> Plan:
     if not chains:
         return ()
     return (Stage(name=name, chains=chains, deadline_s=_STAGE_S, advice=_ADVICE),)
@@ -167,4 +182,4 @@ def _stop(machine: Machine) -> Command:
 
 
 def _look(machine: Machine) -> Command:
-    return _command(machine, f"look at {', '.join(machine.processes)}", "test -s running")
+    return _command(machine, ", ".join(machine.processes), "test -s running")

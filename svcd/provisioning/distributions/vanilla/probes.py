@@ -44,6 +44,25 @@ class LiveDataNodes:
 
 
 @frozen
+class DataNodeServes:
+    """The name node counts the data node at `address` among the living, and it is in service."""
+
+    address: str
+
+    def __call__(self, status: int, body: bytes) -> str:
+        if status != 200:
+            return f"the name node answers with status {status}"
+        bean = _bean(body)
+        if "LiveNodes" not in bean:
+            return "the name node does not list its nodes"
+        node = dict(_nodes(bean, "LiveNodes")).get(self.address)
+        if node is None:
+            return "the name node hears nothing of it"
+        state = node.get("adminState")
+        return "" if state == "In Service" else f"the name node has it as {state!r}"
+
+
+@frozen
 class SafeModeOff:
     """The name node takes changes."""
 
@@ -93,6 +112,27 @@ class RunningNodes:
         running = {a for a, state in _yarn_nodes(body) if state == "RUNNING"}
         absent = [a for a, name in self.machines.items() if not _listed(a, name, running)]
         return f"node managers not registered yet: {', '.join(absent)}" if absent else ""
+
+
+@frozen
+class NodeManagerServes:
+    """The resource manager gives work to the node manager at `address`. name: see RunningNodes."""
+
+    address: str
+    name: str
+
+    def __call__(self, status: int, body: bytes) -> str:
+        if status != 200:
+            return f"the resource manager answers with status {status}"
+        if "nodes" not in _json(body):
+            return "the resource manager does not list its nodes"
+        mine = [row for row in _rows(body) if _listed(self.address, self.name, [_host(row)])]
+        if any(row.get("state") == "RUNNING" for row in mine):
+            return ""
+        if not mine:
+            return "the resource manager hears nothing of it"
+        report = " ".join(str(mine[-1].get("healthReport") or "").split())[:200]
+        return f"the resource manager has it as {mine[-1].get('state')}: {report}".rstrip(": ")
 
 
 @frozen
@@ -164,9 +204,18 @@ def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str
             yield str(node.get("xferaddr") or name).rsplit(":", 1)[0], node
 
 
-def _yarn_nodes(body: bytes) -> Iterator[tuple[str, str]]:
+def _rows(body: bytes) -> Iterator[Mapping[str, Any]]:
     nodes = _json(body).get("nodes")
     rows = nodes.get("node") if isinstance(nodes, dict) else None
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
-            yield str(row.get("id", "")).rsplit(":", 1)[0], str(row.get("state"))
+            yield row
+
+
+def _host(row: Mapping[str, Any]) -> str:
+    return str(row.get("id", "")).rsplit(":", 1)[0]
+
+
+def _yarn_nodes(body: bytes) -> Iterator[tuple[str, str]]:
+    for row in _rows(body):
+        yield _host(row), str(row.get("state"))

@@ -62,7 +62,10 @@ _LEAVE_ADVICE = (
     "look at the data nodes in the name node's page: a block without enough other nodes to go to "
     "holds a node back; add nodes or lower the replication of the files, then retry"
 )
-_CHECK_ADVICE = "start what is down by `sh svcd/bin/daemon start NAME` on the machine named above"
+_CHECK_ADVICE = (
+    "logs are in svcd/logs of the login user's home; "
+    "`sh svcd/bin/daemon start NAME` on the machine named above starts what is down"
+)
 
 
 def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
@@ -123,11 +126,11 @@ def check(machines: Sequence[Machine]) -> Plan:
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if head:
-        chains.append((_name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),))
-        chains += [(_live(head, m),) for m in holders(machines, DATANODE)]
+        chains.append((_name_node_probe(head, "the name node", probes.SafeModeOff()),))
+        chains += [(_data_node_serves(head, m),) for m in holders(machines, DATANODE)]
     if manager:
         chains.append((_manager_up(manager),))
-        chains += [(_registered(manager, m),) for m in holders(machines, NODEMANAGER)]
+        chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
     for process, probe in (
         (HISTORYSERVER, _history_up), (OOZIE, _oozie_up), (SECONDARYNAMENODE, _secondary_up)
     ):  # fmt: skip
@@ -323,6 +326,18 @@ def _registered(manager: Machine, watched: Machine) -> HttpProbe:
     """The node manager on `watched` has joined."""
     missing = probes.RunningNodes({watched.address: watched.name})
     return _probe(watched, NODEMANAGER, "the node manager to join", _nodes_url(manager), missing)
+
+
+def _data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
+    """The data node on `watched` is one of the living."""
+    missing = probes.DataNodeServes(watched.address)
+    return _probe(watched, DATANODE, "the data node", _name_node_url(head), missing)
+
+
+def _node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
+    """The node manager on `watched` takes work."""
+    missing = probes.NodeManagerServes(watched.address, watched.name)
+    return _probe(watched, NODEMANAGER, "the node manager", _nodes_url(manager), missing)
 
 
 def _manager_up(machine: Machine) -> HttpProbe:

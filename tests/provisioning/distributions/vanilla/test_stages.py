@@ -122,8 +122,8 @@ class TestCheck(SynchronousTestCase):
         """Totals would count nodes that left."""
         (stage,) = Vanilla().check(MADE, MACHINES)
         looked = [chain[0].missing for chain in stage.chains]  # type: ignore[union-attr]
-        self.assertIn(probes.LiveDataNodes(("10.0.0.5",)), looked)
-        self.assertIn(probes.RunningNodes({"10.0.0.5": "c1-worker-003"}), looked)
+        self.assertIn(probes.DataNodeServes("10.0.0.5"), looked)
+        self.assertIn(probes.NodeManagerServes("10.0.0.5", "c1-worker-003"), looked)
         self.assertEqual(len(looked), 1 + 3 + 1 + 3 + 2)
 
 

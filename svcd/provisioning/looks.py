@@ -1,0 +1,322 @@
+"""Looks at Active clusters now and then, and writes what `health` makes of what is found.
+
+A look reads only: it repairs nothing and starts nothing. It is not made beside a running operation:
+a row that has changed meanwhile is left alone, and the next look begins anew. When the cloud does
+not answer, nothing is said of any cluster; one line of the log is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from attrs import define
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import NotFound
+from svcd.fencing import Alone, LeaseLost
+from svcd.logs import about
+from svcd.model.cloud import Server
+from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.ids import ClusterId, timestamp
+from svcd.ports import (
+    Access,
+    CloudError,
+    CloudSession,
+    Fault,
+    Leases,
+    ProbeError,
+    RemoteError,
+    Tx,
+)
+from svcd.provisioning import health, lifecycle
+from svcd.provisioning.distributions.spi import Command, HttpProbe
+from svcd.provisioning.failures import Code, code_of
+from svcd.provisioning.health import Answer, Judged, Key, Seen
+from svcd.provisioning.machines_view import machines
+from svcd.provisioning.perform import Ports
+from svcd.provisioning.runner import Shells, ending
+from svcd.settings import Provisioning
+from svcd.tasks import DeadlineExceeded, Loop, gather, with_deadline
+
+log = Logger()
+
+AT_ONCE: Final = 10
+_TICK_S: Final = 10.0
+_LOOK_S: Final = 120.0
+_AGAIN_S: Final = 30.0
+_UNWELL_S: Final = 60.0
+_RARELY_S: Final = 30.0
+_SILENT_S: Final = 60.0
+_SPREAD_S: Final = 0.3
+_MOST_FAILURES: Final = 3
+_MOST_ASKED: Final = 20
+_QUESTIONS_AT_ONCE: Final = 8
+_PROBE_S: Final = 10.0
+_COMMAND_S: Final = 30.0
+
+
+@define(kw_only=True)
+class _Kept:
+    """What is remembered of an Active cluster; a restart loses it without harm.
+
+    due, looked: clock seconds. suspected: found once, in `generation`. unwell: as last judged.
+    """
+
+    due: float
+    looked: float = float("-inf")
+    generation: int = 0
+    suspected: frozenset[Key] = frozenset()
+    unwell: bool = False
+
+
+class Looks:
+    """Looks at each Active cluster every `health_poll_s`; 0: never. leases: only at those held."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        clock: IReactorTime,
+        settings: Provisioning,
+        rng: random.Random,
+        leases: Leases | None = None,
+    ) -> None:
+        self._leases: Leases = leases or Alone()
+        self._ports = ports
+        self._clock = clock
+        self._settings = settings
+        self._rng = rng
+        self._every_s = settings.health_poll_s
+        self._kept: dict[ClusterId, _Kept] = {}
+        self._silent_until = float("-inf")
+        self._failures = 0
+        self._told_silent = False
+        tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
+        self._loop = Loop(clock, "looks at Active clusters", tick_s, self._turn)
+
+    def start(self) -> None:
+        """Begin; the first looks are spread over the time between two."""
+        if self._every_s > 0:
+            self._loop.start(now=False)
+
+    async def stop(self) -> None:
+        """A look that is under way is dropped."""
+        await self._loop.stop()
+
+    def soon(self, cluster_id: ClusterId) -> None:
+        """Somebody waits in vain for something of the cluster: look at once, but not often."""
+        kept = self._kept.get(cluster_id)
+        if self._every_s <= 0 or not self._leases.holds(cluster_id):
+            return
+        now = self._clock.seconds()
+        if kept is None:
+            kept = self._kept[cluster_id] = _Kept(due=now)
+        due = max(now, kept.looked + _RARELY_S)
+        if due < kept.due or kept.looked == float("-inf"):
+            kept.due = due
+            if due <= now:
+                self._loop.poke()
+
+    def forget(self) -> None:
+        """Leases were lost: others look at those clusters now."""
+        for cluster_id in [each for each in self._kept if not self._leases.holds(each)]:
+            del self._kept[cluster_id]
+
+    def unwell(self) -> int:
+        """Active clusters looked at here that were not well at the last look."""
+        return sum(kept.unwell for kept in self._kept.values())
+
+    # ---- which ----
+
+    async def _turn(self) -> None:
+        """Look at those that are due, some at once."""
+        found = await self._ports.store.read(lambda tx: tx.clusters.active())
+        mine = [each for each in found if self._leases.holds(each)]
+        now = self._clock.seconds()
+        kept = self._kept
+        self._kept = {
+            each: kept.get(each) or _Kept(due=now + self._rng.random() * self._every_s)
+            for each in mine
+        }
+        if now < self._silent_until:
+            return
+        due = [each for each, known in self._kept.items() if known.due <= now]
+        self._rng.shuffle(due)  # one that the cloud refuses must not be in the way of all others
+        self._failures = 0
+        results = await gather([partial(self._visit, each) for each in due], AT_ONCE)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _visit(self, cluster_id: ClusterId) -> None:
+        kept = self._kept.get(cluster_id)
+        if kept is None or self._failures >= _MOST_FAILURES:
+            return
+        kept.looked = now = self._clock.seconds()
+        kept.due = now + self._every_s
+        try:
+            await self._leases.drive(cluster_id, self._bounded(cluster_id, kept))
+        except LeaseLost:
+            self._kept.pop(cluster_id, None)
+            return
+        except (CloudError, DeadlineExceeded) as error:
+            self._silence(error)
+            return
+        self._failures = 0
+        if self._told_silent:
+            self._told_silent = False
+            log.info("The cloud shows the servers of Active clusters again")
+
+    def _silence(self, error: CloudError | DeadlineExceeded) -> None:
+        """Several in a row: the cloud is away, and nobody else is looked at for a while."""
+        self._failures += 1
+        if not self._told_silent:
+            self._told_silent = True
+            text = error.text if isinstance(error, CloudError) else f"no end of {error.args[0]}"
+            log.warn("Active clusters cannot be looked at now: {why}", why=text)
+        if self._failures == _MOST_FAILURES:
+            self._silent_until = until = self._clock.seconds() + _SILENT_S
+            waiting = [kept for kept in self._kept.values() if kept.due <= until]
+            spread = min(self._every_s, _SPREAD_S * len(waiting))
+            for kept in waiting:
+                kept.due = until + self._rng.random() * spread
+
+    # ---- one cluster ----
+
+    async def _bounded(self, cluster_id: ClusterId, kept: _Kept) -> None:
+        cluster = await self._ports.store.read(lambda tx: tx.clusters.find(cluster_id))
+        if cluster is None or not lifecycle.may_be_looked_at(cluster):
+            kept.suspected = frozenset()
+            return
+        with about(tenant=cluster.tenant_id, cluster=cluster_id):
+            if kept.generation != cluster.generation:
+                kept.generation, kept.suspected = cluster.generation, frozenset()
+            look = self._look(cluster, kept.suspected)
+            judged = await with_deadline(self._clock, _LOOK_S, "a look at a cluster", look)
+            if judged.cluster != cluster and not await self._write(judged):
+                kept.suspected = frozenset()
+                return
+        kept.suspected = judged.suspected
+        kept.unwell = judged.unwell
+        if judged.suspected:
+            kept.due = min(kept.due, self._clock.seconds() + _AGAIN_S)
+        elif judged.unwell:
+            kept.due = min(kept.due, self._clock.seconds() + _UNWELL_S)
+
+    async def _look(self, cluster: Cluster, suspected: frozenset[Key]) -> Judged:
+        """Raises CloudError when the cloud does not answer."""
+        now = timestamp(self._clock.seconds())
+        access = Access(tenant_id=cluster.tenant_id, trust_id=cluster.trust_id)
+        try:
+            seen = await self._servers(cluster, self._ports.cloud.session(access))
+        except CloudError as error:
+            own = cluster.trust_id is None and error.kind is Fault.UNAUTHORIZED
+            if error.passing or own:  # svcd's own user is refused: that is of no cluster
+                raise
+            seen = health.of_cloud(code_of(error), error.text, now)
+        down = {a.machine for a in seen.bad if a.what == health.SERVER}
+        absent = {i.instance_id for i in cluster.instances() if i.instance_name in down}
+        parts: frozenset[Key] = frozenset()
+        try:
+            distribution = self._ports.distributions.get(cluster.plugin_name)
+        except NotFound as error:
+            seen = seen.and_of(health.of_missing_distribution(error.message, now))
+            parts = health.keys_of(cluster, ())
+        else:
+            asked = health.questions(distribution.check(cluster, machines(cluster, absent)))
+            answers = await self._ask(cluster, [question for question, _ in asked])
+            seen = seen.and_of(health.of_daemons(cluster, asked, answers, now))
+            parts = health.keys_of(cluster, distribution.check(cluster, machines(cluster)))
+        return health.judged(cluster, seen, parts, suspected, self._clock.seconds())
+
+    async def _servers(self, cluster: Cluster, session: CloudSession) -> Seen:
+        """One list; what it lacks is asked for by its id, for lists lag."""
+        prefix = f"{cluster.name}-".lower()
+        shown = list(await session.servers(cluster.id, prefix))
+        gone: list[str] = []
+        for server_id in health.unlisted(cluster, shown)[:_MOST_ASKED]:
+            found = await _server(session, server_id)
+            if found is None:
+                gone.append(server_id)
+            else:
+                shown.append(found)
+        now = timestamp(self._clock.seconds())
+        return health.of_servers(cluster, shown, gone, now).and_of(health.CLOUD_ANSWERS)
+
+    async def _ask(
+        self, cluster: Cluster, questions: Sequence[HttpProbe | Command]
+    ) -> Sequence[Answer]:
+        """One answer of each question; each URL is asked once."""
+        urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
+        commands = [q for q in questions if isinstance(q, Command)]
+        shells: Shells | None = None
+        if commands:
+            key = self._ports.sealer.open(cluster.management_private_key)
+            shells = Shells(self._ports.remote, cluster, key, _QUESTIONS_AT_ONCE)
+        work = [partial(self._get, url) for url in urls]
+        work += [partial(_run, shells, each) for each in commands if shells is not None]
+        answers: list[Answer] = []
+        for result in await gather(work, _QUESTIONS_AT_ONCE):
+            if isinstance(result, BaseException):
+                raise result
+            answers.append(result)
+        by_url = dict(zip(urls, answers, strict=False))
+        ran = iter(answers[len(urls) :])
+        return [by_url[q.url] if isinstance(q, HttpProbe) else next(ran) for q in questions]
+
+    async def _get(self, url: str) -> Answer:
+        try:
+            status, body = await self._ports.probe.get(url, _PROBE_S)
+        except ProbeError as error:
+            return Answer(error=error.text or "no answer")
+        return Answer(status=status, body=body)
+
+    async def _write(self, judged: Judged) -> bool:
+        """One compare-and-set, with its events. False: the row has changed since the look began."""
+        cluster, told = judged.cluster, judged.events
+
+        async def work(tx: Tx) -> bool:
+            if not await tx.clusters.save(cluster):
+                return False
+            if told:
+                await tx.clusters.add_events(cluster.id, told)
+            return True
+
+        if not await self._ports.store.tx(work):
+            return False
+        for each in told:
+            _log(cluster, each)
+        return True
+
+
+def _log(cluster: Cluster, event: ClusterEvent) -> None:
+    name, first = cluster.name, event.text.splitlines()[0]
+    if event.outcome == "failed":
+        log.warn("Cluster {name} {id} is not well: {why}", name=name, id=cluster.id, why=first)
+    else:
+        log.info("Cluster {name} {id}: {what}", name=name, id=cluster.id, what=first)
+
+
+async def _server(session: CloudSession, server_id: str) -> Server | None:
+    """None: there is none."""
+    try:
+        return await session.server(server_id)
+    except CloudError as error:
+        if error.kind is Fault.NOT_FOUND:
+            return None
+        raise
+
+
+async def _run(shells: Shells, each: Command) -> Answer:
+    try:
+        result = await shells.run(
+            each.machine, each.script, stdin=each.stdin, timeout_s=min(each.timeout_s, _COMMAND_S)
+        )
+    except RemoteError as error:
+        changed = error.kind is Fault.HOST_KEY
+        code = Code.HOST_KEY_CHANGED if changed else Code.MACHINE_UNREACHABLE
+        return Answer(error=error.text, code=code)
+    return Answer(error="" if result.exit_code == 0 else ending(result))
