@@ -153,7 +153,7 @@ def fault_of(call: str, answer: Answer) -> EngineError:
     text = f"{call}: HTTP {answer.status} {message}".strip()[:_MOST_MESSAGE]
     if code in _UNKNOWN or (code == "E0307" and _UNKNOWN_INSIDE.search(message)):
         return EngineError(Fault.NOT_FOUND, text, code)
-    if answer.status == 503 or code == "E0002":
+    if answer.status in (429, 503) or code == "E0002":
         return EngineError(Fault.BUSY, text, code)
     if answer.status >= 500 or 300 <= answer.status < 400:
         return EngineError(Fault.SERVER_ERROR, text, code)

@@ -135,7 +135,7 @@ def fault_of(call: str, answer: Answer) -> EngineError:
     """The error that a refused call stands for."""
     name, message = _remote_exception(answer.body)
     text = f"HDFS {call}: HTTP {answer.status} {name} {message}".strip()[:_MOST_MESSAGE]
-    if name in _PASSING or "Name node is in safe mode" in message:
+    if name in _PASSING or answer.status == 429 or "Name node is in safe mode" in message:
         return EngineError(Fault.BUSY, text, name)
     if name == "FileNotFoundException" or (answer.status == 404 and not name):
         return EngineError(Fault.NOT_FOUND, text, name)

@@ -151,6 +151,12 @@ class Recorded(Case):
         self.assertEqual(found, expected)
 
 
+    def test_too_many_requests_pass_by_themselves(self) -> None:
+        """A gateway before the engine says so; nothing was done."""
+        error = fault_of("POST jobs", Answer(status=429, headers={}, body=b"<html>slow down"))
+        self.assertEqual((error.kind, error.code), (Fault.BUSY, ""))
+
+
 class Nonsense(Case):
     def test_html_is_read_as_text(self) -> None:
         page = Answer(status=502, headers={}, body=b"<html><h1>Bad gateway</h1> <p>x</html>")

@@ -138,6 +138,7 @@ class Faults(SynchronousTestCase):
             (remote(400, "IllegalArgumentException"), Fault.REFUSED),
             (remote(401, "SecurityException"), Fault.UNAUTHORIZED),
             (Answer(status=503, headers={}, body=b"<html>"), Fault.SERVER_ERROR),
+            (Answer(status=429, headers={}, body=b"<html>"), Fault.BUSY),
             (Answer(status=404, headers={}, body=b""), Fault.NOT_FOUND),
         ]
         self.assertEqual([fault_of("X", given).kind for given, _ in cases], [k for _, k in cases])
