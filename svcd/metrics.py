@@ -116,6 +116,33 @@ class _Database(Collector):
             yield CounterMetricFamily(f"svcd_database_{name}", text, count)
 
 
+class TrustFigures(Protocol):
+    """See `svcd.provisioning.trusts`."""
+
+    @property
+    def loose(self) -> int: ...
+    @property
+    def returned(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+
+
+class _Trusts(Collector):
+    """Trusts that no cluster needs."""
+
+    def __init__(self, look: Callable[[], TrustFigures]) -> None:
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._look()
+        text = "Trusts without a cluster that are to be given back, or looked for, as last seen."
+        yield GaugeMetricFamily("svcd_loose_trusts", text, now.loose)
+        text = "Trusts that were found without a cluster and given back."
+        yield CounterMetricFamily("svcd_loose_trusts_returned", text, now.returned)
+        text = "Tries to give one back, or to find it, that failed."
+        yield CounterMetricFamily("svcd_loose_trusts_failed", text, now.failed)
+
+
 class Metrics:
     """All metrics of a daemon. `registry` takes those of other rooms."""
 
@@ -175,6 +202,10 @@ class Metrics:
     def watch_database(self, look: Callable[[], DatabaseFigures | None]) -> None:
         """Show what `look` says of the database's connections; None: it has none."""
         self.registry.register(_Database(look))
+
+    def watch_trusts(self, look: Callable[[], TrustFigures]) -> None:
+        """Show what `look` says of the trusts that no cluster needs."""
+        self.registry.register(_Trusts(look))
 
     def uploaded(self, size: int) -> None:
         """An internal binary of `size` bytes was stored."""

@@ -11,7 +11,15 @@ peer. Every call has a time-out inside.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Protocol, TypeVar
 
 from attrs import field, frozen
@@ -50,6 +58,7 @@ from svcd.model.job import (
 )
 from svcd.model.secret import Secret
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.trust import GivenTrust, LooseTrust
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -201,11 +210,21 @@ class Cloud(Protocol):
 
     def session(self, access: Access) -> CloudSession: ...
 
-    async def create_trust(self, caller: Caller) -> str | None:
-        """Trust id; None when tokens are not in use. Raises CloudError (FORBIDDEN: refused)."""
+    async def create_trust(self, caller: Caller, mark: str) -> str | None:
+        """Trust id; None when tokens are not in use. Raises CloudError (FORBIDDEN: refused).
+
+        mark: of `marks.trust_end`; by it the trust is found when the answer is lost. Where the
+        fault is TIMEOUT or SERVER_ERROR it may have been made.
+        """
         ...
 
-    async def delete_trust(self, trust_id: str) -> None: ...
+    async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
+        """Those that were given to svcd's user with these marks, whosesoever. Raises CloudError."""
+        ...
+
+    async def delete_trust(self, trust_id: str) -> None:
+        """Returns when it is gone, also when it was before. Raises CloudError."""
+        ...
 
 
 class ObjectStore(Protocol):
@@ -466,6 +485,37 @@ class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None: ...
 
 
+class LooseTrustRows(Protocol):
+    """Trusts that no cluster's row names."""
+
+    async def add(self, trust: LooseTrust) -> None:
+        """Again with the same id: nothing happens."""
+        ...
+
+    async def take(self, id_: str) -> bool:
+        """In the transaction that writes the row which names the trust: it is loose no more.
+
+        False: it is being given back, and the row must not be written.
+        """
+        ...
+
+    async def doom(self, id_: str) -> bool:
+        """From now on no row can take it. False: it is not there, as after `take`.
+
+        Waits for a `take` that is under way.
+        """
+        ...
+
+    async def delay(self, trust: LooseTrust) -> None:
+        """Write its due_at, tries and trouble."""
+        ...
+
+    async def forget(self, id_: str) -> None: ...
+    async def first(self, limit: int) -> Sequence[LooseTrust]:
+        """So many, those due first at the head."""
+        ...
+
+
 class Tx(Protocol):
     """One transaction. Only methods of its families may be awaited inside."""
 
@@ -487,6 +537,8 @@ class Tx(Protocol):
     def jobs(self) -> Rows[Job, JobId]: ...
     @property
     def executions(self) -> ExecutionRows: ...
+    @property
+    def loose_trusts(self) -> LooseTrustRows: ...
     async def tell(self, text: str) -> None:
         """When this is committed, the other daemons of the database hear `text`, most likely."""
         ...

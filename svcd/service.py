@@ -58,6 +58,7 @@ from svcd.provisioning.looks import Looks
 from svcd.provisioning.machines_view import machines
 from svcd.provisioning.perform import Ports
 from svcd.provisioning.transient import Transient
+from svcd.provisioning.trusts import TrustSweep
 from svcd.resources import api
 from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import CloudSettings, Loaded, Settings
@@ -183,8 +184,10 @@ class Daemon:
         )
         self.looks = Looks(ports, clock, settings.provisioning, rng, leases)
         self.transient = Transient(store, self.controller, clock, settings.provisioning, leases)
+        self.trusts = TrustSweep(store, outside.cloud, clock, leases)
         metrics = Metrics()
         metrics.unwell(self.looks.unwell)
+        metrics.watch_trusts(lambda: self.trusts.figures)
         self._sweeps: Loop | None = None
         if keeper is not None:
             self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
@@ -239,6 +242,7 @@ class Daemon:
         self.poller.start()
         self.transient.start()
         self.looks.start()
+        self.trusts.start()
         if self._sweeps is not None:
             self._sweeps.start(now=False)
 
@@ -247,6 +251,7 @@ class Daemon:
         if self._sweeps is not None:
             await self._sweeps.stop()
         await self.looks.stop()
+        await self.trusts.stop()
         await self.transient.stop()
         await self.poller.stop()
         await self.controller.stop()
@@ -261,6 +266,7 @@ class Daemon:
         self.controller.rescan()
         self.poller.gained()
         self.transient.poke()
+        self.trusts.poke()
 
     def _lost(self) -> None:
         self.controller.forget()

@@ -211,10 +211,10 @@ class TrustTests(WatchedCloudTestCase):
         self.svcd.advance(2)
         self.lose_trusts()
         self.api.until_status(cluster_id, "Error", 120)
-        self.fault("store", method="tx", effect="refused", times=1)
+        self.fault("store", method="tx", effect="refused", times=1, after=1)
         self.api.delete(f"/clusters/{cluster_id}", 503)
         self.assertEqual(list(self.state.trusts.values()), [])
-        self.fault("store", method="tx", effect="timeout_after", times=1)
+        self.fault("store", method="tx", effect="timeout_after", times=1, after=1)
         self.delete(cluster_id)
         self.check()
 

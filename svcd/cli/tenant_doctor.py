@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -9,7 +10,7 @@ from svcd.cli.finding import Finding
 from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
 from svcd.clients.identity import Keystone, Token
-from svcd.model import wire
+from svcd.model import marks, wire
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.ports import CloudError, Fault
@@ -70,7 +71,8 @@ class Tenant:
             is_trust=token.is_trust,
         )
         try:
-            trust_id = await self._keystone.create_trust(caller, token.text)
+            mark = marks.trust_end(uuid.uuid4().hex)
+            trust_id = await self._keystone.create_trust(caller, token.text, mark)
         except CloudError as error:
             cure = "look at the log of the identity service"
             if error.kind is Fault.FORBIDDEN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
@@ -31,6 +31,7 @@ from svcd.model.cloud import (
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
+from svcd.model.trust import GivenTrust
 from svcd.ports import Access, CloudError, CloudSession, Fault, PortError
 from svcd.settings import Auth, CloudSettings
 from svcd.tasks import Gate
@@ -73,14 +74,18 @@ class OpenStack:
             session = OwnSession(self._keystone, Scope(project=access.tenant_id))
         return TenantCloud(self._http, session, access.tenant_id, self._versions)
 
-    async def create_trust(self, caller: Caller) -> str | None:
+    async def create_trust(self, caller: Caller, mark: str) -> str | None:
         """See ports.Cloud."""
         if caller.token is None:
             return None
         if caller.is_trust:
             text = "a token made from a trust cannot give a further trust: log in with a password"
             raise CloudError("identity", Fault.FORBIDDEN, text)
-        return await self._keystone.create_trust(caller, caller.token)
+        return await self._keystone.create_trust(caller, caller.token, mark)
+
+    async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
+        """See ports.Cloud."""
+        return await self._keystone.given_trusts(wanted)
 
     async def delete_trust(self, trust_id: str) -> None:
         """See ports.Cloud."""

@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -18,7 +18,9 @@ from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
 from svcd.errors import SvcdError
 from svcd.model.cloud import Caller
+from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
+from svcd.model.trust import GivenTrust
 from svcd.ports import CloudError, Fault, PortError
 from svcd.settings import CloudSettings
 from svcd.tasks import Waiters, shielded
@@ -32,8 +34,8 @@ _NO_TRUST = (
     "svcd needs a trust of you, and a token of an application credential gives none: log in with a "
     "password; you also need the roles that the token names"
 )
-_FAR = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
-_CENTURY_S = 36_524 * 86_400
+_TRUSTS_BYTES = 128 << 20
+"""Of a list of all trusts: half a kilobyte each (measured)."""
 
 
 @frozen(kw_only=True)
@@ -125,7 +127,6 @@ class Keystone:
         self._base = settings.auth_url.rstrip("/")
         self._kept: OrderedDict[str, Token] = OrderedDict()
         self._flights: SingleFlight[Token] = SingleFlight()
-        self._trusts = 0
         self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
 
     # ---- own tokens ----
@@ -248,24 +249,22 @@ class Keystone:
 
     # ---- trusts ----
 
-    async def create_trust(self, caller: Caller, token: Secret) -> str:
+    async def create_trust(self, caller: Caller, token: Secret, mark: str) -> str:
         """Trust of the caller's roles in the caller's project for svcd's user.
 
         Raises CloudError; FORBIDDEN for a token that may give none (of a trust, of a restricted
         application credential) and for a role that cannot be given.
 
-        Its end is so far away that it means nothing, and is its only own feature: by it a trust is
-        found whose making was not answered.
+        mark: its end (`marks.trust_end`), by which a trust is found whose making was not answered.
         """
         own = await self.own(Scope())
-        ends_at = self._far_moment(token)
         trust = {
             "trustor_user_id": caller.user_id,
             "trustee_user_id": own.user_id,
             "project_id": caller.tenant_id,
             "impersonation": True,
             "roles": [{"name": role} for role in caller.roles],
-            "expires_at": ends_at,
+            "expires_at": mark,
         }
         try:
             path = "/OS-TRUST/trusts"
@@ -283,56 +282,85 @@ class Keystone:
         except CloudError as error:
             if error.kind not in (Fault.TIMEOUT, Fault.SERVER_ERROR):
                 raise
-            found = await self._trust_ending(ends_at, caller, token)
+            found = await self._own_trust_marked(mark, caller, token)
             if found is None:
                 raise
             return found
 
-    def _far_moment(self, token: Secret) -> str:
-        """Another whole second between 2100 and 2200 each time."""
-        self._trusts += 1
-        seed = f"{token.reveal()}|{self._clock.seconds()}|{self._trusts}"
-        number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
-        moment = _FAR + datetime.timedelta(seconds=number % _CENTURY_S)
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
-
-    async def _trust_ending(self, ends_at: str, caller: Caller, token: Secret) -> str | None:
+    async def _own_trust_marked(self, mark: str, caller: Caller, token: Secret) -> str | None:
         """The caller's trust with that end; None also when the service does not tell."""
-        path = f"/OS-TRUST/trusts?trustor_user_id={quote(caller.user_id, safe='')}"
-
-        def convert(body: Mapping[str, Any]) -> list[str]:
-            trusts = [t for t in body["trusts"] if t.get("expires_at")]
-            wanted = _seconds(ends_at)
-            return [str(t["id"]) for t in trusts if _seconds(t["expires_at"]) == wanted]
-
+        query = f"trustor_user_id={quote(caller.user_id, safe='')}"
         try:
-            answer = await self._send("GET", path, token=token)
-            found = shaped(_SERVICE, "trusts", convert, _object(answer))
+            found = await self._trusts(query, token, {mark})
         except CloudError:
             return None
-        return found[0] if found else None
+        return found[0].id if found else None
+
+    async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
+        """See ports.Cloud. The service narrows the list by nothing else, and has no pages."""
+        own = await self.own(Scope())
+        return await self._trusts(
+            f"trustee_user_id={quote(own.user_id, safe='')}", own.text, wanted
+        )
+
+    async def _trusts(
+        self, query: str, token: Secret, wanted: Collection[str]
+    ) -> Sequence[GivenTrust]:
+        """Of a list those with these marks. Raises CloudError."""
+        path = f"/OS-TRUST/trusts?{query}"
+        answer = await self._send("GET", path, token=token, max_body_bytes=_TRUSTS_BYTES)
+        if answer.status >= 400:
+            raise refusal(_SERVICE, "GET", self._base + path, answer)
+        ends = {_seconds(mark): mark for mark in wanted}
+
+        def convert(body: Mapping[str, Any]) -> Sequence[GivenTrust]:
+            if body.get("truncated"):
+                raise ValueError("the list was cut off")
+            return [
+                GivenTrust(
+                    id=str(row["id"]),
+                    tenant_id=TenantId(str(row["project_id"])),
+                    trustor_id=str(row["trustor_user_id"]),
+                    mark=ends[_seconds(row["expires_at"])],
+                )
+                for row in body["trusts"]
+                if row.get("expires_at") and _seconds(row["expires_at"]) in ends
+            ]
+
+        return shaped(_SERVICE, "trusts", convert, _object(answer))
 
     async def delete_trust(self, trust_id: str) -> None:
-        """By the trust's own token; one that is gone is no fault.
+        """By the trust's own token; one that is gone is no fault. Raises CloudError.
 
         A refused token does not tell that: a fresh one is asked for, which a trust that is gone
-        does not give.
+        does not give. Whatever says that it is gone is believed only when it cannot be seen either.
         """
-        path = f"/OS-TRUST/trusts/{trust_id}"
+        path = f"/OS-TRUST/trusts/{quote(trust_id, safe='')}"
         for last in (False, True):
             try:
                 token = await self.own(Scope(trust_id=trust_id))
             except CloudError as error:
-                if error.kind is not Fault.UNAUTHORIZED:
+                unknown = error.kind in (Fault.UNAUTHORIZED, Fault.NOT_FOUND)
+                if not unknown or await self._trust_is_there(path):
                     raise
-                await self.own(Scope())  # raises when it is our own password that is refused
                 return
             answer = await self._send("DELETE", path, token=token.text)
             self.forget(token.text)
             if answer.status != 401 or last:
                 break
-        if answer.status >= 400 and answer.status != 404:
+        gone = answer.status == 404 and not await self._trust_is_there(path)
+        if answer.status >= 400 and not gone:
             raise refusal(_SERVICE, "DELETE", self._base + path, answer)
+
+    async def _trust_is_there(self, path: str) -> bool:
+        """Raises CloudError, also when it is svcd's own password that is refused."""
+        own = await self.own(Scope())
+        answer = await self._send("GET", path, token=own.text)
+        if answer.status == 401:
+            self.forget(own.text)
+        if answer.status not in (200, 404):
+            raise refusal(_SERVICE, "GET", self._base + path, answer)
+        return answer.status == 200
 
     def pick(self, catalog: Sequence[Endpoint], types: Sequence[str]) -> str:
         """The URL of the first type that there is. Raises CloudError NOT_FOUND."""
@@ -360,6 +388,7 @@ class Keystone:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         repeatable: bool | None = None,
+        max_body_bytes: int | None = None,
     ) -> Answer:
         sent = {"Accept": "application/json", **(headers or {})}
         if token is not None:
@@ -375,6 +404,7 @@ class Keystone:
             body=data,
             service=_SERVICE,
             repeatable=repeatable,
+            max_body_bytes=max_body_bytes,
         )
 
 

@@ -6,7 +6,9 @@
 | floating IP | description `svcd:CLUSTER:INSTALLATION:INSTANCE` |
 | security group | name `svcd-CLUSTER`, description `cluster NAME of svcd INSTALLATION` |
 | server group | name `svcd-CLUSTER` (the service keeps nothing else) |
-| trust | none (the service keeps nothing); its end lies between the years 2100 and 2200 |
+| trust | its end, a second between the years 2100 and 2200 (the service keeps nothing else) |
+
+No two trusts of one user in one project end alike: the service refuses the second one.
 
 INSTALLATION tells apart daemons that share a tenant, each with rows of its own. It is made of the
 key that seals an installation's secrets, so it goes wherever that key goes with the database.
@@ -15,6 +17,8 @@ Things made by older releases carry none.
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -30,6 +34,8 @@ _CLUSTER_ID: Final = re.compile(_ID)
 _GROUP: Final = re.compile(rf"svcd-({_ID})")
 _GROUP_TEXT: Final = re.compile(r"cluster \S+ of svcd(?: ([0-9a-f]{16}))?")
 _ADDRESS: Final = re.compile(rf"svcd:({_ID}):(?:([0-9a-f]{{16}}):)?{_ID}")
+_FAR: Final = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
+_CENTURY_S: Final = 36_524 * 86_400
 _TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
 
 
@@ -87,6 +93,16 @@ def of_server_group(name: str) -> Mark | None:
     """None: not ours."""
     match = _GROUP.fullmatch(name)
     return None if match is None else Mark(match[1])
+
+
+def trust_end(id_: str) -> str:
+    """The end of the trust that is asked for under that id: so far away that it means nothing.
+
+    A whole second, for the service keeps no more (measured: it drops the rest).
+    """
+    number = int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8], "big")
+    moment = _FAR + datetime.timedelta(seconds=number % _CENTURY_S)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 
 
 def is_trust_end(expires_at: str) -> bool:

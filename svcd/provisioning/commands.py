@@ -32,6 +32,7 @@ from svcd.provisioning.distributions.spi import IDistribution
 from svcd.provisioning.facts import Bounds, Facts
 from svcd.provisioning.failures import Code
 from svcd.provisioning.rules import Made
+from svcd.provisioning.trusts import NewTrust, Trusts, released
 from svcd.settings import Provisioning
 from svcd.sharing import Shared
 from svcd.tasks import DeadlineExceeded, gather, with_deadline
@@ -219,7 +220,6 @@ class Clusters:
         settings: Provisioning,
     ) -> None:
         self._store = store
-        self._cloud = cloud
         self._controller = controller
         self._sealer = sealer
         self._clock = clock
@@ -227,6 +227,7 @@ class Clusters:
         self._settings = settings
         self._bounds = Bounds(groups=settings.max_groups, nodes=settings.max_nodes)
         self._reader = _Reader(store, cloud, distributions, clock)
+        self._trusts = Trusts(store, cloud, clock, new_id)
 
     async def create(self, caller: Caller, new: NewCluster, also: Also | None = None) -> Cluster:
         """Accept a cluster: the record in status Waiting, instances named.
@@ -262,22 +263,22 @@ class Clusters:
             rules.check_cluster(new, facts, self._bounds, self._made(caller, self._new_id()))
         )
         public, private = new_key_pair(f"svcd {cluster.name}")
-        trust_id = await self._cloud.create_trust(caller)
+        trust = await self._trusts.ask(caller, cluster.id)
         cluster = evolve(
             cluster,
             management_public_key=public,
             management_private_key=self._sealer.seal(private),
-            trust_id=trust_id,
-            trustor_id=caller.user_id if trust_id is not None else None,
+            trust_id=trust.id if trust is not None else None,
+            trustor_id=trust.trustor_id if trust is not None else None,
         )
         try:
-            await self._add(cluster, also)
+            await self._add(cluster, trust, also)
         except ServiceUnavailable:  # of the commit: it may have been done
-            if not await self._is_there(cluster):
-                await self._forget_trust(trust_id)
+            row = await self._after_doubt(cluster.id, trust)
+            if row is None:
                 raise
         except SvcdError:
-            await self._forget_trust(trust_id)
+            await self._trusts.give_back(trust)
             raise
         log.info("Accepted cluster {name} {id}", name=cluster.name, id=cluster.id)
         self._controller.wake(cluster.id)
@@ -296,8 +297,8 @@ class Clusters:
             after = _accepted(
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
-            after = await self._with_fresh_trust(caller, row, after)
-            if await self._save(row, after):
+            after, trust = await self._with_fresh_trust(caller, row, after)
+            if await self._save(row, after, trust):
                 log.info("Accepted new size of cluster {name} {id}", name=row.name, id=row.id)
                 self._controller.wake(row.id)
                 return evolve(after, version=row.version + 1)
@@ -313,8 +314,8 @@ class Clusters:
             after = lifecycle.delete(row, force, self._clock.seconds())
             if after is row:
                 return
-            after = await self._with_fresh_trust(caller, row, after)
-            if await self._save(row, after):
+            after, trust = await self._with_fresh_trust(caller, row, after)
+            if await self._save(row, after, trust):
                 log.info(
                     "Accepted deletion of cluster {name} {id}, force {force}",
                     name=row.name,
@@ -337,36 +338,42 @@ class Clusters:
             facts, caller, image_id=row.default_image_id, networks=True, quota=True
         )
 
-    async def _with_fresh_trust(self, caller: Caller, before: Cluster, after: Cluster) -> Cluster:
+    async def _with_fresh_trust(
+        self, caller: Caller, before: Cluster, after: Cluster
+    ) -> tuple[Cluster, NewTrust | None]:
         """A cluster that ended for lack of credentials goes on with a trust of this caller."""
         lost = str(Code.CREDENTIALS_EXPIRED) in before.explained()
         at_rest = before.status in (ClusterStatus.ERROR, ClusterStatus.ACTIVE)
-        if caller.token is None or not lost or not at_rest:
-            return after
+        if not lost or not at_rest:
+            return after, None
         try:
-            trust_id = await self._cloud.create_trust(caller)
+            trust = await self._trusts.ask(caller, before.id)
         except CloudError as error:
             log.warn("No new trust for cluster {id}: {text}", id=before.id, text=error.text)
-            return after
-        return evolve(after, trust_id=trust_id, trustor_id=caller.user_id)
+            return after, None
+        if trust is None:
+            return after, None
+        return evolve(after, trust_id=trust.id, trustor_id=trust.trustor_id), trust
 
-    async def _is_there(self, cluster: Cluster) -> bool:
-        """Whether the row was written. Raises ServiceUnavailable: then its trust is kept for it."""
-        return await self._store.read(lambda tx: tx.clusters.find(cluster.id)) is not None
+    async def _after_doubt(self, cluster_id: ClusterId, trust: NewTrust | None) -> Cluster | None:
+        """The row, when the write that was to name the trust has been done after all.
 
-    async def _forget_trust(self, trust_id: str | None) -> None:
-        if trust_id is None:
-            return
-        try:
-            await self._cloud.delete_trust(trust_id)
-        except CloudError as error:
-            log.warn("A trust without a cluster was left: {text}", text=error.text)
+        None: it was not, and never will be; the trust is given back. Raises ServiceUnavailable.
+        """
+        if trust is not None and not await self._trusts.was_taken(trust):
+            await self._trusts.give_back(trust)
+            return None
+        row = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
+        if row is not None and trust is not None and row.trust_id != trust.id:
+            return None
+        return row
 
-    async def _add(self, cluster: Cluster, also: Also | None) -> None:
+    async def _add(self, cluster: Cluster, trust: NewTrust | None, also: Also | None) -> None:
         told = story.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
+            await self._trusts.take(tx, trust)
             await tx.clusters.add_events(cluster.id, [told])
             await self._controller.announce(tx, cluster.id)
             if also is not None:
@@ -374,30 +381,33 @@ class Clusters:
 
         await self._store.tx(work)
 
-    async def _save(self, before: Cluster, after: Cluster) -> bool:
-        """One compare-and-set; when it is lost, a trust that was made for it is given back."""
-        told = story.changed(before, after, self._settings, self._clock.seconds())
+    async def _save(self, before: Cluster, after: Cluster, trust: NewTrust | None) -> bool:
+        """One compare-and-set; when it is lost, a trust that was made for it is given back.
+
+        So is, in time, the trust that the row had before.
+        """
+        now = self._clock.seconds()
+        told = story.changed(before, after, self._settings, now)
+        former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
             if not await tx.clusters.save(after):
                 return False
+            await self._trusts.take(tx, trust)
+            if former is not None:
+                await tx.loose_trusts.add(former)
             await tx.clusters.add_events(after.id, [told])
             await self._controller.announce(tx, after.id)
             return True
 
-        fresh = after.trust_id if after.trust_id != before.trust_id else None
         try:
             if await self._store.tx(work):
                 return True
         except ServiceUnavailable:  # of the commit: it may have been done
-            if fresh is None:
+            if trust is None or await self._after_doubt(after.id, trust) is None:
                 raise
-            row = await self._store.read(lambda tx: tx.clusters.find(after.id))
-            if row is not None and row.trust_id == fresh:
-                return True
-            await self._forget_trust(fresh)
-            raise
-        await self._forget_trust(fresh)
+            return True
+        await self._trusts.give_back(trust)
         return False
 
     def _made(self, caller: Caller, id_: str) -> Made:

@@ -32,6 +32,7 @@ from svcd.ports import (
     RemoteError,
     Sealer,
     Store,
+    Tx,
 )
 from svcd.provisioning import lifecycle, shell
 from svcd.provisioning.distributions.spi import IDistribution
@@ -67,6 +68,7 @@ from svcd.provisioning.steps import (
 from svcd.provisioning.steps import (
     Interrupted as WasInterrupted,
 )
+from svcd.provisioning.trusts import give_up, released
 from svcd.settings import Provisioning
 from svcd.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 
@@ -310,12 +312,16 @@ class Performer:
                 id=cluster.id,
                 left=", ".join(step.leftovers),
             )
-        if cluster.trust_id is not None and step.leftovers:
-            try:
-                await self._ports.cloud.delete_trust(cluster.trust_id)
-            except CloudError as error:
-                log.warn("Trust of cluster {id} was left: {text}", id=cluster.id, text=error.text)
-        await self._ports.store.tx(lambda tx: tx.clusters.drop(cluster.id))
+        trust = released(cluster, self._clock.seconds())
+
+        async def work(tx: Tx) -> None:
+            await tx.clusters.drop(cluster.id)
+            if trust is not None:
+                await tx.loose_trusts.add(trust)
+
+        await self._ports.store.tx(work)
+        if trust is not None:
+            await give_up(self._ports.store, self._ports.cloud, trust)
         return Done(quiet=True)
 
     # ---- on machines ----
@@ -433,8 +439,6 @@ def _cloud_trouble(step: AnyStep, error: CloudError, now: Timestamp) -> Outcome:
     where = f"{step.what} {step.machine}".strip()
     reason = f"{where}: {error.text}"
     if isinstance(step, REMOVING):
-        if error.kind is Fault.NOT_FOUND and isinstance(step, DeleteTrust):
-            return _TRUST_GONE
         return Retry(code=code, reason=reason, after_s=error.retry_after_s)
     undo: Mapping[InstanceId, Mapping[str, Any]] = {}
     unsure = error.kind in {Fault.TIMEOUT, Fault.SERVER_ERROR}

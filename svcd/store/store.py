@@ -17,6 +17,7 @@ from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, DatabaseFigures, Distant, Sql
 from svcd.store.executions import Executions
 from svcd.store.family import Family
+from svcd.store.loose_trusts import LooseTrusts
 from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
@@ -90,6 +91,10 @@ class _Tx:
     @property
     def executions(self) -> Executions:
         return Executions(self._sql, self._sealer)
+
+    @property
+    def loose_trusts(self) -> LooseTrusts:
+        return LooseTrusts(self._sql)
 
 
 class SqlStore:

@@ -29,6 +29,7 @@ from tests.clients.recorded import PROJECT, Played, answer
 from tests.fixtures.openstack.scenario import NOWHERE
 
 TENANT = TenantId(PROJECT)
+MARK = "2134-05-06T07:08:09.000000Z"
 MINE = {"svcd_cluster_id": "c", "svcd_instance_id": "i"}
 
 
@@ -156,14 +157,37 @@ class IdentityTests(RecordedCase):
         """Its id; it goes by its own token."""
         self.played = Played("trust")
         trust_id = answer("trust")["json"]["trust"]["id"]
-        self.assertEqual(self.got(self.played.cloud.create_trust(self.caller())), trust_id)
-        for name in ("trust-delete", "trust-delete-again"):
-            self.played = Played("token-trust", name)
-            self.got(self.played.cloud.delete_trust(trust_id))
-            self.assertEqual(
-                self.played.player.asked,
-                ["POST identity /auth/tokens", f"DELETE identity /OS-TRUST/trusts/{trust_id}"],
-            )
+        self.assertEqual(self.got(self.played.cloud.create_trust(self.caller(), MARK)), trust_id)
+        self.played = Played("token-trust", "trust-delete")
+        self.got(self.played.cloud.delete_trust(trust_id))
+        delete = f"DELETE identity /OS-TRUST/trusts/{trust_id}"
+        self.assertEqual(self.played.player.asked, ["POST identity /auth/tokens", delete])
+
+    def test_a_trust_that_is_gone(self) -> None:
+        """It is looked for before that is believed."""
+        trust_id = answer("trust")["json"]["trust"]["id"]
+        self.played = Played("token-trust", "trust-delete-again", "trust-missing")
+        self.got(self.played.cloud.delete_trust(trust_id))
+        self.assertEqual(
+            self.played.player.asked,
+            [
+                "POST identity /auth/tokens",
+                f"DELETE identity /OS-TRUST/trusts/{trust_id}",
+                "POST identity /auth/tokens",
+                f"GET identity /OS-TRUST/trusts/{trust_id}",
+            ],
+        )
+
+    def test_a_trust_is_found_by_its_end(self) -> None:
+        """Among those that svcd was given; another end is not found."""
+        ends = answer("trusts-given")["json"]["trusts"][0]["expires_at"]
+        self.played = Played("trusts-given")
+        (found,) = self.got(self.played.cloud.given_trusts({ends, MARK}))
+        self.assertEqual(
+            (found.id, found.trustor_id, found.tenant_id, found.mark),
+            (answer("trust")["json"]["trust"]["id"], self.caller().user_id, PROJECT, ends),
+        )
+        self.assertEqual(self.got(self.played.cloud.given_trusts({MARK})), [])
 
     def test_refused_trusts(self) -> None:
         """By whom, of what, for whom."""
@@ -175,7 +199,7 @@ class IdentityTests(RecordedCase):
             ("trust-for-nobody", Fault.FORBIDDEN),
         ):
             self.played = Played(name)
-            error = self.fault(self.played.cloud.create_trust(self.caller()))
+            error = self.fault(self.played.cloud.create_trust(self.caller(), MARK))
             self.assertEqual((name, error.kind), (name, kind))
 
 

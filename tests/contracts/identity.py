@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
+
 from attrs import evolve
 
 from svcd.errors import Unauthorized
+from svcd.model import marks
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
+from svcd.model.trust import GivenTrust
 from svcd.ports import Access, Fault
 from tests.contracts.cloud import CloudCase
+
+
+def mark() -> str:
+    """One that no trust has had."""
+    return marks.trust_end(uuid.uuid4().hex)
 
 
 class IdentityContract(CloudCase):
@@ -31,7 +40,7 @@ class IdentityContract(CloudCase):
     async def check_a_trust_opens_the_tenant_and_ends_with_its_deletion(self) -> None:
         """Scoping to a trust that is gone is UNAUTHORIZED; deleting it again is no fault."""
         caller = await self.identity.authenticate(self.token)
-        trust_id = await self.cloud.create_trust(caller)
+        trust_id = await self.cloud.create_trust(caller, mark())
         assert trust_id is not None
         access = Access(tenant_id=self.tenant, trust_id=trust_id)
         self.assertTrue(await self.cloud.session(access).flavors())
@@ -43,13 +52,36 @@ class IdentityContract(CloudCase):
     async def check_a_trust_of_a_trust_is_forbidden(self) -> None:
         """Also when the service is asked, not only our own check."""
         caller = await self.identity.authenticate(self.token)
-        error = await self.refused(self.cloud.create_trust(evolve(caller, is_trust=True)))
+        error = await self.refused(self.cloud.create_trust(evolve(caller, is_trust=True), mark()))
         self.assertEqual(error.kind, Fault.FORBIDDEN)
+
+    async def check_a_trust_is_found_by_its_mark(self) -> None:
+        """By svcd's user, to whom it was given; not after it was given back."""
+        caller = await self.identity.authenticate(self.token)
+        mine, other = mark(), mark()
+        trust_id = await self.cloud.create_trust(caller, mine)
+        assert trust_id is not None
+        self.assertEqual(
+            await self.cloud.given_trusts({mine, other}),
+            [GivenTrust(id=trust_id, tenant_id=self.tenant, trustor_id=caller.user_id, mark=mine)],
+        )
+        await self.cloud.delete_trust(trust_id)
+        self.assertEqual(await self.cloud.given_trusts({mine, other}), [])
+
+    async def check_a_mark_is_given_once(self) -> None:
+        """BUSY the second time; so it is known whose trust has it."""
+        caller = await self.identity.authenticate(self.token)
+        same = mark()
+        trust_id = await self.cloud.create_trust(caller, same)
+        assert trust_id is not None
+        error = await self.refused(self.cloud.create_trust(caller, same))
+        self.assertEqual(error.kind, Fault.BUSY)
+        await self.cloud.delete_trust(trust_id)
 
     async def check_without_a_token_there_is_no_trust(self) -> None:
         """`auth.mode=none`."""
         caller = await self.identity.authenticate(self.token)
-        self.assertEqual(await self.cloud.create_trust(evolve(caller, token=None)), None)
+        self.assertEqual(await self.cloud.create_trust(evolve(caller, token=None), mark()), None)
 
     async def check_a_bad_token_is_unauthorized_at_every_service(self) -> None:
         """The 401 is believed, because Keystone says so too."""

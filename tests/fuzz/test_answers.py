@@ -168,7 +168,7 @@ class OpenStackTests(AnswerCase):
             lambda: s.volumes(cluster),
             lambda: s.create_volume("n", 1, {}),
             lambda: s.attach_volume("s", "v"),
-            lambda: cloud.create_trust(caller),
+            lambda: cloud.create_trust(caller, "2134-05-06T07:08:09.000000Z"),
             lambda: cloud.delete_trust("t"),
             marked.things,
         ]

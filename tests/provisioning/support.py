@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -30,6 +30,7 @@ from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, N
 from svcd.model.ids import ClusterId, InstanceId, TenantId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
+from svcd.model.trust import GivenTrust, LooseTrust
 from svcd.ports import CloudError, Fault
 from svcd.provisioning.controller import Controller
 from svcd.provisioning.distributions.spi import (
@@ -176,9 +177,44 @@ class MemoryTemplates:
         return self.rows[id_]
 
 
+class MemoryLooseTrusts:
+    """Implements ports.LooseTrustRows."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, LooseTrust] = {}
+
+    async def add(self, trust: LooseTrust) -> None:
+        self.rows.setdefault(trust.id, trust)
+
+    async def take(self, id_: str) -> bool:
+        row = self.rows.get(id_)
+        if row is None or row.doomed:
+            return False
+        del self.rows[id_]
+        return True
+
+    async def doom(self, id_: str) -> bool:
+        if id_ not in self.rows:
+            return False
+        self.rows[id_] = evolve(self.rows[id_], doomed=True)
+        return True
+
+    async def delay(self, trust: LooseTrust) -> None:
+        self.rows[trust.id] = evolve(
+            self.rows[trust.id], due_at=trust.due_at, tries=trust.tries, trouble=trust.trouble
+        )
+
+    async def forget(self, id_: str) -> None:
+        self.rows.pop(id_, None)
+
+    async def first(self, limit: int) -> Sequence[LooseTrust]:
+        return sorted(self.rows.values(), key=lambda r: (r.due_at, r.id))[:limit]
+
+
 class MemoryStore:
     def __init__(self) -> None:
         self.clusters = MemoryRows()
+        self.loose_trusts = MemoryLooseTrusts()
         self.node_group_templates = MemoryTemplates("node group template")
         self.cluster_templates = MemoryTemplates("cluster template")
         self.down: Exception | None = None
@@ -223,6 +259,7 @@ class MemoryCloud:
         self.security: dict[str, str] = {}
         self.server_groups: dict[str, str] = {}
         self.trusts: set[str] = set()
+        self.given: dict[str, GivenTrust] = {}
         self.left = Quota()
         self.pictures: dict[str, Image] = {
             "image": Image(
@@ -234,13 +271,21 @@ class MemoryCloud:
     def session(self, access: object) -> MemoryCloud:
         return self
 
-    async def create_trust(self, caller: Caller) -> str | None:
+    async def create_trust(self, caller: Caller, mark: str) -> str | None:
         await self._call("create_trust")
         if caller.token is None:
             return None
         trust = self._id("trust")
         self.trusts.add(trust)
+        self.given[trust] = GivenTrust(
+            id=trust, tenant_id=caller.tenant_id, trustor_id=caller.user_id, mark=mark
+        )
+        await self._call("create_trust", after=True)
         return trust
+
+    async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
+        await self._call("given_trusts")
+        return [g for i, g in self.given.items() if i in self.trusts and g.mark in wanted]
 
     async def delete_trust(self, trust_id: str) -> None:
         await self._call("delete_trust")

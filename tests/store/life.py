@@ -9,8 +9,10 @@ from collections.abc import Mapping
 
 from twisted.internet.defer import Deferred
 
-from svcd.model.ids import JobBinaryInternalId, TenantId, timestamp
+from svcd.model import marks
+from svcd.model.ids import ClusterId, JobBinaryInternalId, TenantId, timestamp
 from svcd.model.job import JobBinaryInternal
+from svcd.model.trust import LooseTrust
 from svcd.ports import Sealer
 from svcd.store.database import Database
 from svcd.store.store import SqlStore
@@ -111,3 +113,14 @@ def live(database: Database, sealer: Sealer) -> None:
         await store.tx(lambda tx: tx.internals.append("cut-short", 0, b"never finished"))
 
     now(Deferred.fromCoroutine(binary()))
+    loose = LooseTrust(
+        id="loose",
+        cluster_id=ClusterId(cluster),
+        tenant_id=TenantId(svcd.tenant),
+        trustor_id="somebody",
+        mark=marks.trust_end("loose"),
+        asked_at=timestamp(svcd.clock.seconds()),
+        due_at=timestamp(svcd.clock.seconds() + 300.0),
+        trouble=STRANGE,
+    )
+    now(Deferred.fromCoroutine(store.tx(lambda tx: tx.loose_trusts.add(loose))))

@@ -19,6 +19,7 @@ from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
 from tests.store.contract import StoreContract, at, execution
 from tests.store.families import FamiliesContract
+from tests.store.loose import LooseTrustsContract
 from tests.store.postgres_server import drop_database, execute, new_database
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ def shared_database() -> str:
     return url
 
 
-class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract):
+class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract, LooseTrustsContract):
     """The contract, on one database that each test finds empty."""
 
     def setUp(self) -> None:

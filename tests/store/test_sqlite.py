@@ -23,6 +23,7 @@ from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
 from tests.store.contract import TENANT, StoreContract, at, cluster, execution, internal
 from tests.store.families import FamiliesContract
+from tests.store.loose import LooseTrustsContract
 from tests.support import now
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class _Sqlite(SynchronousTestCase):
         return str(self.database._connection.execute(f"select * from {table}").fetchall())
 
 
-class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract):
+class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
     """`:memory:`, as the in-process fake uses it."""
 
     def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
@@ -61,7 +62,7 @@ class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract):
         self.now(lambda tx: tx.clusters.add(cluster()))
 
 
-class FileStoreTests(_Sqlite, StoreContract, FamiliesContract):
+class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
     """A file, as the embedded default uses it."""
 
     def setUp(self) -> None:

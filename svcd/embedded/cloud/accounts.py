@@ -28,7 +28,7 @@ class _NewTrust(msgspec.Struct):
 
 
 def _end(text: str | None, now: float) -> float | None:
-    """Epoch seconds of a trust's end. Raises Refusal 400."""
+    """Epoch seconds of a trust's end, whole ones. Raises Refusal 400."""
     if text is None:
         return None
     try:
@@ -37,7 +37,7 @@ def _end(text: str | None, now: float) -> float | None:
         end = 0.0
     if end <= now:
         raise Refusal(400, "The 'expires_at' must not be before now.")
-    return end
+    return float(int(end))
 
 
 class _TrustBody(msgspec.Struct):
@@ -182,6 +182,11 @@ class Accounts(Service):
         for role in roles:
             if role not in me.roles:
                 raise Refusal(404, f"Could not find role: {fixed_id('role', role)}.")
+        ends_at = _end(new.expires_at, core.now())
+        same = (new.trustor_user_id, new.trustee_user_id, new.project_id or call.project, ends_at)
+        for t in core.state.trusts.values():
+            if same == (t.trustor_id, t.trustee_id, t.project_id, t.expires_at):
+                raise Refusal(409, "Conflict occurred attempting to store trust - Duplicate entry.")
         trust = Trust(
             id=core.new_id().replace("-", ""),
             trustor_id=new.trustor_user_id,
@@ -190,21 +195,24 @@ class Accounts(Service):
             roles=roles,
             impersonation=new.impersonation,
             created_at=core.now(),
-            expires_at=_end(new.expires_at, core.now()),
+            expires_at=ends_at,
         )
         core.state.trusts.put(trust)
         return Reply(status=201, body={"trust": self._trust(trust)})
 
     @route(app, "GET", "/v3/OS-TRUST/trusts")
     def trusts(self, call: Call) -> Reply:
-        me = call.me.user_id
-        mine = [
+        """Those that somebody has given, or was given: everybody may ask that of himself."""
+        me, trustor, trustee = call.me, call.one("trustor_user_id"), call.one("trustee_user_id")
+        if (trustor or trustee) != me.user_id and "admin" not in me.roles:
+            raise Refusal(403, "You are not authorized to perform the requested action.")
+        found = [
             self._listed_trust(t)
             for t in self._core.state.trusts.values()
-            if "admin" in call.me.roles or me in (t.trustor_id, t.trustee_id)
+            if trustor in ("", t.trustor_id) and (trustor or trustee in ("", t.trustee_id))
         ]
         links = {"self": self._link("/OS-TRUST/trusts"), "next": None, "previous": None}
-        return Reply(body={"trusts": mine, "links": links})
+        return Reply(body={"trusts": found, "links": links})
 
     def _own_trust(self, call: Call, trust_id: str) -> Trust:
         trust = self._core.state.trusts.get(trust_id)

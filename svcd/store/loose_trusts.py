@@ -1,0 +1,87 @@
+"""Trusts that no cluster's row names. There are few: those of requests under way, and mishaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from svcd.model.ids import ClusterId, TenantId, Timestamp
+from svcd.model.trust import LooseTrust
+from svcd.store.database import Sql
+
+_NAMES: Final = tuple(each.name for each in attrs.fields(LooseTrust))
+_ADD: Final = f"""
+insert into loose_trusts ({", ".join(_NAMES)}) values ({", ".join(f":{n}" for n in _NAMES)})
+on conflict (id) do nothing
+"""
+_TAKE: Final = "delete from loose_trusts where id = :id and doomed = 0"
+_DOOM: Final = "update loose_trusts set doomed = 1 where id = :id"
+_DELAY: Final = """
+update loose_trusts set due_at = :due_at, tries = :tries, trouble = :trouble where id = :id
+"""
+_FORGET: Final = "delete from loose_trusts where id = :id"
+_FIRST: Final = f"select {', '.join(_NAMES)} from loose_trusts order by due_at, id limit :limit"
+
+
+class LooseTrusts:
+    """Implements ports.LooseTrustRows within one transaction."""
+
+    def __init__(self, sql: Sql) -> None:
+        self._sql = sql
+
+    async def add(self, trust: LooseTrust) -> None:
+        values = attrs.asdict(trust) | {"doomed": int(trust.doomed)}
+        await self._sql.later(_ADD, values)
+
+    async def take(self, id_: str) -> bool:
+        return await self._sql.run(_TAKE, {"id": id_}) == 1
+
+    async def doom(self, id_: str) -> bool:
+        return await self._sql.run(_DOOM, {"id": id_}) == 1
+
+    async def delay(self, trust: LooseTrust) -> None:
+        values = {
+            "id": trust.id,
+            "due_at": trust.due_at,
+            "tries": trust.tries,
+            "trouble": trust.trouble,
+        }
+        await self._sql.run(_DELAY, values)
+
+    async def forget(self, id_: str) -> None:
+        await self._sql.run(_FORGET, {"id": id_})
+
+    async def first(self, limit: int) -> Sequence[LooseTrust]:
+        rows = await self._sql.all(_FIRST, {"limit": limit})
+        return [_record(*row) for row in rows]
+
+
+def _record(
+    id_: str,
+    cluster_id: str,
+    tenant_id: str,
+    trustor_id: str,
+    mark: str,
+    trust_id: str,
+    doomed: int,
+    asked_at: str,
+    due_at: str,
+    tries: int,
+    trouble: str,
+) -> LooseTrust:
+    """The columns in the order of `_NAMES`."""
+    return LooseTrust(
+        id=id_,
+        cluster_id=ClusterId(cluster_id),
+        tenant_id=TenantId(tenant_id),
+        trustor_id=trustor_id,
+        mark=mark,
+        trust_id=trust_id,
+        doomed=bool(doomed),
+        asked_at=Timestamp(asked_at),
+        due_at=Timestamp(due_at),
+        tries=tries,
+        trouble=trouble,
+    )
