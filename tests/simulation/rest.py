@@ -50,6 +50,8 @@ def busy(world: World) -> str:
     for id_, row in executions(world).items():
         if row["status"] not in TERMINAL or row.get("delete_requested"):
             return f"{world.name(id_)} is {row['status']}"
+    for cluster_id, due_at in world.rows("select cluster_id, due_at from loose_trusts"):
+        return f"a trust of {world.name(cluster_id)} is looked for at {due_at}"
     return ""
 
 
@@ -136,20 +138,18 @@ def _cloud(world: World, rows: Mapping[str, Any], excused: frozenset[str]) -> It
                 f"{world.name(cluster_id)} {what}, the cloud has besides {_shown(surplus)}, "
                 f"lacks {_shown(missing)}"
             )
-    trusts = {t.id for t in world.svcd.cloud.core.state.trusts.values()}
-    known = {row["trust_id"] for row in rows.values() if row.get("trust_id")}
-    if len(trusts - known) > _trusts_lost(world, excused):
-        yield f"{len(trusts - known)} trusts of nobody"
+    yield from _trusts(world, rows)
 
 
-def _trusts_lost(world: World, excused: frozenset[str]) -> int:
-    """How many may be left: of clusters dropped by force, of requests that died with the daemon.
-
-    A trust is made before the row; when the daemon dies between the two, nobody knows of it.
-    """
-    unsure = (-1, 503, 504)
-    died = [a for a in world.asked if a.method in ("POST", "PUT") and a.status in unsure]
-    return len(excused) + len(died)
+def _trusts(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
+    """Those of the rows, neither more nor fewer."""
+    there = {t.id for t in world.svcd.cloud.core.state.trusts.values()}
+    named = {row["trust_id"] for row in rows.values() if row.get("trust_id")}
+    going = {row["trust_id"] for row in rows.values() if row["desired"] == "deleted"}
+    if there - named:
+        yield f"{len(there - named)} trusts of nobody"
+    if named - there - going:
+        yield f"{len(named - there - going)} rows name a trust that is gone"
 
 
 def _shown(things: Counter[Any]) -> str:
@@ -322,7 +322,7 @@ def all_gone(world: World, excused: frozenset[str]) -> Sequence[str]:
         if cluster_id not in excused:
             faults.append(f"left of {world.name(cluster_id)}: {_shown(things)}")
     trusts = len(world.svcd.cloud.core.state.trusts)
-    if trusts > _trusts_lost(world, excused):
+    if trusts:
         faults.append(f"{trusts} trusts are left")
     for id_, row in executions(world).items():
         if row.get("cluster_id"):
