@@ -350,7 +350,9 @@ class Controller:
     def _memory_of(self, cluster: Cluster) -> Memory:
         memory = self._memory.get(cluster.id)
         if memory is None or memory.generation != cluster.generation:
-            memory = self._memory[cluster.id] = Memory(generation=cluster.generation)
+            since = self._clock.seconds()
+            memory = Memory(generation=cluster.generation, since=since)
+            self._memory[cluster.id] = memory
             self._seen.pop(cluster.id, None)
         return memory
 

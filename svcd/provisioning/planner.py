@@ -109,7 +109,7 @@ def plan(cluster: Cluster, world: World) -> Plan:
     """The next steps, or the failure of a phase that took too long."""
     observed = world.observed
     if observed is None:
-        blind = forced_without_sight(cluster, world.now)
+        blind = forced_without_sight(cluster, world.memory, world.now)
         if blind is not None:
             return Plan(cluster=cluster, steps=blind.steps)
         last = access_being_given_up(cluster, world.memory)

@@ -37,8 +37,9 @@ from svcd.provisioning.steps import (
 FORCE_S: Final = 30.0
 """A forced delete tries to remove things for this long before it drops the row.
 
-Not before all is seen that was asked for and may still appear, which takes at most CALL_S and
-VISIBLE_S: without the row nobody would know of it.
+Counted from when a daemon began to try; not before all was asked to go that is seen; and not before
+all is seen that was asked for and may still appear, which takes at most CALL_S and VISIBLE_S:
+without the row nobody would know of it.
 """
 
 KILL_TRIES: Final = 3
@@ -198,8 +199,8 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     if access_given_up(cluster):
         return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
     deleting = cluster.desired is Desired.DELETED
+    over = _has_tried(cluster, memory, now)
     forced = deleting and cluster.force_delete
-    over = now - seconds_of(cluster.status_since) >= FORCE_S
     if deleting and cluster.emptied and cluster.trust_id is not None:
         return _last(cluster.trust_id, forced and over)
     kill = KillExecutions(key="kill-executions", what="kill running executions")
@@ -215,12 +216,13 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     )
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
-    stuck = torn.left or (grouped and memory.of(groups.key).failures)
-    if forced and over and stuck and not torn.unseen:
+    empty = (groups,) if grouped and not torn.inhabited else ()
+    steps = (*torn.steps, *empty)
+    new = [s for s in steps if not memory.of(s.key).done and not memory.of(s.key).failures]
+    if forced and over and (torn.left or grouped) and not new and not torn.unseen:
         return Torn(steps=(DropRow(key="drop-row", what="drop the record", leftovers=left),))
     if torn.steps or torn.waiting:
-        empty = (groups,) if grouped and not torn.inhabited else ()
-        return Torn(steps=(*torn.steps, *empty), waiting=torn.waiting, left=left)
+        return Torn(steps=steps, waiting=torn.waiting, left=left)
     if grouped:
         return Torn(steps=(groups,), left=left)
     if not deleting:
@@ -273,11 +275,16 @@ def only_access_is_left(torn: Torn) -> bool:
     return any(isinstance(each, DeleteTrust) for each in torn.steps)
 
 
-def forced_without_sight(cluster: Cluster, now: float) -> Torn | None:
+def _has_tried(cluster: Cluster, memory: Memory, now: float) -> bool:
+    """Whether the time of a forced delete is over."""
+    return now - max(seconds_of(cluster.status_since), memory.since) >= FORCE_S
+
+
+def forced_without_sight(cluster: Cluster, memory: Memory, now: float) -> Torn | None:
     """A forced delete whose cloud cannot be read: after a while the row goes all the same."""
     if cluster.desired is not Desired.DELETED or not cluster.force_delete:
         return None
-    if now - seconds_of(cluster.status_since) < FORCE_S:
+    if not _has_tried(cluster, memory, now):
         return None
     left = tuple(
         f"server {i.instance_name} ({i.server_id})" for i in cluster.instances() if i.server_id

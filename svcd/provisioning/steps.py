@@ -134,7 +134,7 @@ class DeleteGroups(Step):
 
 @frozen(kw_only=True)
 class DeleteTrust(Step):
-    trust_id: str
+    trust_id: str = field(repr=False)
 
 
 @frozen(kw_only=True)
@@ -244,10 +244,11 @@ class Memory:
     """Of one cluster, since the controller began with its present generation.
 
     A restart loses it without harm: steps are repeated, and counts begin again.
-    idle: passes in a row that had nothing to do but wait.
+    since: epoch seconds of that beginning. idle: passes in a row that had nothing to do but wait.
     """
 
     generation: int = 0
+    since: float = 0.0
     tried: Mapping[str, Tried] = field(factory=dict)
     idle: int = 0
 

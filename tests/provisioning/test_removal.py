@@ -12,7 +12,12 @@ from svcd.model.cluster import Cluster
 from svcd.model.ids import timestamp
 from svcd.provisioning import lifecycle
 from svcd.provisioning.observed import VISIBLE_S, Observed
-from svcd.provisioning.removal import FORCE_S, access_being_given_up, tear_down
+from svcd.provisioning.removal import (
+    FORCE_S,
+    access_being_given_up,
+    forced_without_sight,
+    tear_down,
+)
 from svcd.provisioning.steps import DropRow, Memory, Tried
 from tests.provisioning.support import NOW, cluster, group, instance
 
@@ -83,6 +88,29 @@ class RemovalTests(SynchronousTestCase):
             self.keys(deleting(True, since), Observed(), gone),
             (["delete-groups"], ["volumes of demo-worker-001 may still appear"]),
         )
+
+    def test_forced_deletion_asks_for_the_end_of_all_that_is_seen(self) -> None:
+        """However late it is; then what is still there is named."""
+        late = NOW + max(VISIBLE_S, FORCE_S)
+        seen = Observed(volumes=(STUCK,))
+        keys, _ = self.keys(deleting(True), seen, {}, late)
+        self.assertEqual(keys, ["delete-volume:v1", "delete-groups"])
+        asked = {"delete-volume:v1": Tried(failures=1), "delete-groups": Tried(done=True)}
+        (drop,) = tear_down(deleting(True), seen, Memory(tried={**KILLED, **asked}), late).steps
+        assert isinstance(drop, DropRow)
+        self.assertEqual(drop.leftovers, ("volume volume_demo-worker-001_1 (v1, detaching)",))
+
+    def test_time_of_a_forced_deletion_counts_from_the_daemons_start(self) -> None:
+        """While there was none, nothing could be removed; the cloud may be read in a moment."""
+        late = NOW + 2 * FORCE_S
+        tried = {**KILLED, "delete-volume:v1": Tried(done=True), "delete-groups": Tried(done=True)}
+        memory = Memory(tried=tried, since=late - FORCE_S + 1)
+        torn = tear_down(deleting(True), Observed(volumes=(STUCK,)), memory, late)
+        self.assertEqual([s.key for s in torn.steps], ["delete-volume:v1"])
+        self.assertIsNone(forced_without_sight(deleting(True), memory, late))
+        torn = tear_down(deleting(True), Observed(volumes=(STUCK,)), memory, late + 1)
+        self.assertEqual([s.key for s in torn.steps], ["drop-row"])
+        self.assertIsNotNone(forced_without_sight(deleting(True), memory, late + 1))
 
     def test_forced_deletion_asks_once_for_the_end_of_the_groups(self) -> None:
         """When all else has gone; then it names them."""
