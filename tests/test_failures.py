@@ -449,6 +449,15 @@ def resources_unreachable(case: FailureTests) -> str:
     return case.run_job(outcome="suspend")
 
 
+@reaches(Code.NO_WORKERS, EXECUTION)
+def no_workers(case: FailureTests) -> str:
+    """The resource manager says so, for as long as an engine may be silent."""
+    _, execution_id = case.running()
+    nobody = '{"clusterMetrics": {"activeNodes": 0}}'
+    case.fault("probe", path="/ws/v1/cluster/metrics", status=200, body=nobody)
+    return case.ended(execution_id)
+
+
 @reaches(Code.INTERNAL, EXECUTION)
 def internal_of_execution(case: FailureTests) -> str:
     """A distribution with a defect."""

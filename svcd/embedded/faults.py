@@ -33,7 +33,7 @@ class Effect(enum.StrEnum):
 class FaultRule:
     """One rule.
 
-    where: identity, compute, image, network, volume, object-store, engine, hdfs, ssh or store.
+    where: identity, compute, image, network, volume, object-store, engine, hdfs, yarn, ssh, store.
     method: HTTP method in capitals; "" is any.
     path: regular expression searched in the path with query (for ssh: in the command).
     times: how many hits it takes; None: all.

@@ -1,4 +1,4 @@
-"""A scripted workflow engine: the Oozie services and the WebHDFS beside it, in memory.
+"""A scripted workflow engine: the Oozie services, and WebHDFS and YARN beside it, in memory.
 
 A Klein app behind the ordinary clients; the contract suite (tests/contracts/engine.py) runs against
 it and against the real server. Nothing runs: a job's life is a function of the clock.
@@ -24,6 +24,7 @@ from twisted.web.resource import IResource
 from svcd.embedded.faults import GARBAGE, Effect, Faults
 from svcd.embedded.hdfs import HdfsFault, MemoryFiles
 from svcd.embedded.oozie_jobs import OUTCOMES, Job, Refused, define_job, http_date, properties_of
+from svcd.embedded.yarn import ScriptedYarn
 from svcd.tasks import shielded, sleep
 
 _JSON: Final = b'application/json; charset="UTF-8"'
@@ -37,7 +38,7 @@ class ScriptedEngine:
 
     jobs: id -> job, in order of submission. submissions: accepted submits. calls: how often each
     kind was made, for example "GET jobs". safe_mode: refuses what would change something.
-    files: its HDFS.
+    files: its HDFS. yarn: its resource manager. untidy: it cannot remove a killed job's folder.
     """
 
     def __init__(self, clock: IReactorTime, run_s: float = 5.0) -> None:
@@ -48,7 +49,9 @@ class ScriptedEngine:
         self.submissions = 0
         self.calls: dict[str, int] = {}
         self.safe_mode = False
+        self.untidy = False
         self.files = MemoryFiles()
+        self.yarn = ScriptedYarn()
 
     def now(self) -> float:
         """The clock's seconds."""
@@ -86,6 +89,7 @@ class ScriptedEngine:
             outcome=outcome if outcome in OUTCOMES else "succeed",
             message=told.get("svcd.fake.error", "asked to fail"),
             holding=told.get("svcd.fake.holding", ""),
+            queued=told.get("svcd.fake.queued", ""),
             missing=self._missing(path, definition.needs),
         )
         job.log.append(f"{http_date(now)} INFO submitted {job.id}")
@@ -130,7 +134,11 @@ class ScriptedEngine:
                     "E0605", "E0605: Action does not exist [select w.id from WorkflowJobBean w]"
                 )
             raise Refused("E0604", f"E0604: Job does not exist [{job_id}]")
+        ended = job.ended_at(now) is not None
         changes[action](job)
+        if action == "kill" and self.untidy and not ended:
+            text = f"E0819: Unable to delete the temp dir of job WF Job [{job_id}]."
+            raise Refused("E0819", text)
         job.log.append(f"{http_date(now)} INFO {action} {job_id}")
 
     def select(self, text: str) -> list[Job]:
@@ -181,7 +189,7 @@ class ScriptedEngine:
 
 
 class ScriptedEngines:
-    """One engine per key of the path: below `/<key>/oozie` and `/<key>/webhdfs/v1`.
+    """One engine per key: below `/<key>/oozie`, `/<key>/webhdfs/v1` and `/<key>/yarn`.
 
     Klein re-binds its app on every access, so this class has no slots.
     """
@@ -231,6 +239,12 @@ class ScriptedEngines:
         """The file system."""
         work = partial(self._webhdfs, request, key, "/" + path)
         return _sized(request, await self._guarded(request, "hdfs", work))
+
+    @app.route("/<key>/yarn/ws/v1/cluster/<path:path>", methods=["GET"])
+    async def yarn(self, request: IRequest, key: str, path: str) -> bytes:
+        """The resource manager."""
+        work = partial(self._yarn, request, key, path)
+        return _sized(request, await self._guarded(request, "yarn", work))
 
     async def _guarded(self, request: Any, where: str, work: Callable[[], bytes]) -> bytes:
         """`work` as the fault rules let it happen."""
@@ -375,6 +389,13 @@ class ScriptedEngines:
         if what == "update_sharelib":
             return _json(request, {"sharelibUpdate": [{"status": "Successful"}]})
         return _error(request, 404, "Not Found")
+
+    # ---- YARN ----
+
+    def _yarn(self, request: Any, key: str, path: str) -> bytes:
+        engine = self.engine(key)
+        tree = engine.yarn.answer(path, engine.jobs.values(), engine.now())
+        return _error(request, 404, "Not Found") if tree is None else _json(request, tree)
 
     # ---- WebHDFS ----
 

@@ -72,7 +72,8 @@ class Job:
     """One workflow.
 
     started_at None: `PREP`. holding: status of an action that the engine cannot hand over
-    (`START_RETRY`, `PREP`) while the workflow looks as if it ran; "": none.
+    (`START_RETRY`, `PREP`) while the workflow looks as if it ran; "": none. queued: why YARN has
+    accepted the job and does not begin it; "": it runs.
     """
 
     id: str
@@ -92,12 +93,23 @@ class Job:
     paused_s: float = 0.0
     run: int = 0
     holding: str = ""
+    queued: str = ""
     log: list[str] = field(factory=list)
 
     @property
     def external_id(self) -> str | None:
         """`oozie.wf.external.id`."""
         return self.properties.get("oozie.wf.external.id")
+
+    @property
+    def application(self) -> str:
+        """Its id in YARN."""
+        number = int(re.sub(r"\D", "", self.id[:7]) or "0") + 1
+        return f"application_1767225600000_{number:04d}"
+
+    def in_yarn(self, now: float) -> bool:
+        """Whether its application goes on at `now`."""
+        return self.status(now) == "RUNNING" and not self.holding
 
     def status(self, now: float) -> str:
         """The workflow's word at `now`."""
@@ -270,9 +282,7 @@ class Job:
         }
 
     def _action(self, name: str, began: float) -> dict[str, object]:
-        number = int(re.sub(r"\D", "", self.id[:7]) or "0") + 1
-        application = f"application_1767225600000_{number:04d}"
-        tracker = self.properties.get("jobTracker", "-")
+        manager = f"{self.console.removesuffix('/oozie')}/yarn"
         return {
             **_blank(),
             "id": f"{self.id}@{name}",
@@ -280,9 +290,9 @@ class Job:
             "type": self.definition.kind,
             "status": "RUNNING",
             "externalStatus": "RUNNING",
-            "externalId": application,
-            "trackerUri": tracker,
-            "consoleUrl": f"http://{tracker.partition(':')[0]}:8088/proxy/{application}/",
+            "externalId": self.application,
+            "trackerUri": self.properties.get("jobTracker", "-"),
+            "consoleUrl": f"{manager}/proxy/{self.application}/",
             "conf": self.definition.xml,
             "transition": None,
             "startTime": http_date(began),

@@ -55,6 +55,7 @@ class Code(enum.StrEnum):
     STEP_WAITS = "STEP_WAITS"
     START_GAVE_UP = "START_GAVE_UP"
     RESOURCES_UNREACHABLE = "RESOURCES_UNREACHABLE"
+    NO_WORKERS = "NO_WORKERS"
     # running it
     VARIABLE_UNKNOWN = "VARIABLE_UNKNOWN"
     INPUT_MISSING = "INPUT_MISSING"
@@ -240,8 +241,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "execute the job again; keep the engine's database from being lost or purged",
     ),
     Code.STEP_WAITS: _execution(
-        "The engine runs the workflow and has not handed its step to the cluster yet.",
-        "check that the cluster's resource manager runs and has room",
+        "The step of a running workflow has not begun on the cluster yet: the engine has not "
+        "handed it over, or YARN has not found room for it.",
+        "check that the cluster's resource manager runs and has room; end other jobs or add "
+        "workers if the cluster is full",
     ),
     Code.START_GAVE_UP: _execution(
         "The workflow engine took the job and could not begin it.",
@@ -250,6 +253,12 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.RESOURCES_UNREACHABLE: _execution(
         "The engine or the job could not reach the cluster's resource manager or name node.",
         "check that the cluster's resource manager and name node run",
+    ),
+    Code.NO_WORKERS: _execution(
+        "No machine of the cluster takes work: the resource manager knows of none that is alive "
+        "and well.",
+        "start the node managers of the named machines again; where a server is gone, an empty "
+        "resize puts a new worker in its place",
     ),
     Code.VARIABLE_UNKNOWN: _execution(
         "The job's configuration names a variable that has no value.",

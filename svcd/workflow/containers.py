@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.cluster import Cluster
@@ -21,6 +21,7 @@ from svcd.ports import Probe, ProbeError
 from svcd.workflow import failures
 from svcd.workflow.addresses import addresses_of, reachable
 from svcd.workflow.engines import Endpoints
+from svcd.workflow.manager import manager_of, rows_of
 
 _CALL_S: Final = 5.0
 _FILES: Final = ("stdout", "stderr", "syslog")
@@ -29,7 +30,6 @@ _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
 _PAGE: Final = re.compile(r"<pre>(.*?)</pre>", re.DOTALL)
 _MOST_TASKS: Final = 5
-_MANAGER_PORT: Final = 8088
 _CONTENTS: Final = b"\nLogContents:\n"
 _END: Final = b"\nEnd of LogType:"
 
@@ -39,7 +39,7 @@ class Part:
     """One piece of a log. title: step, program and file."""
 
     title: str
-    content: bytes
+    content: bytes = field(repr=False)
 
 
 class Containers:
@@ -192,11 +192,11 @@ class _Reading:
         return parts
 
     async def _task_list(self, job_id: str) -> Sequence[Mapping[str, object]]:
-        return _rows(await self._of_history(f"jobs/{job_id}/tasks"), "tasks", "task")
+        return rows_of(await self._of_history(f"jobs/{job_id}/tasks"), "tasks", "task")
 
     async def _attempts(self, job_id: str, task: str) -> Sequence[Mapping[str, object]]:
         path = f"jobs/{job_id}/tasks/{task}/attempts"
-        return _rows(await self._of_history(path), "taskAttempts", "taskAttempt")
+        return rows_of(await self._of_history(path), "taskAttempts", "taskAttempt")
 
     async def _of_history(self, path: str) -> Mapping[str, object]:
         if not self._history:
@@ -229,20 +229,6 @@ def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
     return failed[:_MOST_TASKS]
 
 
-def manager_of(console: str, host: str) -> str:
-    """Base URL of the resource manager's web services.
-
-    console: of an action; an engine that was not told the manager's web address says localhost, and
-    one that has not started the action says nothing. host: the manager's, as jobs are sent to it.
-    """
-    parts = urlsplit(console)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return f"http://{host}:{_MANAGER_PORT}"
-    if parts.hostname in ("localhost", "0.0.0.0"):
-        return f"{parts.scheme}://{host}:{parts.port or _MANAGER_PORT}"
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _ids(action: Mapping[str, object]) -> Sequence[str]:
     """Ids of the YARN applications and map-reduce jobs of an action."""
     found = [action.get("externalId"), *str(action.get("externalChildIDs") or "").split(",")]
@@ -254,14 +240,6 @@ def _ids(action: Mapping[str, object]) -> Sequence[str]:
 def _actions(record: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
     found = record.get("actions")
     return [a for a in found if isinstance(a, dict)] if isinstance(found, list | tuple) else []
-
-
-def _rows(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapping[str, object]]:
-    middle = tree.get(outer)
-    rows = middle.get(inner) if isinstance(middle, dict) else None
-    if isinstance(rows, dict):  # Hadoop writes a list of one without its brackets
-        rows = [rows]
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _plain(body: bytes) -> bytes:

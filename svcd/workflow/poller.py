@@ -7,7 +7,6 @@ State is in the rows alone: after a restart the first tick finds everything.
 
 from __future__ import annotations
 
-import email.utils
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -37,7 +36,7 @@ from svcd.ports import (
 )
 from svcd.settings import Workflow
 from svcd.tasks import DeadlineExceeded, KeyedTasks, Loop, Parked, gather, sleep, with_deadline
-from svcd.workflow import document, failures, lifecycle
+from svcd.workflow import document, failures, lifecycle, quiet
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.changes import Changes
 from svcd.workflow.containers import Containers
@@ -45,8 +44,11 @@ from svcd.workflow.endings import Endings
 from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
 from svcd.workflow.masking import masked, masked_text
+from svcd.workflow.quiet import Quiet
+from svcd.workflow.silence import Silence
 from svcd.workflow.starting import Starter
-from svcd.workflow.waiting import Story, of_record, waiting_for
+from svcd.workflow.stuck import failure_of_stuck, stamp_of
+from svcd.workflow.waiting import Story, of_record
 from svcd.workflow.whereabouts import Whereabouts
 
 log = Logger()
@@ -101,11 +103,19 @@ class Poller:
         self._leases: Leases = leases or Alone()
         self._changes = Changes(store, self.announce)
         self._whereabouts = Whereabouts(store, engines)
-        self._silent: dict[ClusterId, float] = {}
         self._incidents: dict[ExecutionId, str] = {}
         self._stopping = False
         self._tidied = False
         self._story = Story(store, clock, self._changes, noticed)
+        self._silence = Silence(clock, self._story, settings.unreachable_deadline_s)
+        self._quiet = Quiet(
+            probe=probe,
+            clock=clock,
+            story=self._story,
+            whereabouts=self._whereabouts,
+            leases=self._leases,
+            deadline_s=settings.unreachable_deadline_s,
+        )
         starter = Starter(
             store=store,
             engine=engine,
@@ -147,6 +157,7 @@ class Poller:
         """Park everything; nothing is lost."""
         self._stopping = True
         await self._ticks.stop()
+        await self._quiet.stop()
         await self._starts.stop()
         await self._endings.stop()
 
@@ -176,8 +187,8 @@ class Poller:
 
     def forget(self) -> None:
         """Leases were lost: what is remembered of what they are for counts no more."""
-        for cluster_id in [each for each in self._silent if not self._leases.holds(each)]:
-            del self._silent[cluster_id]
+        for known in (self._silence, self._quiet):
+            known.retain(self._leases.holds)
 
     def active(self) -> int:
         """Executions that are being started or tidied up; those that only run do not count."""
@@ -212,9 +223,8 @@ class Poller:
                 await self._leases.drive(row.id, self._gone(row.id, "the cluster was deleted"))
             else:
                 at_engines.setdefault(row.cluster_id, []).append(row)
-        for cluster_id in [key for key in self._silent if key not in at_engines]:
-            del self._silent[cluster_id]
-
+        for known in (self._silence, self._quiet):
+            known.retain(at_engines.__contains__)
         results = await gather(
             [
                 partial(self._driven_turn, cluster_id, placed)
@@ -265,9 +275,12 @@ class Poller:
                 for line in await self._engine.lines(endpoints.engine, ids[at : at + PAGE]):
                     lines[line.id] = line
         except EngineError as error:
-            await self._silence(cluster_id, rows, error)
+            if not self._stopping:
+                for row in await self._silence.heard(cluster_id, rows, error):
+                    self._endings.wake(row.id)
             return
-        self._silent.pop(cluster_id, None)
+        self._silence.broken(cluster_id)
+        self._quiet.consider(cluster, endpoints, rows)
         todo = [row for row in rows if self._needs_look(row, lines.get(row.workflow_job_id or ""))]
         todo += self._unlaunched([row for row in rows if row not in todo])
         results = await gather(
@@ -278,7 +291,7 @@ class Poller:
     def _needs_look(self, row: Execution, line: JobLine | None) -> bool:
         if line is None or row.cancel_requested or row.delete_requested:
             return True
-        if self._stuck(row) is not None or (row.waiting is not None and not _held_up(row)):
+        if self._stuck(row) is not None or _needs_word(row):
             return True
         known = row.record.get("status"), row.record.get("lastModTime")
         return (line.status, line.last_modified) != known
@@ -293,54 +306,14 @@ class Poller:
         if self._stopping:
             return
         try:
-            if row.cancel_requested or row.delete_requested:
-                await self._kill(endpoints, row)
-            after = await self._absorb(cluster, endpoints, row)
+            wanted = not (row.cancel_requested or row.delete_requested)
+            work = self._absorb if wanted else self._end
+            after = await work(cluster, endpoints, row)
             failure = None if after is None else self._stuck(after)
             if after is not None and failure is not None:
                 await self._give_up(cluster, endpoints, after, failure)
         except EngineError as error:
             log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
-
-    async def _silence(
-        self, cluster_id: ClusterId, rows: Sequence[Execution], error: EngineError
-    ) -> None:
-        if self._stopping:
-            return
-        now = self._clock.seconds()
-        since = self._silent.setdefault(cluster_id, now)
-        if since == now:
-            log.warn("Engine of cluster {id} is silent: {why}", id=cluster_id, why=error.text)
-        until = since + self._settings.unreachable_deadline_s
-        if now < until:
-            if since < now:  # the second time, at least
-                await self._say_silent(rows, error.text, timestamp(until))
-            return
-        text = f"no answer for {now - since:.0f} s: {error.text}"
-        failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
-
-        def change(current: Execution) -> Execution:
-            if current.cancel_requested:
-                return lifecycle.advance(current, ExecutionStatus.KILLED, timestamp(now))
-            status = ExecutionStatus.FAILED
-            return lifecycle.advance(current, status, timestamp(now), failure=failure)
-
-        for row in rows:
-            await self._story.apply(row.id, change)
-            self._endings.wake(row.id)
-
-    async def _say_silent(self, rows: Sequence[Execution], text: str, until: Timestamp) -> None:
-        failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
-        now = self._now()
-
-        def change(current: Execution) -> Execution:
-            if lifecycle.is_over(current):
-                return current
-            return evolve(current, waiting=waiting_for(current, failure, now, until))
-
-        for row in rows:
-            if row.waiting is None or row.waiting.code != failure.code:
-                await self._story.apply(row.id, change)
 
     # ---- one execution ----
 
@@ -358,8 +331,7 @@ class Poller:
         if place is None:
             return await self._gone(row.id, "the cluster was deleted") or row
         cluster, endpoints = place
-        await self._kill(endpoints, row)
-        return self._seen(await self._absorb(cluster, endpoints, row) or row)
+        return self._seen(await self._end(cluster, endpoints, row) or row)
 
     def _seen(self, row: Execution) -> Execution:
         """For a request. Who sees the end of an execution tidies up after it."""
@@ -391,6 +363,22 @@ class Poller:
         _raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
         for row in alive:
             await self._gone(row.id, "the cluster was deleted")
+
+    async def _end(
+        self, cluster: Cluster, endpoints: Endpoints, row: Execution
+    ) -> Execution | None:
+        """Kill it and read what came of that. Raises EngineError, unless it has ended all the same:
+
+        Oozie kills a job and answers with a fault when it cannot remove a folder of it then.
+        """
+        try:
+            await self._kill(endpoints, row)
+        except EngineError:
+            after = await self._absorb(cluster, endpoints, row)
+            if after is None or lifecycle.is_over(after):
+                return after
+            raise
+        return await self._absorb(cluster, endpoints, row)
 
     async def _kill(self, endpoints: Endpoints, row: Execution) -> None:
         """Safe to repeat; a job the engine does not know is no fault."""
@@ -444,7 +432,8 @@ class Poller:
             if status is ExecutionStatus.SUSPENDED and failures.gave_up(record) is not None:
                 after = evolve(after, suspended_since=after.suspended_since or now)
             most = self._settings.manual_deadline_s
-            return evolve(after, waiting=of_record(after, after.status, record, now, most))
+            waiting = of_record(after, after.status, record, now, most)
+            return evolve(after, waiting=waiting or quiet.kept(current, record))
 
         if status in lifecycle.TERMINAL:  # before the write, whose answer may be lost
             self._endings.wake(row.id)
@@ -488,21 +477,9 @@ class Poller:
         return await self._story.apply(id_, change)
 
     def _stuck(self, row: Execution) -> Failure | None:
-        """Why the execution would last for ever, once it has done so for long enough.
-
-        The engine waits for a person, or it took the job and died before it began it.
-        """
+        """Why the execution would last for ever, once it has done so for long enough."""
         now, most = self._clock.seconds(), self._settings.manual_deadline_s
-        if row.status is ExecutionStatus.SUSPENDED and row.suspended_since is not None:
-            action = failures.gave_up(row.record)
-            if action is not None and now - seconds_of(row.suspended_since) >= most:
-                return failures.of_giving_up(action)
-        created = stamp_of(row.record.get("createdTime"))
-        waited = 0.0 if created is None else now - seconds_of(created)
-        if row.status is ExecutionStatus.PREP and waited >= most:
-            text = "the engine took the job and never began it"
-            return failures.failure(Code.START_GAVE_UP, "workflow", text)
-        return None
+        return failure_of_stuck(row, now, most) or self._quiet.outlasted(row)
 
     async def _give_up(
         self, cluster: Cluster, endpoints: Endpoints, row: Execution, failure: Failure
@@ -514,8 +491,7 @@ class Poller:
 
         await self._changes.apply(row.id, change)
         log.warn("Execution {id} is stuck, killing it: {why}", id=row.id, why=failure.text)
-        await self._kill(endpoints, row)
-        await self._absorb(cluster, endpoints, row)
+        await self._end(cluster, endpoints, row)
 
     # ---- background work of single executions ----
 
@@ -551,19 +527,16 @@ class Poller:
         return timestamp(self._clock.seconds())
 
 
-def stamp_of(date: object) -> Timestamp | None:
-    """An engine's HTTP date as a timestamp; None for null and for what is no date."""
-    if not isinstance(date, str):
-        return None
-    parsed = email.utils.parsedate_tz(date)
-    return None if parsed is None else timestamp(email.utils.mktime_tz(parsed))
-
-
 def _held_up(row: Execution) -> bool:
     """Whether a step waits for the cluster, as the engine has told when it could be asked."""
     silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
     running = row.status is ExecutionStatus.RUNNING and not silent
     return running and failures.unlaunched(row.record) is not None
+
+
+def _needs_word(row: Execution) -> bool:
+    """Whether the engine's record may end what the row waits for."""
+    return row.waiting is not None and not _held_up(row) and not quiet.is_told(row)
 
 
 def _raise_first(results: Sequence[object]) -> None:

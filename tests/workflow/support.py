@@ -44,7 +44,7 @@ from svcd.model.job import (
     JobType,
 )
 from svcd.model.requests import ExecuteRequest, NewCluster
-from svcd.ports import CloudError, Fault, Tx
+from svcd.ports import CloudError, Fault, Probe, Tx
 from svcd.sealer import MemorySealer
 from svcd.settings import Workflow
 from svcd.store.sqlite import SqliteDatabase
@@ -152,6 +152,7 @@ class WorkflowCase(SynchronousTestCase):
         self.run_to_end(self.store.open(timestamp(self.clock.seconds())))
         self.objects = FakeObjectStore(self.clock)
         self.probe = ScriptedProbe(self.clock, self.faults)
+        self.asks: Probe = self.probe
         self.fake_engines = FakeEngines()
         self.idle = 0
         self.made_clusters: list[NewCluster] = []
@@ -170,7 +171,7 @@ class WorkflowCase(SynchronousTestCase):
             files=WebHdfsClient(http),
             object_store=self.objects,
             engines=self.fake_engines,
-            probe=self.probe,
+            probe=self.asks,
             clock=self.clock,
             settings=self.workflow,
             access=ObjectStoreAccess(auth_url="http://cloud.memory/identity/v3"),

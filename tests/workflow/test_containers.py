@@ -12,7 +12,8 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model.ids import ClusterId
 from svcd.workflow.addresses import addresses_of, reachable
-from svcd.workflow.containers import Containers, manager_of
+from svcd.workflow.containers import Containers
+from svcd.workflow.manager import manager_of
 from tests.workflow.recorded import record
 from tests.workflow.support import WorkflowCase
 

@@ -115,7 +115,10 @@ class Failing(WorkflowCase):
         self.assertIn(
             "java.lang.IllegalStateException: bad line", self.info(row.id)["failure"]["text"]
         )
-        self.assertIn("http://10.0.0.2:8088/ws/v1/cluster/apps/", self.probe.asked[0])
+        self.assertEqual(
+            self.probe.asked[0],
+            "http://cloud.memory/engine/c1/yarn/ws/v1/cluster/apps/application_1767225600000_0001",
+        )
 
     def test_credentials_do_not_reach_the_explanation(self) -> None:
         """A program may have written down with what it logged in."""

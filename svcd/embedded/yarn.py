@@ -1,0 +1,63 @@
+"""A scripted resource manager: its REST answers about nodes and applications, in memory. Pure.
+
+Shaped as Hadoop 3.5 answers (tests/fixtures/yarn), as far as svcd reads it; the applications are
+those of the scripted engine's jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import md5
+from typing import Final
+
+from attrs import define, field
+
+from svcd.embedded.oozie_jobs import Job
+
+_EMPTY: Final = (
+    "[Sun Nov 22 00:03:01 +0000 2026] Application is added to the scheduler and is not yet "
+    "activated. Skipping AM assignment as cluster resource is empty.  Details : "
+)
+
+
+@define
+class ScriptedYarn:
+    """nodes: host -> (state, health report); a host that is RUNNING takes work."""
+
+    nodes: dict[str, tuple[str, str]] = field(factory=lambda: {"worker-1": ("RUNNING", "")})
+
+    @property
+    def active(self) -> int:
+        """Nodes that take work."""
+        return sum(state == "RUNNING" for state, _ in self.nodes.values())
+
+    def answer(self, path: str, jobs: Iterable[Job], now: float) -> Mapping[str, object] | None:
+        """What `/ws/v1/cluster/<path>` says; None for what is not there."""
+        match path.split("/"):
+            case ["metrics"]:
+                states = [state for state, _ in self.nodes.values()]
+                counts = {f"{n.lower()}Nodes": states.count(n) for n in ("LOST", "UNHEALTHY")}
+                metrics = {"activeNodes": self.active, "totalNodes": len(states), **counts}
+                return {"clusterMetrics": metrics}
+            case ["nodes"]:
+                nodes = [
+                    {"id": f"{host}:8041", "nodeHostName": host, "state": s, "healthReport": report}
+                    for host, (s, report) in self.nodes.items()
+                ]
+                return {"nodes": {"node": nodes} if nodes else None}
+            case ["apps"]:
+                apps = [self._application(job) for job in jobs if job.in_yarn(now)]
+                return {"apps": {"app": apps} if apps else None}
+        return None
+
+    def _application(self, job: Job) -> Mapping[str, object]:
+        held = job.queued or ("" if self.active else _EMPTY)
+        action = f"{job.id}@{job.definition.action}"
+        return {
+            "id": job.application,
+            "name": f"oozie:action:T={job.definition.kind}:A={job.definition.action}:ID={job.id}",
+            "state": "ACCEPTED" if held else "RUNNING",
+            "finalStatus": "UNDEFINED",
+            "diagnostics": held,
+            "applicationTags": f"oozie-{md5(action.encode(), usedforsecurity=False).hexdigest()}",
+        }

@@ -1,0 +1,182 @@
+"""What a cluster's resource manager says of its nodes, and of the applications that go on.
+
+Two small questions, a third one when no node takes work; what it does not say is not guessed. It
+decides nothing: see `quiet`.
+
+Source: Hadoop 3.5, ResourceManager REST APIs (metrics, nodes, apps); the tag is that of Oozie 5.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from attrs import frozen
+
+from svcd.model.cluster import Cluster
+from svcd.ports import Probe, ProbeError
+from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.engines import Endpoints
+
+MOST_APPLICATIONS: Final = 500
+_CALL_S: Final = 5.0
+_PORT: Final = 8088
+_ALIVE: Final = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+_APPS: Final = (
+    f"apps?states={_ALIVE}&limit={MOST_APPLICATIONS}&deSelects=resourceRequests,resourceInfo"
+)
+_WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
+_MOST_REPORT: Final = 300
+
+
+@frozen(kw_only=True)
+class Node:
+    """One that takes no work. name: of its machine, else its host; report: on its health."""
+
+    name: str
+    state: str
+    report: str = ""
+
+
+@frozen(kw_only=True)
+class Application:
+    """One that has not ended. tags: those of the engine name the action that it belongs to."""
+
+    id: str
+    name: str
+    state: str
+    tags: frozenset[str] = frozenset()
+    diagnostics: str = ""
+
+
+@frozen(kw_only=True)
+class Word:
+    """What was said, all at about the same time.
+
+    silent: why there was no answer, "" with one. active: nodes that take work, None when that was
+    not said; idle: those that do not, asked for only when none does. applications: None when they
+    were not told, or not all.
+    """
+
+    silent: str = ""
+    active: int | None = None
+    idle: Sequence[Node] = ()
+    applications: Sequence[Application] | None = None
+
+
+class Manager:
+    """Asks the resource managers of clusters."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+
+    async def word(self, cluster: Cluster, endpoints: Endpoints, console: str) -> Word:
+        """console: of an action, see `manager_of`. In 15 s at most."""
+        addresses = addresses_of(cluster, endpoints)
+        host = endpoints.resource_manager.rpartition(":")[0]
+        base = reachable(manager_of(console, host), addresses)
+        if base is None:
+            return Word()
+        try:
+            active = active_of(await self._ask(f"{base}/ws/v1/cluster/metrics"))
+        except ProbeError as error:
+            return Word(silent=error.text)
+        if active is None:
+            return Word()
+        try:
+            if active == 0:
+                tree = await self._ask(f"{base}/ws/v1/cluster/nodes")
+                return Word(active=0, idle=idle_of(tree, _names(cluster)))
+            tree = await self._ask(f"{base}/ws/v1/cluster/{_APPS}")
+            return Word(active=active, applications=applications_of(tree))
+        except ProbeError:
+            return Word(active=active)
+
+    async def _ask(self, url: str) -> Mapping[str, object]:
+        status, body = await self._probe.get(url, _CALL_S)
+        if status != 200:
+            return {}
+        try:
+            tree = json.loads(body)
+        except ValueError:
+            return {}
+        return tree if isinstance(tree, dict) else {}
+
+
+def manager_of(console: str, host: str) -> str:
+    """Base URL of the resource manager's web services.
+
+    console: of an action; an engine that was not told the manager's web address says localhost, and
+    one that has not started the action says nothing. host: the manager's, as jobs are sent to it.
+    """
+    parts = urlsplit(console)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return f"http://{host}:{_PORT}"
+    if parts.hostname in ("localhost", "0.0.0.0"):
+        return f"{parts.scheme}://{host}:{parts.port or _PORT}"
+    before, proxied, _ = parts.path.partition("/proxy/")
+    return urlunsplit((parts.scheme, parts.netloc, before if proxied else "", "", ""))
+
+
+def tag_of(action_id: str) -> str:
+    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`."""
+    digest = hashlib.md5(action_id.encode(), usedforsecurity=False).hexdigest()
+    return f"oozie-{digest}"
+
+
+def active_of(tree: Mapping[str, object]) -> int | None:
+    """Nodes that take work, of an answer to `metrics`."""
+    metrics = tree.get("clusterMetrics")
+    active = metrics.get("activeNodes") if isinstance(metrics, dict) else None
+    return active if isinstance(active, int) and not isinstance(active, bool) else None
+
+
+def idle_of(tree: Mapping[str, object], names: Mapping[str, str]) -> Sequence[Node]:
+    """Nodes that take no work, of an answer to `nodes`. names: address -> name of a machine."""
+    found = []
+    for row in rows_of(tree, "nodes", "node"):
+        host, state = str(row.get("nodeHostName") or row.get("id") or ""), str(row.get("state"))
+        if state not in _WORKING:
+            report = " ".join(str(row.get("healthReport") or "").split())[:_MOST_REPORT]
+            found.append(Node(name=names.get(host, host), state=state, report=report))
+    return found
+
+
+def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
+    """All that go on, of an answer to `apps`; None when there may be more."""
+    if "apps" not in tree:
+        return None
+    rows = rows_of(tree, "apps", "app")
+    if len(rows) >= MOST_APPLICATIONS:
+        return None
+    return [
+        Application(
+            id=str(row.get("id")),
+            name=str(row.get("name") or ""),
+            state=str(row.get("state")),
+            tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
+            diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
+        )
+        for row in rows
+    ]
+
+
+def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapping[str, object]]:
+    """The rows of one of Hadoop's lists, which writes one of one row without its brackets."""
+    middle = tree.get(outer)
+    rows = middle.get(inner) if isinstance(middle, dict) else None
+    if isinstance(rows, dict):
+        rows = [rows]
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _names(cluster: Cluster) -> Mapping[str, str]:
+    return {
+        address: instance.instance_name
+        for instance in cluster.instances()
+        for address in (instance.internal_ip, instance.management_ip)
+        if address
+    }
