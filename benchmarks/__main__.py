@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import cloud, fakes, postgres, requests, start
+from benchmarks import bodies, cloud, fakes, postgres, requests, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "requests": requests.run,
     "postgres": postgres.run,
     "fakes": fakes.run,
+    "bodies": bodies.run,
     "start": start.run,
     "cloud": cloud.run,
     "cloud-embedded": cloud.run_embedded,

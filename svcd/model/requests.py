@@ -20,8 +20,12 @@ from svcd.model.template import (
     DEFAULT_VOLUME_MOUNT_PREFIX,
     DEFAULT_VOLUMES_PER_NODE,
     DEFAULT_VOLUMES_SIZE_GIB,
-    Configs,
+    ConfigValue,
 )
+
+MAX_TARGETS = 100
+"""Of one object of options: a distribution has some ten services."""
+_MOST_COUNT = 1_000_000
 
 HostName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.HOST_NAME)
@@ -37,13 +41,16 @@ MountPrefix: TypeAlias = Annotated[
 Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 """An id or name of something else: opaque."""
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
-Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
-ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
+ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
 VolumesPerNode: TypeAlias = Annotated[int, Meta(ge=0, le=25)]
 VolumeSize: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Processes: TypeAlias = Annotated[tuple[Reference, ...], Meta(min_length=1, max_length=100)]
 AntiAffinity: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=100)]
 Binaries: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=1000)]
+GivenConfigs: TypeAlias = Annotated[
+    Mapping[str, Mapping[str, ConfigValue]], Meta(max_length=MAX_TARGETS)
+]
 
 
 @frozen(kw_only=True)
@@ -68,7 +75,7 @@ class NewNodeGroupTemplate:
     engine_version: Reference
     node_processes: Processes
     flavor_id: Reference
-    node_configs: Configs = field(factory=dict)
+    node_configs: GivenConfigs = field(factory=dict)
     volumes_per_node: VolumesPerNode = DEFAULT_VOLUMES_PER_NODE
     volumes_size: VolumeSize = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: MountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
@@ -87,7 +94,7 @@ class NewNodeGroup:
     node_group_template_id: Reference | None = None
     flavor_id: Reference | None = None
     node_processes: Processes | None = None
-    node_configs: Configs | None = None
+    node_configs: GivenConfigs | None = None
     volumes_per_node: VolumesPerNode | None = None
     volumes_size: VolumeSize | None = None
     volume_mount_prefix: MountPrefix | None = None
@@ -116,7 +123,7 @@ def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
     if len(groups) > limits.groups:
         yield f"{path}: expected at most {limits.groups} groups, got {len(groups)}"
     counts = [g.get("count") for g in groups if isinstance(g, dict)]
-    total = sum(c for c in counts if isinstance(c, int) and not isinstance(c, bool) and c > 0)
+    total = sum(min(c, _MOST_COUNT) for c in counts if type(c) is int and c > 0)
     if total > limits.nodes:
         yield f"{path}: expected at most {limits.nodes} instances in total, got {total}"
 
@@ -130,7 +137,7 @@ class NewClusterTemplate:
     plugin_name: Reference
     engine_version: Reference
     node_groups: NodeGroups
-    cluster_configs: Configs = field(factory=dict)
+    cluster_configs: GivenConfigs = field(factory=dict)
     anti_affinity: AntiAffinity = ()
     neutron_management_network: Reference | None = None
     default_image_id: Reference | None = None
@@ -157,7 +164,7 @@ class NewCluster:
     default_image_id: Reference | None = None
     user_keypair_id: Reference | None = None
     node_groups: NodeGroups | None = None
-    cluster_configs: Configs = field(factory=dict)
+    cluster_configs: GivenConfigs = field(factory=dict)
     anti_affinity: AntiAffinity | None = None
     neutron_management_network: Reference | None = None
     is_transient: bool = False

@@ -6,6 +6,12 @@ control characters. Only when that finds anything the slow pass walks the tree w
 and collects every fault with its JSON path. Both read the same annotations, so they cannot drift:
 a body that only the fast pass refuses is reported with msgspec's own text.
 
+Note: bounded. A body of a megabyte holds a hundred thousand values, and the slow pass takes
+microseconds for each. So what can be right as a whole is looked at as a whole (objects of options,
+by their types and one search), groups beyond the operator's bound are counted and not looked at,
+and the pass ends with `MAX_FAULTS`. Nor does an escape in a text call for it: whether a control
+character is there at all is asked of the whole body first.
+
 Duplicate keys: the last one wins, as in every JSON library.
 """
 
@@ -13,10 +19,11 @@ from __future__ import annotations
 
 import difflib
 import enum
+import gc
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -32,6 +39,12 @@ T = TypeVar("T")
 MAX_FAULTS = 100
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_ESCAPED_CONTROL = re.compile(rb"\\[^\"\\/]|\x7f|\xc2[\x80-\x9f]")
+"""In JSON as it is written by us, without its doubled backslashes."""
+_SCALARS = frozenset({str, int, bool})
+_LARGE_BYTES = 65_536
+_MOST_KEY = 60
+"""Characters of a key that a path tells."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _untyped: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
@@ -49,11 +62,20 @@ class Shape(Generic[T]):
 
     def decode(self, body: bytes, limits: Limits) -> T:
         """The request. Raises MalformedBody, or ValidationError with all faults, one a line."""
+        if len(body) < _LARGE_BYTES or not gc.isenabled():
+            return self._decode(body, limits)
+        gc.disable()  # a tree has no cycles; looking for them takes ten times what decoding takes
+        try:
+            return self._decode(body, limits)
+        finally:
+            gc.enable()
+
+    def _decode(self, body: bytes, limits: Limits) -> T:
         problem = ""
         try:
             value = self._decoder.decode(body)
             tree = _untyped.decode(body)
-            if self._strict(tree, limits) and not _may_hold_controls(body):
+            if self._strict(tree, limits) and not _holds_controls(body, tree):
                 return value
         except msgspec.ValidationError as error:
             problem = str(error)
@@ -94,9 +116,12 @@ def _malformed(body: bytes, error: Exception) -> MalformedBody:
     return MalformedBody(f"the body is not UTF-8 JSON: {str(error)[:200]}")
 
 
-def _may_hold_controls(body: bytes) -> bool:
-    """False when no text of `body` can hold a control character: they only come escaped."""
-    return b"\\" in body or b"\x7f" in body or b"\xc2" in body
+def _holds_controls(body: bytes, tree: Any) -> bool:
+    """Whether any text of the decoded `body`, keys too, holds a control character."""
+    if b"\\" not in body and b"\x7f" not in body and b"\xc2" not in body:
+        return False  # they come escaped, all but these
+    written = msgspec.json.encode(tree).replace(b"\\\\", b"")
+    return _ESCAPED_CONTROL.search(written) is not None
 
 
 # ---- fast pass: keys and cross checks -----------------------------------------------------------
@@ -168,8 +193,22 @@ def _holds_secrets(hint: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _takes_any_text(hint: Any) -> bool:
-    return str in _alternatives(hint)
+def _takes_scalars(hint: Any) -> bool:
+    """Whether it is a plain union of text, number and truth value, as options are."""
+    return frozenset(_alternatives(hint)) == _SCALARS
+
+
+def _plain_options(value: Mapping[str, Any]) -> bool:
+    """Whether nothing is wrong with an object of options. No loop in Python."""
+    if not _SCALARS.issuperset(map(type, value.values())):
+        return False
+    texts = "".join(each for each in value.values() if type(each) is str)
+    return not _CONTROL.search("".join(value)) and not _CONTROL.search(texts)
+
+
+def _plain_texts(value: Sequence[Any]) -> bool:
+    """The same of a list of texts."""
+    return {str}.issuperset(map(type, value)) and not _CONTROL.search("".join(value))
 
 
 # ---- slow pass: every fault ---------------------------------------------------------------------
@@ -202,22 +241,42 @@ class _Slow:
             return
         broken = _constraint(value, choice)
         if broken:
-            yield f"{path}: expected {broken}, got {_got(value, secret)}"
-            if isinstance(value, list):
+            several = isinstance(value, (list, dict))
+            told = str(len(value)) if several else _got(value, secret)
+            yield f"{path}: expected {broken}, got {told}"
+            if several:
                 return  # a hundred thousand items would be looked at in vain
         origin = typing.get_origin(bare)
         if origin is tuple:
             item = typing.get_args(bare)[0]
-            for index, each in enumerate(value):
+            if item is str and _plain_texts(value):
+                return
+            bounded = attrs.has(_bare(item))  # the cross check tells how many there are
+            for index, each in enumerate(value[: limits.groups] if bounded else value):
+                if item is str and type(each) is str and not _CONTROL.search(each):
+                    continue
                 yield from self.of(each, item, f"{path}[{index}]", limits, secret)
         elif isinstance(value, dict):
-            item = typing.get_args(bare)[1]
-            plain = _takes_any_text(item)
-            for key, each in value.items():
-                if _CONTROL.search(key):
-                    yield f"{path}: a key holds a control character"
-                elif not (plain and isinstance(each, str) and not _CONTROL.search(each)):
-                    yield from self.of(each, item, path + _step(key), limits, secret=True)
+            yield from self._options(value, typing.get_args(bare)[1], path, limits)
+
+    def _options(
+        self, value: Mapping[str, Any], item: Any, path: str, limits: Limits
+    ) -> Iterator[str]:
+        """Faults of an object with any keys whose values are `item`."""
+        scalars = _takes_scalars(item)
+        if scalars and _plain_options(value):
+            return
+        of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
+        for key, each in value.items():
+            if _CONTROL.search(key):
+                yield f"{path}: a key holds a control character"
+                continue
+            kind = type(each)
+            if scalars and kind in _SCALARS and not (kind is str and _CONTROL.search(each)):
+                continue
+            if of_scalars and kind is dict and _plain_options(each):
+                continue
+            yield from self.of(each, item, path + _step(key), limits, secret=True)
 
     def _object(self, value: Any, cls: type, path: str, limits: Limits) -> Iterator[str]:
         hints = self._hints.get(cls)
@@ -239,10 +298,11 @@ class _Slow:
 
 
 def _step(key: str) -> str:
-    if _PLAIN_KEY.match(key):
+    cut = "…" if len(key) > _MOST_KEY else ""
+    if not cut and _PLAIN_KEY.match(key):
         return "." + key
-    shown = _CONTROL.sub("?", key[:60]).replace('"', "'")
-    return f'["{shown}"]'
+    shown = _CONTROL.sub("?", key[:_MOST_KEY]).replace('"', "'")
+    return f'["{shown}{cut}"]'
 
 
 def _advice(key: str, known: list[str]) -> str:

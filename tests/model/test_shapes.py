@@ -287,7 +287,7 @@ class ShapeTests(SynchronousTestCase):
         self.assertEqual(
             self.faults(NewJob, tree),
             [
-                "$.mains: expected at most 1000 items, got an array of 1001",
+                "$.mains: expected at most 1000 items, got 1001",
                 "$.libs[0]: expected string, got 1",
             ],
         )
