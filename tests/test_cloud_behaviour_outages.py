@@ -129,7 +129,7 @@ class RequestTests(WatchedCloudTestCase):
 
     def test_request_names_the_service(self) -> None:
         """Within half a minute, and nothing has begun; a deletion needs no cloud to be accepted."""
-        self.begin(embedded__token_ttl_s="130")
+        self.begin(embedded__token_ttl_s="130", provisioning__health_poll_s="0")
         path = f"/v1.1/{self.svcd.tenant}/clusters"
         cluster_id = self.create(name="other")
         self.active(cluster_id)

@@ -20,6 +20,8 @@ machine and in which step, and with what to do. This page is made of that list
   below, `GET …/clusters/ID/events`.
 - Of a job execution: in `info.failure` (`code`, `step`, `text`). While something that it needs is
   missing, `info.waiting` says which, `since` when, and `until` when it is given up.
+- An Active cluster is looked at every few minutes: what has died since says so in its
+  `status_description` until it is well again ([operating.md](operating.md#active-clusters)).
 - On the command line: `svcd why ID` tells the whole story, `svcd why CODE` explains a code.
 
 A cluster that could not be made goes to `Error`; when it failed before `Configuring`, what was made

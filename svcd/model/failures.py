@@ -193,8 +193,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.DAEMON_DOWN: _cluster(
         "A daemon of an Active cluster is dead or silent: two looks in a row have found it so.",
-        "see the daemon's log on the machine and start it again; where the machine is dead, delete "
-        "its server in the cloud, and an empty resize puts a new worker in its place",
+        "start the daemon again on the machine; where the machine is dead, delete its server in "
+        "the cloud, and an empty resize puts a new worker in its place",
     ),
     Code.PHASE_TIMEOUT: _cluster(
         "A phase took longer than it may, also counting time in which svcd could not work.",

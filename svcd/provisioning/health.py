@@ -76,14 +76,15 @@ class Seen:
 
 @frozen(kw_only=True)
 class Judged:
-    """What comes of a look. cluster: the row to write, if it differs. suspected: for the next look.
+    """What comes of a look. cluster: the row to write, if it differs. suspected: for the next look,
+    with the moment.
 
     unwell: whether something is told of it, by this or by its last request.
     """
 
     cluster: Cluster
     events: tuple[ClusterEvent, ...] = ()
-    suspected: frozenset[Key] = frozenset()
+    suspected: Mapping[Key, Timestamp] = field(factory=dict)
     unwell: bool = False
 
 
@@ -207,15 +208,15 @@ def judged(
     cluster: Cluster,
     seen: Seen,
     parts: frozenset[Key],
-    suspected: frozenset[Key],
+    suspected: Mapping[Key, Timestamp],
     now: float,
 ) -> Judged:
-    """parts: those that the cluster has. suspected: of the look before, for the same row."""
+    """parts: those that the cluster has. suspected: of the look before, for the same request."""
     told = () if cluster.unwell is None else cluster.unwell.ailments
     known = {(a.key, a.code): a for a in told}
     down = {a.machine for a in seen.bad if a.what == SERVER}
     confirmed: list[Ailment] = []
-    doubted: list[Key] = []
+    doubted: dict[Key, Timestamp] = {}
     covered = False
     for each in seen.bad:
         if each.text in cluster.status_description:  # the last request has found and told it
@@ -225,9 +226,9 @@ def judged(
         if before is not None:
             confirmed.append(before)
         elif each.key in seen.sure or each.key in suspected:
-            confirmed.append(each)
+            confirmed.append(evolve(each, since=suspected.get(each.key, each.since)))
         else:
-            doubted.append(each.key)
+            doubted[each.key] = each.since
     again = {a.key for a in confirmed}
     kept = [
         a
@@ -250,7 +251,7 @@ def judged(
     return Judged(
         cluster=written,
         events=events,
-        suspected=frozenset(doubted),
+        suspected=doubted,
         unwell=covered or bool(ailments),
     )
 

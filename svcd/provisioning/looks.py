@@ -8,11 +8,11 @@ not answer, nothing is said of any cluster; one line of the log is.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from attrs import define
+from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -21,7 +21,7 @@ from svcd.fencing import Alone, LeaseLost
 from svcd.logs import about
 from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterEvent
-from svcd.model.ids import ClusterId, timestamp
+from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports import (
     Access,
     CloudError,
@@ -69,7 +69,7 @@ class _Kept:
     due: float
     looked: float = float("-inf")
     generation: int = 0
-    suspected: frozenset[Key] = frozenset()
+    suspected: Mapping[Key, Timestamp] = field(factory=dict)
     unwell: bool = False
 
 
@@ -189,15 +189,15 @@ class Looks:
     async def _bounded(self, cluster_id: ClusterId, kept: _Kept) -> None:
         cluster = await self._ports.store.read(lambda tx: tx.clusters.find(cluster_id))
         if cluster is None or not lifecycle.may_be_looked_at(cluster):
-            kept.suspected = frozenset()
+            kept.suspected = {}
             return
         with about(tenant=cluster.tenant_id, cluster=cluster_id):
             if kept.generation != cluster.generation:
-                kept.generation, kept.suspected = cluster.generation, frozenset()
+                kept.generation, kept.suspected = cluster.generation, {}
             look = self._look(cluster, kept.suspected)
             judged = await with_deadline(self._clock, _LOOK_S, "a look at a cluster", look)
             if judged.cluster != cluster and not await self._write(judged):
-                kept.suspected = frozenset()
+                kept.suspected = {}
                 return
         kept.suspected = judged.suspected
         kept.unwell = judged.unwell
@@ -206,7 +206,7 @@ class Looks:
         elif judged.unwell:
             kept.due = min(kept.due, self._clock.seconds() + _UNWELL_S)
 
-    async def _look(self, cluster: Cluster, suspected: frozenset[Key]) -> Judged:
+    async def _look(self, cluster: Cluster, suspected: Mapping[Key, Timestamp]) -> Judged:
         """Raises CloudError when the cloud does not answer."""
         now = timestamp(self._clock.seconds())
         access = Access(tenant_id=cluster.tenant_id, trust_id=cluster.trust_id)

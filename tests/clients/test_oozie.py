@@ -150,7 +150,6 @@ class Recorded(Case):
             found[name] = (error.kind, error.code)
         self.assertEqual(found, expected)
 
-
     def test_too_many_requests_pass_by_themselves(self) -> None:
         """A gateway before the engine says so; nothing was done."""
         error = fault_of("POST jobs", Answer(status=429, headers={}, body=b"<html>slow down"))

@@ -148,21 +148,24 @@ TEXT = f"DAEMON_DOWN: {REASON}\nread ({KNOWN[Code.DAEMON_DOWN].advice})"
 
 def ill() -> Cluster:
     """The worker was told to be dead at NOW."""
-    return judged(row(), DEAD, PARTS, frozenset({WORKER}), NOW).cluster
+    return judged(row(), DEAD, PARTS, {WORKER: AT}, NOW).cluster
 
 
 class TestJudged(SynchronousTestCase):
     def test_what_is_found_once_is_only_suspected(self) -> None:
         """The row stays as it is."""
-        found_once = judged(row(), DEAD, PARTS, frozenset(), NOW)
+        found_once = judged(row(), DEAD, PARTS, {}, NOW)
         self.assertEqual(found_once.cluster, row())
         self.assertEqual(found_once.events, ())
-        self.assertEqual(found_once.suspected, {WORKER})
+        self.assertEqual(found_once.suspected, {WORKER: AT})
         self.assertFalse(found_once.unwell)
 
     def test_what_is_found_twice_is_told(self) -> None:
         """In the description, and once in the story."""
-        told = judged(row(), DEAD, PARTS, frozenset({WORKER}), NOW)
+        told = judged(
+            row(), evolve(DEAD, bad=(evolve(DEAD.bad[0], since=LATER),)), PARTS, {WORKER: AT}, NOW
+        )
+        self.assertEqual(told.cluster.unwell, Unwell(text=TEXT, ailments=DEAD.bad))
         self.assertEqual(told.cluster.explained(), TEXT)
         self.assertEqual((told.cluster.status, told.unwell), (ClusterStatus.ACTIVE, True))
         self.assertEqual(told.cluster.updated_at, AT)
@@ -175,13 +178,13 @@ class TestJudged(SynchronousTestCase):
     def test_what_is_told_already_is_not_told_again(self) -> None:
         """Also when its words differ a little."""
         again = evolve(DEAD, bad=(evolve(DEAD.bad[0], text="other words", since=LATER),))
-        same = judged(ill(), again, PARTS, frozenset(), NOW + 60)
+        same = judged(ill(), again, PARTS, {}, NOW + 60)
         self.assertEqual(same.cluster, ill())
-        self.assertEqual((same.events, same.suspected, same.unwell), ((), frozenset(), True))
+        self.assertEqual((same.events, same.suspected, same.unwell), ((), {}, True))
 
     def test_what_is_well_again_is_told_once(self) -> None:
         """The description is empty then."""
-        well = judged(ill(), WELL, PARTS, frozenset(), NOW + 60)
+        well = judged(ill(), WELL, PARTS, {}, NOW + 60)
         self.assertEqual((well.cluster.explained(), well.cluster.unwell), ("", None))
         self.assertEqual(well.cluster.updated_at, LATER)
         [event] = well.events
@@ -194,14 +197,14 @@ class TestJudged(SynchronousTestCase):
     def test_what_cannot_be_found_out_stays_told(self) -> None:
         """The manager that knows of the worker is silent: suspected itself."""
         silent = found(Answer(error="refused"), Answer(error="refused"))
-        unknown = judged(ill(), silent, PARTS, frozenset(), NOW + 60)
+        unknown = judged(ill(), silent, PARTS, {}, NOW + 60)
         self.assertEqual(unknown.cluster, ill())
-        self.assertEqual(unknown.suspected, {MANAGER})
+        self.assertEqual(unknown.suspected, {MANAGER: AT})
 
     def test_a_lost_server_takes_the_place_of_its_daemons(self) -> None:
         """At once, with its status; daemons of it are not told beside."""
         lost = health.of_servers(row(), [server(1)], ["s2"], LATER)
-        told = judged(ill(), lost, PARTS, frozenset(), NOW + 60)
+        told = judged(ill(), lost, PARTS, {}, NOW + 60)
         reason = f"server s2 of {TWO} is gone"
         self.assertEqual(
             told.cluster.explained(),
@@ -213,17 +216,17 @@ class TestJudged(SynchronousTestCase):
     def test_a_stopped_server_that_is_deleted_is_told_as_gone(self) -> None:
         """The part is the same, what is wrong with it is not."""
         stopped = health.of_servers(row(), [server(1), server(2, "SHUTOFF")], (), AT)
-        told = judged(row(), stopped, PARTS, frozenset({(TWO, "server")}), NOW).cluster
+        told = judged(row(), stopped, PARTS, {(TWO, "server"): AT}, NOW).cluster
         self.assertIn("SERVER_DOWN: ", told.explained())
         lost = health.of_servers(row(), [server(1)], ["s2"], LATER)
-        then = judged(told, lost, PARTS, frozenset(), NOW + 60)
+        then = judged(told, lost, PARTS, {}, NOW + 60)
         self.assertNotIn("SERVER_DOWN", then.cluster.explained())
         self.assertEqual([e.code for e in then.events], ["SERVER_VANISHED"])
 
     def test_statuses_change_only_with_what_is_told(self) -> None:
         """A server that is restarting shows nothing of it."""
         restarting = health.of_servers(row(), [server(1), server(2, "REBOOT")], (), AT)
-        self.assertEqual(judged(row(), restarting, PARTS, frozenset(), NOW).cluster, row())
+        self.assertEqual(judged(row(), restarting, PARTS, {}, NOW).cluster, row())
 
     def test_what_the_last_request_has_found_is_not_repeated(self) -> None:
         """It counts as unwell all the same."""
@@ -232,13 +235,13 @@ class TestJudged(SynchronousTestCase):
             row(status_description=reason), {InstanceId("worker2"): {"status": "DELETED"}}
         )
         lost = health.of_servers(gone, [server(1)], ["s2"], AT)
-        told = judged(gone, lost, PARTS, frozenset(), NOW)
+        told = judged(gone, lost, PARTS, {}, NOW)
         self.assertEqual((told.cluster, told.events, told.unwell), (gone, (), True))
 
     def test_a_part_that_is_no_more_is_forgotten(self) -> None:
         """Of another release of the distribution, say."""
         parts = PARTS - {WORKER}
-        told = judged(ill(), Seen(good=frozenset({MANAGER})), parts, frozenset(), NOW + 60)
+        told = judged(ill(), Seen(good=frozenset({MANAGER})), parts, {}, NOW + 60)
         self.assertIsNone(told.cluster.unwell)
         self.assertEqual(told.events, ())
 
@@ -248,13 +251,13 @@ class TestJudged(SynchronousTestCase):
             evolve(DEAD.bad[0], machine=f"m{n}", text=f"the worker on m{n}: gone")
             for n in range(500)
         )
-        suspects = frozenset(a.key for a in many)
-        told = judged(row(), Seen(bad=many), PARTS | suspects, suspects, NOW)
+        suspects = {a.key: AT for a in many}
+        told = judged(row(), Seen(bad=many), PARTS | set(suspects), suspects, NOW)
         assert told.cluster.unwell is not None
         self.assertEqual(len(told.cluster.unwell.ailments), health.MOST_KEPT)
         self.assertIn("; and 40 more", told.cluster.explained())
         self.assertLess(len(told.cluster.explained()), 4000)
-        again = judged(told.cluster, Seen(bad=many), PARTS | suspects, frozenset(), NOW + 60)
+        again = judged(told.cluster, Seen(bad=many), PARTS | set(suspects), {}, NOW + 60)
         self.assertEqual(again.cluster, told.cluster)
 
     def test_a_request_empties_what_was_found(self) -> None:

@@ -312,6 +312,16 @@ class DistributionKit(_Base):
 
     # ---- what users see ---------------------------------------------------------------------
 
+    def test_kit_a_check_only_asks_and_names_each_part_once(self) -> None:
+        """It is asked of Active clusters now and then, and what it finds is told by its names."""
+        for distribution, made, all_ in self._cases():
+            plan = distribution.check(made, all_)
+            named = [(action.machine, action.what) for action in _actions(plan)
+                     if not isinstance(action, WriteFile)]  # fmt: skip
+            self.assertEqual(len(named), len(list(_actions(plan))), "a check writes nothing")
+            self.assertEqual(sorted(named), sorted(set(named)))
+            self.assertTrue(all(stage.advice for stage in plan))
+
     def test_kit_links_are_urls(self) -> None:
         """`info` is target to name to URL, and the targets are services."""
         for distribution, made, all_ in self._cases():

@@ -234,7 +234,7 @@ class IDistribution(Interface):
 
         It is asked every few minutes for each cluster: HTTP probes, few URLs, each of which is
         asked once however many probes are about it; a command costs a login. `what` names the
-        daemon ("the name node") and is different for each of a machine. Where one daemon tells of
+        daemon ("namenode") and is different for each of a machine. Where one daemon tells of
         others, the probe of itself comes before theirs. Writes nothing. `machines` lacks those
         whose server is gone.
         """

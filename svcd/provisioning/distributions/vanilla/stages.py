@@ -18,6 +18,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
+from attrs import evolve
+
 from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId
 from svcd.provisioning.distributions.spi import (
@@ -123,18 +125,19 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
 
 
 def check(machines: Sequence[Machine]) -> Plan:
+    """What is found is told by the names of processes, which `daemon start` takes too."""
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if head:
-        chains.append((_name_node_probe(head, "the name node", probes.SafeModeOff()),))
+        chains.append((_name_node_probe(head, NAMENODE, probes.SafeModeOff()),))
         chains += [(_data_node_serves(head, m),) for m in holders(machines, DATANODE)]
     if manager:
-        chains.append((_manager_up(manager),))
+        chains.append((evolve(_manager_up(manager), what=RESOURCEMANAGER),))
         chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
     for process, probe in (
         (HISTORYSERVER, _history_up), (OOZIE, _oozie_up), (SECONDARYNAMENODE, _secondary_up)
     ):  # fmt: skip
-        chains += [(probe(m),) for m in holders(machines, process)]
+        chains += [(evolve(probe(m), what=process),) for m in holders(machines, process)]
     return _plan("check the daemons", tuple(chains), CHECK_S, _CHECK_ADVICE)
 
 
@@ -331,13 +334,13 @@ def _registered(manager: Machine, watched: Machine) -> HttpProbe:
 def _data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
     """The data node on `watched` is one of the living."""
     missing = probes.DataNodeServes(watched.address)
-    return _probe(watched, DATANODE, "the data node", _name_node_url(head), missing)
+    return _probe(watched, DATANODE, DATANODE, _name_node_url(head), missing)
 
 
 def _node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
     """The node manager on `watched` takes work."""
     missing = probes.NodeManagerServes(watched.address, watched.name)
-    return _probe(watched, NODEMANAGER, "the node manager", _nodes_url(manager), missing)
+    return _probe(watched, NODEMANAGER, NODEMANAGER, _nodes_url(manager), missing)
 
 
 def _manager_up(machine: Machine) -> HttpProbe:

@@ -71,6 +71,64 @@ class TestNameNode(SynchronousTestCase):
         self.assertEqual(missing(200, name_node(_10_0_0_3="Decommissioned")), "")
 
 
+class TestDataNode(SynchronousTestCase):
+    missing = probes.DataNodeServes("10.0.0.3")
+
+    def test_one_in_service_lacks_nothing(self) -> None:
+        """Whatever the others are."""
+        body = name_node(_10_0_0_3="In Service", _10_0_0_4="Decommissioned")
+        self.assertEqual(self.missing(200, body), "")
+
+    def test_one_that_is_not_among_the_living_is_told(self) -> None:
+        """The name node lists the dead elsewhere."""
+        body = name_node(_10_0_0_4="In Service")
+        self.assertEqual(self.missing(200, body), "the name node hears nothing of it")
+        body = name_node(_10_0_0_3="Decommissioned")
+        self.assertEqual(self.missing(200, body), "the name node has it as 'Decommissioned'")
+
+    def test_an_answer_without_the_list_is_told_as_that(self) -> None:
+        """The name node is starting."""
+        self.assertEqual(
+            self.missing(200, b'{"beans": []}'), "the name node does not list its nodes"
+        )
+        self.assertEqual(self.missing(503, b""), "the name node answers with status 503")
+
+
+class TestNodeManager(SynchronousTestCase):
+    missing = probes.NodeManagerServes("10.0.0.3", "c1-worker-001")
+
+    def test_one_that_runs_lacks_nothing(self) -> None:
+        """A former life of it may be listed as lost beside."""
+        rows = [
+            {"id": "10.0.0.3:8041", "state": "RUNNING"},
+            {"id": "10.0.0.3:8050", "state": "LOST"},
+        ]
+        body = json.dumps({"nodes": {"node": rows}}).encode()
+        self.assertEqual(self.missing(200, body), "")
+        self.assertEqual(self.missing(200, manager(_10_0_0_3="RUNNING")), "")
+
+    def test_one_that_is_unwell_is_told_in_its_own_words(self) -> None:
+        """With what it reports of itself."""
+        row = {"id": "10.0.0.3:8041", "state": "UNHEALTHY", "healthReport": "1/1 local-dirs\nbad"}
+        body = json.dumps({"nodes": {"node": [row]}}).encode()
+        self.assertEqual(
+            self.missing(200, body), "the resource manager has it as UNHEALTHY: 1/1 local-dirs bad"
+        )
+        self.assertEqual(
+            self.missing(200, manager(_10_0_0_3="LOST")), "the resource manager has it as LOST"
+        )
+
+    def test_one_that_is_not_listed_is_told(self) -> None:
+        """So is a list that is none."""
+        told = "the resource manager hears nothing of it"
+        self.assertEqual(self.missing(200, manager(_10_0_0_4="RUNNING")), told)
+        self.assertEqual(self.missing(200, manager()), told)
+        self.assertEqual(
+            self.missing(200, b"<html>"), "the resource manager does not list its nodes"
+        )
+        self.assertEqual(self.missing(503, b""), "the resource manager answers with status 503")
+
+
 class TestResourceManager(SynchronousTestCase):
     def test_no_nodes_at_all_is_null(self) -> None:
         """YARN writes null for an empty list."""
