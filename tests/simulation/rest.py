@@ -259,7 +259,9 @@ def _kept(process: Process) -> Mapping[str, int]:
         "controller interrupts": daemon.controller._interrupts,
         "controller crashes": daemon.controller._crashes,
         "controller sights": daemon.controller._seen,
-        "silent engines": daemon.poller._silent,
+        "silent engines": daemon.poller._silence._since,
+        "quiet steps": daemon.poller._quiet._steps,
+        "looks at quiet steps": daemon.poller._quiet._tasks.active(),
         "incidents": daemon.poller._incidents,
     }
     return {what: len(where) for what, where in kept.items()}
