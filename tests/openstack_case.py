@@ -200,6 +200,43 @@ class Cloud:
         }
 
 
+async def ssh(address: str, command: str) -> str:
+    """What a command prints on a server, with the key pair of alpha's user."""
+    key = platform()["tenants"]["alpha"]["private_key_file"]
+    ended = await run("/usr/bin/ssh", *_SSH_OPTIONS, "-i", key, f"debian@{address}", command)
+    if ended.code != 0:
+        raise AssertionError(f"{address}: {ended}")
+    return ended.out
+
+
+async def administrator() -> Cloud:
+    """The services as an administrator."""
+    return Cloud(await token("admin", "admin"), "admin")
+
+
+async def everything() -> dict[str, str]:
+    """What an administrator and the users of the tenants see, by kind and id."""
+    seen: dict[str, str] = {}
+    known = platform()
+
+    async def all_of_all() -> dict[str, str]:
+        admin = await administrator()
+        return await admin.listed(True) | await admin.trusts()
+
+    async def member(tenant: str) -> dict[str, str]:
+        user = known["tenants"][tenant]["user"]
+        cloud = Cloud(await token(user, tenant), tenant)
+        mine = await cloud.trusts(f"?trustor_user_id={known['users'][user]['id']}")
+        return await cloud.listed(False) | mine
+
+    members = [partial(member, tenant) for tenant in known["tenants"]]
+    for each in await gather([all_of_all, *members], 2):
+        if isinstance(each, BaseException):
+            raise each
+        seen.update(each)
+    return seen
+
+
 class OpenStackCase(DaemonCase):
     """A daemon of the platform's service user; and nothing may be left in the cloud."""
 
@@ -225,30 +262,10 @@ class OpenStackCase(DaemonCase):
         self.addCleanup(lambda: Deferred.fromCoroutine(look()))
 
     async def everything(self) -> dict[str, str]:
-        """What an administrator and the users of the tenants see."""
-        seen: dict[str, str] = {}
-        known = platform()
-
-        async def administrator() -> dict[str, str]:
-            admin = await self.admin()
-            return await admin.listed(True) | await admin.trusts()
-
-        async def member(tenant: str) -> dict[str, str]:
-            user = known["tenants"][tenant]["user"]
-            cloud = Cloud(await token(user, tenant), tenant)
-            mine = await cloud.trusts(f"?trustor_user_id={known['users'][user]['id']}")
-            return await cloud.listed(False) | mine
-
-        looks = [administrator, *(partial(member, tenant) for tenant in known["tenants"])]
-        for each in await gather(looks, 2):
-            if isinstance(each, BaseException):
-                raise each
-            seen.update(each)
-        return seen
+        return await everything()
 
     async def admin(self) -> Cloud:
-        """The services as an administrator."""
-        return Cloud(await token("admin", "admin"), "admin")
+        return await administrator()
 
     # ---- the daemon -----------------------------------------------------------------------------
 
@@ -331,7 +348,4 @@ class OpenStackCase(DaemonCase):
 
     async def on(self, address: str, command: str) -> str:
         """What a command prints on a server, with the key pair of alpha's user."""
-        key = platform()["tenants"]["alpha"]["private_key_file"]
-        ended = await run("/usr/bin/ssh", *_SSH_OPTIONS, "-i", key, f"debian@{address}", command)
-        self.assertEqual(ended.code, 0, ended)
-        return ended.out
+        return await ssh(address, command)
