@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from tests.simulation import enumeration
@@ -28,7 +30,40 @@ class TraceTests(SynchronousTestCase):
         outside = {"store", "identity", "image", "compute", "network", "volume", "ssh"}
         self.assertEqual(heard, outside)
         heard = {each.where for each in enumeration.trace(OPERATIONS["execute"])}
-        self.assertEqual(heard, {"store", "identity", "hdfs", "engine"})
+        self.assertEqual(heard - {"probe"}, {"store", "identity", "hdfs", "engine"})
+        heard = {each.where for each in enumeration.trace(OPERATIONS["execute stored"])}
+        self.assertIn("object-store", heard)
+
+    def test_every_kind_of_call_meets_every_fault(self) -> None:
+        """The faults of the issue, for each peer as far as it can have them."""
+        calls = Counter(
+            (heard.where, variant.name)
+            for name in ("create", "execute stored")
+            for heard in enumeration.trace(OPERATIONS[name])
+            for variant in enumeration.VARIANTS
+            if variant.fits(heard)
+        )
+        every = ("crash before", "crash after", "stop", "refused", "slow", "dead", "frozen after")
+        answers = ("500", "502 page", "503", "429", "401", "403", "garbage")
+        timed = ("time-out before", "time-out after")
+        for place in ("identity", "image", "compute", "network", "volume", "object-store"):
+            for variant in (*every[:5], *answers, *timed):
+                self.assertGreater(calls[place, variant], 0, (place, variant))
+        for place in ("engine", "hdfs"):
+            for variant in (*every, *answers, *timed, "late"):
+                self.assertGreater(calls[place, variant], 0, (place, variant))
+        for variant in (*every, *timed, "503", "garbage"):
+            self.assertGreater(calls["ssh", variant], 0, variant)
+        for variant in (*every, "answer lost", "database away"):
+            self.assertGreater(calls["store", variant], 0, variant)
+
+    def test_a_frozen_daemon_is_replaced(self) -> None:
+        """The other one goes on; what wakes up late does nothing."""
+        done = enumeration.play(Case(operation="execute", position=12, variant="frozen after"))
+        self.assertEqual(done.breaches, ())
+        story = "\n".join(done.story)
+        self.assertIn(" FROZEN for 40.0 s after ", story)
+        self.assertIn(" thawed", story)
 
     def test_a_case_can_be_played_alone(self) -> None:
         """It tells its call and its story."""

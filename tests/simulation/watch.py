@@ -36,6 +36,7 @@ class Watch:
         self.breaches: list[str] = []
         self._executions: dict[str, _Execution] = {}
         self._clusters: dict[str, tuple[int, str]] = {}
+        self._changes = -1
         self._servers_made = 0
         self._submitted = 0
         self.clusters_seen: dict[str, None] = {}
@@ -55,6 +56,10 @@ class Watch:
 
     def _rows(self) -> None:
         world = self._world
+        changes = world.svcd._database._connection.total_changes
+        if changes == self._changes:
+            return
+        self._changes = changes
         for id_, version, status in world.rows("select id, version, status from clusters"):
             if id_ not in self.clusters_seen:
                 self.clusters_seen[id_] = None

@@ -70,16 +70,18 @@ class Plan:
     """What befalls the calls that are still to come: number of the call (from 1) -> what.
 
     crashes: whether its effect comes about. stops: who makes it is stopped, and ends well.
+    calls: what is called beside.
     """
 
     crashes: dict[int, bool] = field(factory=dict)
     stops: set[int] = field(factory=set)
     freezes: dict[int, Freeze] = field(factory=dict)
-    rules: dict[int, FaultRule] = field(factory=dict)
+    rules: dict[int, Callable[[Heard], FaultRule]] = field(factory=dict)
+    calls: dict[int, Callable[[], None]] = field(factory=dict)
 
     def clear(self) -> None:
         """Nothing any more."""
-        for each in (self.crashes, self.stops, self.freezes, self.rules):
+        for each in (self.crashes, self.stops, self.freezes, self.rules, self.calls):
             each.clear()
 
 
@@ -178,6 +180,9 @@ class World:
         if done is not None:
             self.crash(by, heard, done)
             return None if done else FaultRule(where=where, effect=Effect.TIMEOUT_BEFORE)
+        call = plan.calls.pop(number, None)
+        if call is not None:
+            self.clock.callLater(0.0, call)
         if number in plan.stops:
             plan.stops.discard(number)
             self.clock.callLater(0.0, self.stop, by, heard)
@@ -188,8 +193,9 @@ class World:
                 by.line.spring()
             else:
                 self.trapped(by, heard)
-        rule = plan.rules.pop(number, None)
-        if rule is not None:
+        made = plan.rules.pop(number, None)
+        if made is not None:
+            rule = made(heard)
             self.tell(f"  fault {rule.effect.value} at {self.named(str(heard))}")
             return rule
         return self.weather(heard)
