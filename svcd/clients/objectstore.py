@@ -21,7 +21,7 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
     try:
         stream = await exit_.__aenter__()
     except CloudError as error:
-        if error.kind in (Fault.NOT_FOUND, Fault.FORBIDDEN):
+        if error.service == rest.service and error.kind in (Fault.NOT_FOUND, Fault.FORBIDDEN):
             text = await _told(rest, container, name, error.kind)
             raise CloudError(error.service, error.kind, text) from None
         raise

@@ -200,6 +200,14 @@ class ClientTests(SynchronousTestCase):
         self.assertEqual(error.kind, Fault.FORBIDDEN)
         self.assertIn("the user may not read objects of container 'c'", error.text)
 
+    def test_an_identity_that_forbids_says_nothing_of_containers(self) -> None:
+        """Its own words are told."""
+        alice = Credentials(user="alice", password="alice")
+        self.answer("identity", "/auth/tokens", "locked", status=403)
+        error = self.fault(self.cloud.read(TenantId("alpha"), alice, "c", "o"))
+        self.assertEqual((error.service, error.kind), ("identity", Fault.FORBIDDEN))
+        self.assertNotIn("container", error.text)
+
     def test_servers_of_a_cluster_are_told_by_metadata(self) -> None:
         """Never by name alone."""
         self.rig.run(self.session.create_server(self.new))
