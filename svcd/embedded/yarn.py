@@ -46,11 +46,11 @@ class ScriptedYarn:
                 ]
                 return {"nodes": {"node": nodes} if nodes else None}
             case ["apps"]:
-                apps = [self._application(job) for job in jobs if job.in_yarn(now)]
+                apps = [self._application(job, now) for job in jobs if job.in_yarn(now)]
                 return {"apps": {"app": apps} if apps else None}
         return None
 
-    def _application(self, job: Job) -> Mapping[str, object]:
+    def _application(self, job: Job, now: float) -> Mapping[str, object]:
         held = job.queued or ("" if self.active else _EMPTY)
         action = f"{job.id}@{job.definition.action}"
         return {
@@ -59,5 +59,6 @@ class ScriptedYarn:
             "state": "ACCEPTED" if held else "RUNNING",
             "finalStatus": "UNDEFINED",
             "diagnostics": held,
+            "elapsedTime": int((now - (job.started_at or now)) * 1000),
             "applicationTags": f"oozie-{md5(action.encode(), usedforsecurity=False).hexdigest()}",
         }

@@ -43,11 +43,15 @@ class Node:
 
 @frozen(kw_only=True)
 class Application:
-    """One that has not ended. tags: those of the engine name the action that it belongs to."""
+    """One that has not ended. tags: those of the engine name the action that it belongs to.
+
+    age_s: since YARN has taken it.
+    """
 
     id: str
     name: str
     state: str
+    age_s: float
     tags: frozenset[str] = frozenset()
     diagnostics: str = ""
 
@@ -157,6 +161,7 @@ def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
             id=str(row.get("id")),
             name=str(row.get("name") or ""),
             state=str(row.get("state")),
+            age_s=_seconds(row.get("elapsedTime")),
             tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
             diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
         )
@@ -171,6 +176,10 @@ def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapp
     if isinstance(rows, dict):
         rows = [rows]
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _seconds(milliseconds: object) -> float:
+    return milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0
 
 
 def _names(cluster: Cluster) -> Mapping[str, str]:

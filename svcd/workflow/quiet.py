@@ -251,15 +251,16 @@ def _nobody(idle: Sequence[Node], step: str) -> Failure:
 
 
 def _held(action: Mapping[str, object], applications: Sequence[Application]) -> Application | None:
-    """The application of an action that YARN has not begun, while no other one of it works.
+    """The application of an action that YARN does not begin, while no other one of it works.
 
-    The launcher of a step runs while the job that it has launched waits, which is no work.
+    One that is new is on its way. The launcher of a step runs while the job that it has launched
+    waits, which is no work.
     """
     numbers, tag = _numbers(action), tag_of(str(action.get("id") or ""))
     mine = [a for a in applications if _number(a.id) in numbers or tag in a.tags]
     if any(a.state not in _HELD and not a.name.startswith(_LAUNCHER) for a in mine):
         return None
-    return next((a for a in mine if a.state in _HELD), None)
+    return next((a for a in mine if a.state in _HELD and a.age_s >= QUIET_S), None)
 
 
 def _numbers(action: Mapping[str, object]) -> frozenset[str]:

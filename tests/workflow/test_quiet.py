@@ -91,6 +91,7 @@ class Words(SynchronousTestCase):
     def test_applications_have_the_tag_of_their_action(self) -> None:
         [one] = applications_of(told("apps-running")) or ()
         self.assertEqual((one.id, one.state), (CHILD, "RUNNING"))
+        self.assertEqual(one.age_s, 6.311)
         self.assertEqual(one.tags, {tag_of(f"{WORKFLOW}@job-node")})
 
     def test_no_application_at_all(self) -> None:
@@ -199,20 +200,30 @@ class Verdicts(SynchronousTestCase):
     def test_the_launcher_does_not_count_while_its_job_waits(self) -> None:
         """As on a cluster that launchers have filled."""
         launcher = Application(
-            id="application_1795305754044_0001", name="oozie:launcher:T=pig", state="RUNNING"
+            id="application_1795305754044_0001",
+            name="oozie:launcher:T=pig",
+            state="RUNNING",
+            age_s=99.0,
         )
         tags = frozenset({tag_of(f"{WORKFLOW}@job-node")})
-        child = Application(id=CHILD, name="PigLatin:x", state="ACCEPTED", tags=tags)
+        child = Application(id=CHILD, name="PigLatin:x", state="ACCEPTED", age_s=60.0, tags=tags)
         self.assertEqual(self.said(self.apps(launcher, child))[0], "STEP_WAITS")
         other = evolve(child, id="application_1795305754044_0003", state="RUNNING")
         self.assertEqual(self.said(self.apps(launcher, child, other))[0], "")
 
     def test_a_child_that_the_engine_knows_is_its_own(self) -> None:
         """By its number, under either name."""
-        child = Application(id=CHILD, name="x", state="SUBMITTED")
+        child = Application(id=CHILD, name="x", state="SUBMITTED", age_s=60.0)
         self.assertEqual(self.said(self.apps(child))[0], "")
         known = "job_1795305754044_0002"
         self.assertEqual(self.said(self.apps(child), externalChildIDs=known)[0], "STEP_WAITS")
+
+    def test_one_that_yarn_has_just_taken_is_on_its_way(self) -> None:
+        """After its launcher has run for a while."""
+        number = "job_1795305754044_0002"
+        for age_s, code in ((29.9, ""), (30.0, "STEP_WAITS")):
+            child = Application(id=CHILD, name="x", state="ACCEPTED", age_s=age_s)
+            self.assertEqual(self.said(self.apps(child), externalChildIDs=number)[0], code)
 
     def test_what_is_not_known_is_not_guessed(self) -> None:
         for word in (Word(), Word(active=1)):
