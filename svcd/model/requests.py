@@ -25,6 +25,8 @@ from svcd.model.template import (
 
 MAX_TARGETS = 100
 """Of one object of options: a distribution has some ten services."""
+MAX_JOB_VALUES = 10_000
+"""Of each kind: a workflow definition of the usual greatest length has no room for as many."""
 _MOST_COUNT = 1_000_000
 
 HostName: TypeAlias = Annotated[
@@ -266,7 +268,15 @@ class ExecuteRequest:
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """Exactly one of the two ways to name a cluster."""
+        """Exactly one of the two ways to name a cluster; no more values than a job can have."""
+        configs = tree.get("job_configs")
+        for name in ("configs", "args", "params"):
+            values = configs.get(name) if isinstance(configs, dict) else None
+            if isinstance(values, (dict, list)) and len(values) > MAX_JOB_VALUES:
+                yield (
+                    f"{path}.job_configs.{name}: expected at most {MAX_JOB_VALUES} items, "
+                    f"got {len(values)}"
+                )
         given = [n for n in ("cluster_id", "cluster") if tree.get(n) is not None]
         if not given:
             yield f"{path}.cluster_id: missing, expected string (or cluster, a cluster body)"

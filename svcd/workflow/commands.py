@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.errors import (
@@ -61,6 +61,7 @@ from svcd.workflow.hints import job_config
 from svcd.workflow.logs import Logs
 from svcd.workflow.poller import Poller
 from svcd.workflow.starting import Material, work_of
+from svcd.workflow.unfit import unfit
 
 CreateCluster = Callable[
     [Caller, NewCluster, Callable[[Tx, Cluster], Awaitable[None]]], Awaitable[Cluster]
@@ -150,12 +151,18 @@ class Jobs:
     # ---- data sources, binaries, jobs ----
 
     async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
-        """Raises InvalidCredentials (object store without account) and DataSourceNameTaken."""
+        """Raises InvalidCredentials (object store without account), InvalidData (a text that no job
+        could be told) and DataSourceNameTaken."""
         credentials = new.credentials.whole()
         if new.type == "objstore" and credentials is None:
             raise InvalidCredentials(
                 "$.credentials: a data source in the object store needs user and password"
             )
+        account = {} if credentials is None else asdict(credentials)
+        places = {"url": new.url, **{f"credentials.{k}": v for k, v in account.items()}}
+        faults = [f"$.{place}: {wrong}" for place, text in places.items() if (wrong := unfit(text))]
+        if faults:
+            raise InvalidData("\n".join(faults))
         record = DataSource(
             id=DataSourceId(self._new_id()),
             tenant_id=caller.tenant_id,
@@ -423,7 +430,7 @@ class Jobs:
                 raise InvalidData(
                     "\n".join(f"$.{n}: a {job.type.value} job needs a data source" for n in missing)
                 )
-        await self._check_document(tx, row, job, sources)
+        await self._check_document(tx, row, job, sources, cluster)
 
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:
         """What the cluster's distribution runs and a definition can be written of."""
@@ -431,7 +438,12 @@ class Jobs:
         return [each for each in types if each in document.RENDERED]
 
     async def _check_document(
-        self, tx: Tx, row: Execution, job: Job, sources: dict[str, DataSource | None]
+        self,
+        tx: Tx,
+        row: Execution,
+        job: Job,
+        sources: dict[str, DataSource | None],
+        cluster: Cluster | None,
     ) -> None:
         material = Material(
             job=job,
@@ -441,9 +453,9 @@ class Jobs:
             output=sources["output_id"],
         )
         try:
-            document.workflow(work_of(row, material, self._access))
+            document.workflow(work_of(row, material, self._access, cluster))
         except document.DocumentError as error:
-            raise InvalidData(f"$.job_configs: {error}") from None
+            raise InvalidData(str(error)) from None
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())

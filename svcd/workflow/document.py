@@ -10,13 +10,18 @@ that comes through the engine are done here: the new-API switches, which are off
 are turned on when a new-API class is named; and a hint left empty counts as not given, because
 Hadoop refuses an empty class of the other API.
 
+Note: refused at once. `workflow` decides whether a definition can be written, and it is called
+before an execution is accepted and again when it starts; so what it refuses, it refuses to the
+caller, with the places, and nothing of the request is left to fail later. `properties` holds
+nothing that `workflow` has not looked at.
+
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -25,8 +30,9 @@ from attrs import field, frozen
 from svcd.model.ids import ExecutionId
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.secret import Secret
-from svcd.model.template import ConfigValue
+from svcd.model.template import Configs, ConfigValue
 from svcd.workflow.engines import Endpoints
+from svcd.workflow.unfit import faults_of, unfit
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
@@ -73,11 +79,15 @@ _OURS: Final = frozenset(
     }
 )
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
-_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MOST_FAULTS: Final = 100
+
+MOST_CHARACTERS: Final = 100_000
+"""Of a definition, as the engine has it by default."""
+MOST_CHARACTERS_OPTION: Final = "oozie.service.WorkflowAppService.WorkflowDefinitionMaxLength"
 
 
 class DocumentError(Exception):
-    """The definition cannot be written. args[0]: one line, says which value and why."""
+    """The definition cannot be written. args[0]: a line a fault, each with its JSON path."""
 
 
 @frozen(kw_only=True)
@@ -94,7 +104,7 @@ class Work:
     """Everything a definition is made of.
 
     project: the tenant, whose object store is used. mains, libs: names of the staged files, in the
-    order of the job.
+    order of the job. most_characters: of the definition; None where nobody knows.
     """
 
     execution_id: ExecutionId
@@ -106,10 +116,15 @@ class Work:
     output: DataSource | None = None
     configs: JobConfigs = field(factory=JobConfigs)
     object_store: ObjectStoreAccess | None = None
+    most_characters: int | None = None
 
 
 def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
+    sources = {"input_id": work.input, "output_id": work.output}
+    faults = list(islice(faults_of(work.configs, sources), _MOST_FAULTS))
+    if faults:
+        raise DocumentError("\n".join(faults))
     body = "".join(
         [
             f'<workflow-app xmlns="{SCHEMA}" name="svcd-{_xml(work.execution_id)}">',
@@ -120,7 +135,28 @@ def workflow(work: Work) -> bytes:
             '<end name="end"/></workflow-app>',
         ]
     )
+    length = len(body.encode("utf-16-le")) // 2
+    if work.most_characters is not None and length > work.most_characters:
+        raise _too_long(work.most_characters)
     return body.encode()
+
+
+def most_characters(configs: Sequence[Configs]) -> int:
+    """Of a definition, for an engine with these options. The last one to name it decides."""
+    found = MOST_CHARACTERS
+    for options in configs:
+        for target in options.values():
+            value = str(target.get(MOST_CHARACTERS_OPTION, ""))
+            if value.isdecimal() and len(value) < 10:
+                found = int(value)
+    return found
+
+
+def _too_long(most: int) -> DocumentError:
+    return DocumentError(
+        f"$.job_configs: the workflow definition would have more than {most} characters, the most "
+        "that the engine of the cluster takes; put what is long into a file"
+    )
 
 
 def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, str]:
@@ -128,7 +164,7 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
     mine = {
         "oozie.use.system.libpath": "true",
         **{
-            name: _text(name, value)
+            name: _text(value)
             for name, value in work.configs.configs.items()
             if name.startswith("oozie.") and name not in _OURS
         },
@@ -163,7 +199,7 @@ def _action(work: Work) -> str:
         case JobType.SHELL:
             return _shell(work)
         case _:
-            raise DocumentError(f"jobs of type {work.type} cannot be run by this engine")
+            raise DocumentError(f"$: jobs of type {work.type} cannot be run by this engine")
 
 
 _NODES: Final = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
@@ -186,22 +222,25 @@ def _map_reduce(work: Work) -> str:
     streaming = ""
     if mapper is not None and reducer is not None:
         streaming = (
-            f"<streaming><mapper>{_xml(_text(STREAMING_MAPPER, mapper))}</mapper>"
-            f"<reducer>{_xml(_text(STREAMING_REDUCER, reducer))}</reducer></streaming>"
+            f"<streaming><mapper>{_xml(_text(mapper))}</mapper>"
+            f"<reducer>{_xml(_text(reducer))}</reducer></streaming>"
         )
     elif mapper is not None or reducer is not None:
-        raise DocumentError(f"{STREAMING_MAPPER} and {STREAMING_REDUCER} must be given together")
+        raise DocumentError(
+            f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
+            "must be given together"
+        )
     return f"<map-reduce>{_NODES}{streaming}{_configuration({**made, **given})}</map-reduce>"
 
 
 def _pig(work: Work) -> str:
     if not work.mains:
-        raise DocumentError("a Pig job needs a main binary: the script")
+        raise DocumentError("$: a Pig job needs a main binary: the script")
     params: dict[str, str] = {}
     for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
         if source is not None:
             params[name] = _quoted(source.url)
-    params.update(_texts("params", work.configs.params))
+    params.update(_texts(work.configs.params))
     return "".join(
         [
             f"<pig>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
@@ -216,13 +255,15 @@ def _pig(work: Work) -> str:
 def _java(work: Work) -> str:
     main = work.configs.configs.get(MAIN_CLASS)
     if not isinstance(main, str) or not main.strip():
-        raise DocumentError(f"a Java job needs the config {MAIN_CLASS}: the class with main()")
+        raise DocumentError(
+            f"$.job_configs.configs: a Java job needs {MAIN_CLASS}: the class with main()"
+        )
     opts = work.configs.configs.get(JAVA_OPTS)
     return "".join(
         [
             f"<java>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
-            f"<main-class>{_xml(_text(MAIN_CLASS, main))}</main-class>",
-            "" if opts is None else f"<java-opts>{_xml(_text(JAVA_OPTS, opts))}</java-opts>",
+            f"<main-class>{_xml(_text(main))}</main-class>",
+            "" if opts is None else f"<java-opts>{_xml(_text(opts))}</java-opts>",
             *(f"<arg>{_xml(each)}</arg>" for each in _args(work)),
             "</java>",
         ]
@@ -231,7 +272,7 @@ def _java(work: Work) -> str:
 
 def _shell(work: Work) -> str:
     if not work.mains:
-        raise DocumentError("a Shell job needs a main binary: the script")
+        raise DocumentError("$: a Shell job needs a main binary: the script")
     files = [_quoted(name) for name in (*work.mains, *work.libs)]
     return "".join(
         [
@@ -241,7 +282,7 @@ def _shell(work: Work) -> str:
             *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
             *(
                 f"<env-var>{_xml(f'{name}={value}')}</env-var>"
-                for name, value in _texts("params", work.configs.params).items()
+                for name, value in _texts(work.configs.params).items()
             ),
             *(f"<file>{_xml(f'{name}#{name}')}</file>" for name in files),
             "</shell>",
@@ -252,7 +293,7 @@ def _shell(work: Work) -> str:
 def _callers(work: Work) -> dict[str, str]:
     """The caller's configurations that belong into the action."""
     return {
-        name: _text(name, value)
+        name: _text(value)
         for name, value in work.configs.configs.items()
         if not name.startswith("edp.")
         and (not name.startswith("oozie.") or name.startswith(_STEP_PREFIXES))
@@ -299,11 +340,10 @@ def _object_store(work: Work) -> dict[str, str]:
 def _args(work: Work) -> Iterator[str]:
     args = work.configs.args
     if isinstance(args, Mapping):
-        for name, value in _texts("args", args).items():
+        for name, value in _texts(args).items():
             yield f"{name}={value}"
     else:
-        for index, value in enumerate(args):
-            yield _text(f"args[{index}]", value)
+        yield from args
 
 
 def _configuration(configs: Mapping[str, str]) -> str:
@@ -316,16 +356,12 @@ def _configuration(configs: Mapping[str, str]) -> str:
     return f"<configuration>{inner}</configuration>"
 
 
-def _texts(where: str, values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    return {name: _text(f"{where}.{name}", value) for name, value in values.items()}
+def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    return {name: _text(value) for name, value in values.items()}
 
 
-def _text(name: str, value: ConfigValue) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    for each in (name, text):
-        if _FORBIDDEN.search(each):
-            raise DocumentError(f"{name!r} holds a control character, which XML cannot carry")
-    return text
+def _text(value: ConfigValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _quoted(text: str) -> str:
@@ -334,6 +370,7 @@ def _quoted(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    if _FORBIDDEN.search(text):
-        raise DocumentError(f"{text!r} holds a control character, which XML cannot carry")
+    wrong = unfit(text)
+    if wrong:
+        raise DocumentError(f"$: a value {wrong}")
     return escape(text, {"\r": "&#13;"})  # a bare one is read as a line feed

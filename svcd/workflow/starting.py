@@ -34,6 +34,7 @@ from svcd.model.job import (
     JobConfigs,
     JobType,
 )
+from svcd.model.template import Configs
 from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
 from svcd.settings import Workflow
 from svcd.tasks import Backoff
@@ -191,7 +192,7 @@ class Starter:
         folder = f"/user/{endpoints.user}/svcd/{row.id}"
         if row.submits:
             folder = f"{folder}-{row.submits + 1}"
-        work = work_of(row, material, self._access)
+        work = work_of(row, material, self._access, cluster)
         try:
             definition = document.workflow(work)
             properties = document.properties(work, endpoints, folder)
@@ -485,9 +486,15 @@ async def gather_material(tx: Tx, row: Execution) -> Material:
 
 
 def work_of(
-    row: Execution, material: Material, access: document.ObjectStoreAccess | None
+    row: Execution,
+    material: Material,
+    access: document.ObjectStoreAccess | None,
+    cluster: Cluster | None,
 ) -> document.Work:
-    """The input of the definition."""
+    """The input of the definition. cluster: None while it is not known."""
+    options: list[Configs] = []
+    if cluster is not None:
+        options = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
     return document.Work(
         execution_id=row.id,
         type=material.job.type,
@@ -498,6 +505,7 @@ def work_of(
         output=material.output,
         configs=row.job_configs or JobConfigs(),
         object_store=access,
+        most_characters=None if cluster is None else document.most_characters(options),
     )
 
 

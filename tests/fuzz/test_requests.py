@@ -170,7 +170,8 @@ class DocumentTests(SynchronousTestCase):
         try:
             text = document.workflow(work)
         except document.DocumentError as error:
-            self.assertNotIn("\n", str(error))
+            for line in str(error).split("\n"):
+                self.assertRegex(line, r"\A\$(\.[a-z_]+.*)?: ")
             return
         root = ElementTree.fromstring(text)
         space = "{" + document.SCHEMA + "}"

@@ -318,6 +318,25 @@ class ValueTests(SynchronousTestCase):
                 error = self.assertRaises(ValidationError, shape.decode, body(*counts), limits)
                 self.assertIn(f"$.{key}: expected {told}", error.message.split("\n"))
 
+    def test_values_of_a_job(self) -> None:
+        """Ten thousand of each kind."""
+        shape: Shape[Any] = Shape(requests.ExecuteRequest)
+        for key, made in (
+            ("configs", lambda n: {f"a{i}": 1 for i in range(n)}),
+            ("params", lambda n: {f"a{i}": "b" for i in range(n)}),
+            ("args", lambda n: {f"a{i}": "b" for i in range(n)}),
+            ("args", lambda n: ["x"] * n),
+        ):
+            body = {"cluster_id": "c", "job_configs": {key: made(10_000)}}
+            shape.decode(json.dumps(body).encode(), WIDE)
+            body = {"cluster_id": "c", "job_configs": {key: made(10_001)}}
+            error = self.assertRaises(
+                ValidationError, shape.decode, json.dumps(body).encode(), WIDE
+            )
+            self.assertEqual(
+                error.message, f"$.job_configs.{key}: expected at most 10000 items, got 10001"
+            )
+
     def test_depth(self) -> None:
         """Shallow enough is looked at; what no reader can walk is refused as a whole."""
         for depth, name in ((500, "VALIDATION_ERROR"), (5000, "MALFORMED_REQUEST_BODY")):

@@ -56,6 +56,20 @@ class Objects(WorkflowCase):
             self.run_to_end(self.jobs.create_data_source(CALLER, plain)).credentials, None
         )
 
+    def test_a_data_source_that_no_job_could_be_told_is_refused(self) -> None:
+        """Every place at once, and nothing of the account."""
+        account = GivenCredentials(user="u\ufffe", password="p\uffff")
+        new = NewDataSource(name="d", type="hdfs", url="/d\uffff", credentials=account)
+        error = self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidData)
+        self.assertEqual(
+            str(error).split("\n"),
+            [
+                "$.url: holds U+FFFF, which XML cannot carry",
+                "$.credentials.user: holds U+FFFE, which XML cannot carry",
+                "$.credentials.password: holds U+FFFF, which XML cannot carry",
+            ],
+        )
+
     def test_a_job_binary_names_something_that_is_there(self) -> None:
         cases: list[tuple[str, GivenCredentials, type[Exception]]] = [
             ("internaldb://nope", GivenCredentials(), InvalidReference),
@@ -156,8 +170,23 @@ class Execute(WorkflowCase):
         self.assertIn("it runs no jobs", self.refused(InvalidReference, JAR))
 
     def test_what_no_definition_can_hold_is_refused(self) -> None:
-        configs = JobConfigs(params={"P": "\x01"})
-        self.assertIn("control character", self.refused(InvalidData, job_configs=configs))
+        """With its place; also what only the submission would hold, and what is too long."""
+        for configs, told in (
+            (
+                JobConfigs(params={"P": "\x01"}),
+                "$.job_configs.params.P: holds U+0001, which XML cannot carry",
+            ),
+            (
+                JobConfigs(configs={"oozie.use.it": "\uffff"}),
+                '$.job_configs.configs["oozie.use.it"]: holds U+FFFF, which XML cannot carry',
+            ),
+            (
+                JobConfigs(args=("x" * 100_000,)),
+                "$.job_configs: the workflow definition would have more than 100000 characters, "
+                "the most that the engine of the cluster takes; put what is long into a file",
+            ),
+        ):
+            self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
 
     def test_a_transient_cluster_is_made_for_the_job(self) -> None:
         """After the checks: a refused request makes no cluster."""

@@ -11,10 +11,12 @@ from svcd.embedded.oozie_jobs import define_job
 from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.workflow.document import (
+    MOST_CHARACTERS_OPTION,
     DocumentError,
     ObjectStoreAccess,
     Work,
     container_of,
+    most_characters,
     properties,
     workflow,
 )
@@ -247,15 +249,81 @@ class JavaAndShell(SynchronousTestCase):
 
 
 class Escaping(SynchronousTestCase):
-    def test_control_characters_are_refused_by_name(self) -> None:
-        """XML cannot carry them; the message does not repeat them."""
-        for bad in ("\x00", "\x1b", "\ufffe", "\ud800"):
-            with self.assertRaises(DocumentError) as caught:
-                workflow(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"})))
+    def refused(self, work: Work) -> list[str]:
+        with self.assertRaises(DocumentError) as caught:
+            workflow(work)
+        return str(caught.exception).split("\n")
+
+    def test_what_xml_cannot_carry_is_refused_by_place(self) -> None:
+        """The message does not repeat it."""
+        for bad, told in (
+            ("\x00", "U+0000"),
+            ("\x1b", "U+001B"),
+            ("\ufffe", "U+FFFE"),
+            ("\uffff", "U+FFFF"),
+            ("\ud800", "U+D800"),
+        ):
             self.assertEqual(
-                str(caught.exception),
-                "'params.P' holds a control character, which XML cannot carry",
+                self.refused(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"}))),
+                [f"$.job_configs.params.P: holds {told}, which XML cannot carry"],
             )
+
+    def test_all_places_are_told_at_once(self) -> None:
+        """Also those that only the submission holds, and those of the data sources."""
+        bad = "\uffff"
+        configs = JobConfigs(
+            configs={"oozie.use.it": bad, "edp.x": bad, f"n{bad}": 1, "a b": bad, "right": 1},
+            params={"": "x", " ": "x", " p": "x", "p ": "x", "a=b": "x", "P": 5},
+            args=("right", bad),
+        )
+        where = evolve(source(f"/in{bad}"), credentials=Credentials(user="u", password=bad))
+        xml = "holds U+FFFF, which XML cannot carry"
+        self.assertEqual(
+            self.refused(evolve(PIG, configs=configs, input=where)),
+            [
+                f"$.job_configs.args[1]: {xml}",
+                f'$.job_configs.configs["oozie.use.it"]: {xml}',
+                f'$.job_configs.configs["edp.x"]: {xml}',
+                f'$.job_configs.configs: the name "n?" {xml}',
+                f'$.job_configs.configs["a b"]: {xml}',
+                '$.job_configs.params: the name "" is empty',
+                '$.job_configs.params: the name " " is empty',
+                '$.job_configs.params: the name " p" begins or ends with a blank',
+                '$.job_configs.params: the name "p " begins or ends with a blank',
+                "$.job_configs.params: the name \"a=b\" holds '=', where its value would begin",
+                f"$.input_id: the url of the data source {xml}",
+                f"$.input_id: the password of the data source {xml}",
+            ],
+        )
+
+    def test_a_definition_has_a_greatest_length(self) -> None:
+        """In the characters of Java, as the engine counts; nobody knows it without a cluster."""
+        length = len(workflow(evolve(PIG, configs=JobConfigs(args=("",)))))
+        for text in ("a", "\U0001f600"):
+            units = len(text.encode("utf-16-le")) // 2
+            work = evolve(PIG, configs=JobConfigs(args=(text * 1000,)))
+            most = length + 1000 * units
+            workflow(evolve(work, most_characters=most))
+            self.assertEqual(
+                self.refused(evolve(work, most_characters=most - 1)),
+                [
+                    f"$.job_configs: the workflow definition would have more than {most - 1} "
+                    "characters, the most that the engine of the cluster takes; put what is long "
+                    "into a file"
+                ],
+            )
+
+    def test_the_greatest_length_is_the_engines(self) -> None:
+        """By default, and as the cluster's options say."""
+        self.assertEqual(most_characters([]), 100_000)
+        options = {"Oozie": {MOST_CHARACTERS_OPTION: "200000"}}
+        self.assertEqual(most_characters([{"HDFS": {"a": 1}}, options]), 200_000)
+        self.assertEqual(most_characters([{"Oozie": {MOST_CHARACTERS_OPTION: "x"}}]), 100_000)
+
+    def test_many_faults_are_bounded(self) -> None:
+        """A hundred are told."""
+        faults = self.refused(evolve(PIG, configs=JobConfigs(args=("\uffff",) * 1000)))
+        self.assertEqual(len(faults), 100)
 
     def test_the_callers_expressions_stay_and_ours_are_quoted(self) -> None:
         work = evolve(
@@ -272,7 +340,9 @@ class Escaping(SynchronousTestCase):
         try:
             text = workflow(evolve(PIG, configs=JobConfigs(params=params)))
         except DocumentError:
-            self.assertTrue(any(_unfit(each) for pair in params.items() for each in pair))
+            texts = [each for pair in params.items() for each in pair]
+            misnamed = any(name != name.strip() or "=" in name for name in params)
+            self.assertTrue(misnamed or any(map(_unfit, texts)))
             return
         space = "{uri:oozie:workflow:0.5}"
         found = [each.text or "" for each in ElementTree.fromstring(text).iter(f"{space}param")]

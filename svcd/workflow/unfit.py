@@ -1,0 +1,73 @@
+"""What of a job's values no workflow definition can carry, or would carry as something else. Pure.
+
+Values are never repeated: they may be secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from svcd.model.job import DataSource, JobConfigs
+
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_MOST_NAME: Final = 60
+
+
+def unfit(text: str) -> str:
+    """What of `text` no definition can carry, in words; "" when there is nothing."""
+    found = _FORBIDDEN.search(text)
+    return "" if found is None else f"holds U+{ord(found.group()):04X}, which XML cannot carry"
+
+
+def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> Iterator[str]:
+    """What is no good in itself, each with its JSON path.
+
+    sources: by the field of the request that names them.
+    """
+    maps = [("configs", configs.configs), ("params", configs.params)]
+    if isinstance(configs.args, Mapping):
+        maps.append(("args", configs.args))
+    else:
+        for index, each in enumerate(configs.args):
+            if unfit(each):
+                yield f"$.job_configs.args[{index}]: {unfit(each)}"
+    for key, values in maps:
+        for name, value in values.items():
+            wrong = unfit(name) or _misnamed(key, name)
+            if wrong:
+                yield f"$.job_configs.{key}: the name {_shown(name)} {wrong}"
+            elif isinstance(value, str) and (wrong := unfit(value)):
+                step = f".{name}" if _PLAIN.match(name) else f"[{_shown(name)}]"
+                yield f"$.job_configs.{key}{step}: {wrong}"
+    for key, source in sources.items():
+        if source is None:
+            continue
+        account = source.credentials
+        places = {"url": source.url}
+        if account is not None:
+            places |= {"user": account.user, "password": account.password}
+        for place, text in places.items():
+            if unfit(text):
+                yield f"$.{key}: the {place} of the data source {unfit(text)}"
+
+
+def _misnamed(key: str, name: str) -> str:
+    """Readers trim the names of configurations, and leave those out that are empty then."""
+    if key == "args":
+        return ""
+    if not name.strip():
+        return "is empty"
+    if name != name.strip():
+        return "begins or ends with a blank"
+    if key == "params" and "=" in name:
+        return "holds '=', where its value would begin"
+    return ""
+
+
+def _shown(name: str) -> str:
+    cut = "…" if len(name) > _MOST_NAME else ""
+    plain = "".join(c if c.isprintable() else "?" for c in name[:_MOST_NAME])
+    return '"' + plain.replace('"', "'") + cut + '"'
