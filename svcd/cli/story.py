@@ -397,6 +397,19 @@ def _actions(info: Json) -> Sequence[Json]:
     return [a for a in found if isinstance(a, dict)] if isinstance(found, list) else []
 
 
+def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str]:
+    """executions: those that ended with it; nothing else of it is kept."""
+    yield f"cluster {cluster_id}: it was deleted, and its own story went with it"
+    yield ""
+    yield "job executions that ended because of that"
+    for each in executions[-_MOST_MACHINES:]:
+        ended = f", ended {each['end_time']}" if each["end_time"] else ""
+        yield f"  {each['id']} of job {each['job_id']}: {each['info']['status']}{ended}"
+    if len(executions) > _MOST_MACHINES:
+        yield f"  and {len(executions) - _MOST_MACHINES} before them"
+    yield "  `svcd why` with the id of one tells more"
+
+
 # ---- words --------------------------------------------------------------------------------------
 
 

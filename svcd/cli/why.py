@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from svcd.cli import door
 from svcd.cli.door import Api, DoorError
 from svcd.cli.failures import explained
-from svcd.cli.story import of_cluster, of_execution
+from svcd.cli.story import of_cluster, of_execution, of_lost_cluster
 from svcd.model.failures import Code
 from svcd.settings import load
+
+
+_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
 class NotThere(DoorError):
@@ -69,6 +73,8 @@ def story(api: Api, what: str, whole: bool = False) -> Iterator[str]:
         yield from of_cluster(cluster, _events(api, cluster["id"]), api.seconds, whole)
     elif execution:
         yield from _execution(api, execution)
+    elif lost := _lost_with(api, what):
+        yield from of_lost_cluster(what, lost)
     else:
         raise NotThere(
             f"tenant {api.door.tenant} has no cluster and no job execution {what!r}; "
@@ -106,6 +112,18 @@ def _of_job(api: Api, name: str) -> Any:
     if job is None:
         return None
     return _newest(api, f"/job-executions?job_id={_safe(job['id'])}", "job_executions")
+
+
+def _lost_with(api: Api, cluster_id: str) -> Sequence[Any]:
+    """Executions that ended because the cluster of that id was deleted: they keep its id."""
+    if not _ID.match(cluster_id):
+        return []
+    killed = (api.get("/job-executions?status=KILLED") or {"job_executions": []})["job_executions"]
+    return [each for each in killed if _names_lost(each["info"].get("failure"), cluster_id)]
+
+
+def _names_lost(failure: Any, cluster_id: str) -> bool:
+    return bool(failure) and failure["code"] == Code.CLUSTER_GONE and cluster_id in failure["text"]
 
 
 def _safe(text: str) -> str:

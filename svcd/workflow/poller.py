@@ -259,7 +259,7 @@ class Poller:
         cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
         if cluster is None:
             for row in rows:
-                await self._gone(row.id, "the cluster was deleted")
+                await self._gone(row.id, f"cluster {cluster_id} was deleted")
             return
         if cluster.status is ClusterStatus.DELETING:
             return  # its delete kills them, see kill_all_of
@@ -362,7 +362,7 @@ class Poller:
 
         _raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
         for row in alive:
-            await self._gone(row.id, "the cluster was deleted")
+            await self._gone(row.id, f"cluster {row.cluster_id} was deleted")
 
     async def _end(
         self, cluster: Cluster, endpoints: Endpoints, row: Execution

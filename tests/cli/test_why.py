@@ -213,6 +213,34 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.advance(60)
         self.assertIn("  on a cluster that was deleted", self.told(execution))
 
+    def test_cluster_that_is_gone(self) -> None:
+        """What ended with it still knows it; one that nothing ran on has left nothing."""
+        cluster_id = self.api.active_cluster()
+        sources, job = self.api.new_sources(), self.api.new_job()
+        hang = {"svcd.fake.outcome": "hang"}
+        execution = self.api.execute(job, cluster_id, sources, hang)
+        self.svcd.advance(30)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(60)
+        ended = self.api.get(f"/job-executions/{execution}")["end_time"]
+        self.assertEqual(
+            self.told(cluster_id),
+            [
+                f"cluster {cluster_id}: it was deleted, and its own story went with it",
+                "",
+                "job executions that ended because of that",
+                f"  {execution} of job {job}: KILLED, ended {ended}",
+                "  `svcd why` with the id of one tells more",
+            ],
+        )
+        told = self.told(execution)
+        self.assertIn("what failed: CLUSTER_GONE in step cluster", told)
+        self.assertIn(f"  cluster {cluster_id} was deleted", told)
+        unused = self.api.new_cluster(name="unused")
+        self.api.delete(f"/clusters/{unused}")
+        self.svcd.advance(60)
+        self.assertRaises(why.NotThere, self.told, unused)
+
     def test_nothing_of_that_name(self) -> None:
         with self.assertRaises(why.NotThere) as raised:
             self.told("a/b ?")
