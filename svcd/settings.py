@@ -193,7 +193,8 @@ class Workflow:
     )
     cancel_s: float = field(default=5.0, metadata=_doc("a cancel answers within this time"))
     unreachable_deadline_s: float = field(
-        default=1800.0, metadata=_doc("engine silent: the execution fails after this time")
+        default=1800.0,
+        metadata=_doc("engine or resource manager silent, or no worker left: the execution ends"),
     )
     log_bytes: int = field(default=1_048_576, metadata=_doc("most of a job's log that is shown"))
 
