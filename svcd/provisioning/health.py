@@ -92,9 +92,13 @@ class Judged:
 
 
 def unlisted(cluster: Cluster, servers: Iterable[Server]) -> Sequence[str]:
-    """Ids of servers that the row has and the list has not: to be asked for one by one."""
+    """Ids of servers that the row has and the list has not: to be asked for one by one.
+
+    First those that are not known to be gone: of very many a look asks for some.
+    """
     listed = {s.id for s in servers}
-    return [i.server_id for i in cluster.instances() if i.server_id and i.server_id not in listed]
+    instances = sorted(cluster.instances(), key=lambda i: i.status == lifecycle.GONE)
+    return [i.server_id for i in instances if i.server_id and i.server_id not in listed]
 
 
 def of_servers(
@@ -230,24 +234,30 @@ def judged(
         else:
             doubted[each.key] = each.since
     again = {a.key for a in confirmed}
-    kept = [
-        a
+    unknown = {
+        a.key
         for a in told
         if a.key not in again
         and a.key not in seen.good
         and a.key in parts
         and not (a.machine in down and a.what != SERVER)
-    ]
-    ailments = tuple([*confirmed, *kept][:MOST_KEPT])
-    fresh = [a for a in ailments if (a.key, a.code) not in known]
+    }
+    found = {(a.key, a.code) for a in confirmed}
+    still = [a for a in told if (a.key, a.code) in found or a.key in unknown]
+    new = [a for a in confirmed if (a.key, a.code) not in known]
+    fresh = new[: max(0, MOST_KEPT - len(still))]
+    ailments = (*still, *fresh)
     well = [a for a in told if a.key in seen.good]
     written = _with(cluster, ailments)
-    shown = {a.machine for a in ailments if a.what == SERVER}
+    shown = {a.machine for a in (*confirmed, *still) if a.what == SERVER}
     written = lifecycle.with_instances(written, _statuses(cluster, seen, shown))
     events: tuple[ClusterEvent, ...] = ()
     if written != cluster:
         written = evolve(written, updated_at=timestamp(now))
-        events = (*_begun(cluster, fresh, now), *_ended(cluster, well, ailments, now))
+        events = (
+            *_begun(cluster, fresh, now),
+            *_ended(cluster, well, not (ailments or doubted or covered), now),
+        )
     return Judged(
         cluster=written,
         events=events,
@@ -307,7 +317,7 @@ def _begun(cluster: Cluster, fresh: Sequence[Ailment], now: float) -> Iterable[C
 
 
 def _ended(
-    cluster: Cluster, well: Sequence[Ailment], left: Sequence[Ailment], now: float
+    cluster: Cluster, well: Sequence[Ailment], all_well: bool, now: float
 ) -> Iterable[ClusterEvent]:
     if not well:
         return
@@ -317,7 +327,7 @@ def _ended(
     ]
     if len(well) > _MOST_SHOWN:
         told.append(f"and {len(well) - _MOST_SHOWN} more")
-    if not left:
+    if all_well:
         told.append("all is well")
     machine = well[0].machine if len(well) == 1 else ""
     yield lifecycle.event(cluster, STEP, "done", now, "; ".join(told), machine)

@@ -358,6 +358,13 @@ class MemoryCloud:
             and (not self.lag_s or row["at"] + self.lag_s <= now)
         ]
 
+    async def server(self, server_id: str) -> Server:
+        await self._call("server")
+        self.forget_deleted()
+        if server_id not in self.made:
+            raise CloudError("compute", Fault.NOT_FOUND, f"no server {server_id}")
+        return self._server(self.made[server_id])
+
     def forget_deleted(self) -> None:
         """Servers whose time is over."""
         now = self.clock.seconds()
@@ -654,7 +661,12 @@ class Site:
         self.controller = self.new_controller()
 
     def new_controller(self) -> Controller:
-        ports = Ports(
+        return Controller(
+            self.ports(), self.clock, self.settings, random.Random(1), settled=self.settled.append
+        )
+
+    def ports(self) -> Ports:
+        return Ports(
             store=self.store,  # type: ignore[arg-type]
             cloud=self.cloud,  # type: ignore[arg-type]
             remote=self.remote,
@@ -662,9 +674,6 @@ class Site:
             distributions=Registry(self.distribution),
             sealer=PlainSealer(),
             kill_executions=self.kill,
-        )
-        return Controller(
-            ports, self.clock, self.settings, random.Random(1), settled=self.settled.append
         )
 
     async def kill(self, cluster_id: ClusterId) -> None:

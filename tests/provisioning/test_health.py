@@ -194,6 +194,17 @@ class TestJudged(SynchronousTestCase):
         )
         self.assertFalse(well.unwell)
 
+    def test_all_is_well_only_when_nothing_is_suspected_either(self) -> None:
+        """A server that was started again, and its daemons were not."""
+        stopped = health.of_servers(row(), [server(1), server(2, "SHUTOFF")], (), AT)
+        told = judged(row(), stopped, PARTS, {(TWO, "server"): AT}, NOW).cluster
+        runs = health.of_servers(row(), [server(1), server(2)], (), LATER)
+        found_dead = judged(told, runs.and_of(DEAD), PARTS, {}, NOW + 60)
+        self.assertEqual(
+            [e.text for e in found_dead.events], [f"server of {TWO} is well again after 60 s"]
+        )
+        self.assertEqual(found_dead.suspected, {WORKER: AT})
+
     def test_what_cannot_be_found_out_stays_told(self) -> None:
         """The manager that knows of the worker is silent: suspected itself."""
         silent = found(Answer(error="refused"), Answer(error="refused"))
