@@ -16,19 +16,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.cli import door
+from svcd.cli import clouds, door
 from svcd.cli.door import Api, Door, DoorError
 from svcd.cli.times import duration, moment
 from svcd.clients.marked import Kind, MarkedCloud, Thing
 from svcd.model.secret import Secret
 from svcd.ports import CloudError, Fault
-from svcd.settings import Settings, load
+from svcd.settings import CloudSettings, load
 from svcd.tasks import sleep
 
 _PAUSE_S: Final = 5.0
@@ -246,6 +247,7 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
         help="how long to wait for things to go (default: %(default)s)",
     )
     door.add_options(parser)
+    clouds.add_option(parser)
     settings_options(parser)
     parser.set_defaults(run=run)
 
@@ -254,7 +256,9 @@ def run(options: argparse.Namespace) -> int:
     """The exit code."""
     settings = load(options.config, os.environ, options.set).settings
     try:
-        found = door.find(options, settings, os.environ)
+        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
+        clouds.trust(environment)
+        found = door.find(options, settings, environment)
         rows_of(Api(found))  # before the cloud is asked for anything
         if not found.auth_url:
             raise DoorError(
@@ -265,11 +269,17 @@ def run(options: argparse.Namespace) -> int:
     except DoorError as error:
         print(f"svcd orphans: {error}", file=sys.stderr)
         return 1
+    cloud = evolve(
+        settings.cloud,
+        auth_url=found.auth_url,
+        region=environment.get("OS_REGION_NAME") or settings.cloud.region,
+        interface=_interface(environment) or settings.cloud.interface,
+    )
     outcome: list[bool | str] = []
 
     async def work(reactor: Any) -> None:
         try:
-            outcome.append(await _search(reactor, found, settings, options))
+            outcome.append(await _search(reactor, found, cloud, options))
         except (DoorError, CloudError) as error:
             outcome.append(str(error))
 
@@ -283,15 +293,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _search(
-    reactor: Any, found: Door, settings: Settings, options: argparse.Namespace
+    reactor: Any, found: Door, cloud: CloudSettings, options: argparse.Namespace
 ) -> bool:
     from twisted.web.client import Agent
 
     agent: Any = Agent
-    cloud = MarkedCloud(
+    marked = MarkedCloud(
         agent(reactor, connectTimeout=10),
         reactor,
-        evolve(settings.cloud, auth_url=found.auth_url),
+        cloud,
         Secret(found.token),
         found.tenant,
     )
@@ -303,8 +313,14 @@ async def _search(
     rules = Rules(
         ids=frozenset(options.id), unmarked=options.unmarked, young_s=max(0.0, options.younger)
     )
-    search = Search(cloud, rows, reactor, rules, lambda line: print(line, flush=True))
+    search = Search(marked, rows, reactor, rules, lambda line: print(line, flush=True))
     return await search.run(options.delete, max(0.0, options.wait))
+
+
+def _interface(environment: Mapping[str, str]) -> str:
+    """As the catalog writes it: the variable may be the older `publicURL`."""
+    given = environment.get("OS_INTERFACE") or environment.get("OS_ENDPOINT_TYPE") or ""
+    return given.removesuffix("URL")
 
 
 def rows_of(api: Api) -> Rows:

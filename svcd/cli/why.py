@@ -11,16 +11,16 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from svcd.cli import door
+from svcd.cli import clouds, door
 from svcd.cli.door import Api, DoorError
 from svcd.cli.failures import explained
 from svcd.cli.story import of_cluster, of_execution, of_lost_cluster
 from svcd.model.failures import Code
 from svcd.settings import load
-
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
@@ -41,6 +41,7 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
     )
     parser.add_argument("--all", action="store_true", help="all requests and lines of the story")
     door.add_options(parser)
+    clouds.add_option(parser)
     settings_options(parser)
     parser.set_defaults(run=run)
 
@@ -52,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     settings = load(options.config, os.environ, options.set).settings
     try:
-        api = Api(door.find(options, settings, os.environ))
+        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
+        clouds.trust(environment)
+        api = Api(door.find(options, settings, environment))
         for line in story(api, options.what, options.all):
             print(line)
     except DoorError as error:

@@ -1,0 +1,194 @@
+"""A cloud of clouds.yaml as the variables that the commands read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli import clouds, door
+from svcd.cli.door import Answer, DoorError
+from svcd.settings import Server, Settings
+
+ALPHA = """
+clouds:
+  alpha:
+    region_name: north
+    interface: internal
+    auth:
+      auth_url: https://id:5000/v3
+      username: ann
+      password: canary-1
+      project_name: work
+      user_domain_name: Staff
+      project_domain_id: d-1
+  bare: {}
+"""
+ALPHA_VARIABLES = {
+    "OS_AUTH_URL": "https://id:5000/v3",
+    "OS_USERNAME": "ann",
+    "OS_PASSWORD": "canary-1",
+    "OS_PROJECT_NAME": "work",
+    "OS_USER_DOMAIN_NAME": "Staff",
+    "OS_PROJECT_DOMAIN_ID": "d-1",
+    "OS_REGION_NAME": "north",
+    "OS_INTERFACE": "internal",
+}
+
+
+class CloudsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.here, self.home = Path(self.mktemp()), Path(self.mktemp())
+        for each in (self.here, self.home / ".config" / "openstack"):
+            each.mkdir(parents=True)
+
+    def write(self, text: str, name: str = "clouds.yaml") -> Path:
+        path = self.here / name
+        path.write_text(text)
+        return path
+
+    def cloud(self, **values: Any) -> None:
+        """One of the name `x`, written as JSON, which is YAML too."""
+        self.write(json.dumps({"clouds": {"x": values}}))
+
+    def chosen(self, environment: Mapping[str, str], option: str = "") -> Mapping[str, str]:
+        options = argparse.Namespace(os_cloud=option)
+        return clouds.chosen(options, environment, self.here, self.home)
+
+    def refused(self, environment: Mapping[str, str]) -> str:
+        with self.assertRaises(DoorError) as raised:
+            self.chosen(environment)
+        self.assertNotIn("canary", str(raised.exception))
+        self.assertNotIn("\n", str(raised.exception))
+        return str(raised.exception)
+
+    def test_without_a_name_nothing_is_read(self) -> None:
+        """A file that is no YAML is not even opened."""
+        self.write("{")
+        self.assertEqual(self.chosen({"OS_USERNAME": "bob"}), {"OS_USERNAME": "bob"})
+
+    def test_a_cloud_replaces_the_variables(self) -> None:
+        """They are of another login; what is not of OpenStack stays."""
+        self.write(ALPHA)
+        given = {"OS_CLOUD": "alpha", "OS_TOKEN": "t", "OS_PROJECT_ID": "p", "PATH": "/bin"}
+        self.assertEqual(self.chosen(given), {**ALPHA_VARIABLES, "PATH": "/bin"})
+
+    def test_the_option_wins(self) -> None:
+        self.write(ALPHA)
+        self.assertEqual(self.chosen({"OS_CLOUD": "nobody"}, "alpha"), ALPHA_VARIABLES)
+
+    def test_places(self) -> None:
+        """A file that is named, the working folder, the home; the first there is, whole."""
+        named = self.write(ALPHA, "mine.txt")
+        home = self.home / ".config" / "openstack" / "clouds.yml"
+        home.write_text(ALPHA.replace("ann", "of-home"))
+        self.assertEqual(self.chosen({"OS_CLOUD": "alpha"})["OS_USERNAME"], "of-home")
+        self.write(ALPHA.replace("ann", "of-here"))
+        self.assertEqual(self.chosen({"OS_CLOUD": "alpha"})["OS_USERNAME"], "of-here")
+        given = {"OS_CLOUD": "alpha", "OS_CLIENT_CONFIG_FILE": str(named)}
+        self.assertEqual(self.chosen(given)["OS_USERNAME"], "ann")
+
+    def test_secrets_lie_in_a_file_of_their_own(self) -> None:
+        """They are laid over, key by key."""
+        self.write(ALPHA.replace("      password: canary-1\n", ""))
+        told = self.refused({"OS_CLOUD": "alpha"})
+        self.assertIn("auth.password missing", told)
+        self.write("clouds: {alpha: {auth: {password: canary-1}}}", "secure.yaml")
+        self.assertEqual(self.chosen({"OS_CLOUD": "alpha"}), ALPHA_VARIABLES)
+
+    def test_application_credential(self) -> None:
+        """It needs no user and no project."""
+        auth = {
+            "auth_url": "http://id/v3",
+            "application_credential_id": 17,
+            "application_credential_secret": "s",
+        }
+        expected = {
+            "OS_AUTH_URL": "http://id/v3",
+            "OS_APPLICATION_CREDENTIAL_ID": "17",
+            "OS_APPLICATION_CREDENTIAL_SECRET": "s",
+        }
+        for more in ({}, {"auth_type": "v3applicationcredential"}):
+            self.cloud(auth=auth, **more)
+            self.assertEqual(self.chosen({"OS_CLOUD": "x"}), expected)
+
+    def test_token(self) -> None:
+        self.cloud(auth={"auth_url": "http://id", "token": "t", "project_id": "p"})
+        self.assertEqual(
+            self.chosen({"OS_CLOUD": "x"}),
+            {"OS_AUTH_URL": "http://id", "OS_TOKEN": "t", "OS_PROJECT_ID": "p"},
+        )
+
+    def test_one_domain_for_user_and_project(self) -> None:
+        auth = {"auth_url": "http://id", "username": "a", "password": "b", "project_name": "c"}
+        self.cloud(auth={**auth, "domain_name": "Staff", "project_domain_name": "Other"})
+        found = self.chosen({"OS_CLOUD": "x"})
+        self.assertEqual(found["OS_USER_DOMAIN_NAME"], "Staff")
+        self.assertEqual(found["OS_PROJECT_DOMAIN_NAME"], "Other")
+
+    def test_authorities(self) -> None:
+        """From the home too; a variable that names others stays."""
+        auth = {"auth_url": "http://id", "token": "t"}
+        self.cloud(auth=auth, cacert="~/ca.pem")
+        self.assertIn("ca.pem, which cacert names", self.refused({"OS_CLOUD": "x"}))
+        (self.home / "ca.pem").write_text("")
+        found = self.chosen({"OS_CLOUD": "x"})
+        self.assertEqual(found["SSL_CERT_FILE"], str(self.home / "ca.pem"))
+        process: dict[str, str] = {}
+        clouds.trust(found, process)
+        self.assertEqual(process, {"SSL_CERT_FILE": str(self.home / "ca.pem")})
+        own = {"OS_CLOUD": "x", "SSL_CERT_FILE": "/mine"}
+        self.assertEqual(self.chosen(own)["SSL_CERT_FILE"], "/mine")
+
+    def test_what_is_wrong_is_told_in_a_line(self) -> None:
+        """Where, and what to do; nothing of the file is quoted."""
+        self.assertIn("there is no clouds.yaml in ", self.refused({"OS_CLOUD": "x"}))
+        path = self.write(ALPHA)
+        self.assertEqual(
+            self.refused({"OS_CLOUD": "x"}),
+            f"there is no cloud 'x' in {path}; there are alpha, bare",
+        )
+        self.assertIn("auth.auth_url is missing", self.refused({"OS_CLOUD": "bare"}))
+        gone = {"OS_CLOUD": "x", "OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"}
+        self.assertIn("there is no file /nowhere/clouds.yaml", self.refused(gone))
+        user = {"auth_url": "http://id", "username": "u", "password": "canary", "project_id": "p"}
+        for values, told in (
+            ({"auth": user, "verify": False}, "give cacert instead"),
+            ({"auth": user, "auth_type": "v3kerberos"}, "auth_type 'v3kerberos' is not known"),
+            ({"auth": {**user, "password": ["canary"]}}, "password is no text"),
+            ({"auth": "canary"}, "auth is no mapping"),
+            ({"profile": "vexxhost"}, "vendor profiles are not read"),
+            ({"auth": {**user, "project_id": ""}}, "auth.project_name missing"),
+        ):
+            self.cloud(**values)
+            self.assertIn(told, self.refused({"OS_CLOUD": "x"}))
+        for text in ("clouds: [canary]", "canary", "clouds:\n  x: canary", "- canary"):
+            self.write(text)
+            self.assertIn("is no mapping", self.refused({"OS_CLOUD": "x"}))
+        for text in ("clouds: {canary", "\tcanary: 1", "a: !!python/object:os.system canary"):
+            self.write(text)
+            self.assertIn("is no YAML", self.refused({"OS_CLOUD": "x"}))
+
+    def test_the_commands_log_in_with_it(self) -> None:
+        """What is asked of the identity service."""
+        self.write(ALPHA)
+        asked: list[Any] = []
+
+        def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+            asked.append((method, url, json.loads(body or b"")))
+            told = json.dumps({"token": {"project": {"id": "p-1"}}}).encode()
+            return Answer(status=201, headers={"x-subject-token": "tok"}, body=told)
+
+        options = argparse.Namespace(api="http://a", tenant=None, token=None, os_cloud="alpha")
+        settings = Settings(server=Server(state_dir=self.here))
+        environment = clouds.chosen(options, {}, self.here, self.home)
+        found = door.find(options, settings, environment, send)
+        self.assertEqual((found.tenant, found.token), ("p-1", "tok"))
+        user = {"password": "canary-1", "name": "ann", "domain": {"name": "Staff"}}
+        scope = {"project": {"name": "work", "domain": {"id": "d-1"}}}
+        auth = {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}
+        self.assertEqual(asked, [("POST", "https://id:5000/v3/auth/tokens", {"auth": auth})])
