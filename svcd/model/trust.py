@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svcd.model.ids import ClusterId, TenantId, Timestamp
 
@@ -21,12 +21,12 @@ class LooseTrust:
     back; trouble: why, the last time.
     """
 
-    id: str
+    id: str = field(repr=False)
     cluster_id: ClusterId
     tenant_id: TenantId
     trustor_id: str
     mark: str = ""
-    trust_id: str = ""
+    trust_id: str = field(default="", repr=False)
     doomed: bool = False
     asked_at: Timestamp
     due_at: Timestamp
@@ -38,7 +38,7 @@ class LooseTrust:
 class GivenTrust:
     """A trust as the identity service shows it to svcd's user, to whom it was given."""
 
-    id: str
+    id: str = field(repr=False)
     tenant_id: TenantId
     trustor_id: str
     mark: str

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -51,7 +51,7 @@ _UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
 class NewTrust:
     """A trust that was made for a row not yet written. loose: its row of `loose_trusts`."""
 
-    id: str
+    id: str = field(repr=False)
     trustor_id: str
     loose: LooseTrust
 
@@ -258,9 +258,11 @@ class TrustSweep:
             await self._store.tx(lambda tx: tx.loose_trusts.delay(later))
             return
         await self._store.tx(lambda tx: tx.loose_trusts.forget(row.id))
-        for each in ids:
+        if ids:
             log.info(
-                "Gave back trust {trust} of cluster {cluster}", trust=each, cluster=row.cluster_id
+                "Gave back {count} trusts of cluster {cluster}",
+                count=len(ids),
+                cluster=row.cluster_id,
             )
         self.figures = evolve(self.figures, returned=self.figures.returned + len(ids))
 
