@@ -18,7 +18,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from svcd.embedded.faults import Effect, FaultRule
-from tests.simulation import requests, rest
+from tests.simulation import leftovers, requests, rest
 from tests.simulation.answers import page, told
 from tests.simulation.world import Asked, Freeze, Heard, World
 
@@ -26,6 +26,8 @@ TENANT = "alpha"
 REST_S = 4 * 3600.0
 TIDY_S = 5.0
 """After rest: what an operation leaves behind is tidied up within this time."""
+
+_STUCK_S = 400.0
 
 _FATAL: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("503", "garbage", "time-out before", "time-out after"), frozenset({"ssh"})),
@@ -225,6 +227,7 @@ def play(case: Case) -> Result:
         for each in (
             *operation.judge(world, ready, asked, excusable),
             *rest.at_rest(world, frozenset()),
+            *leftovers.at_rest(world, frozenset()),
         ):
             if variant.name != "late" or not _LATE.search(each):
                 world.watch.breach(each)
@@ -236,7 +239,7 @@ def play(case: Case) -> Result:
         if trouble:
             world.watch.breach(f"not all gone: {trouble}")
         world.advance(60.0)
-        for each in rest.all_gone(world, frozenset()):
+        for each in (*leftovers.removed(world), *rest.all_gone(world, frozenset())):
             world.watch.breach(each)
         shown = world.named(call)
     finally:
@@ -316,6 +319,13 @@ def _add_group(world: World, ready: Ready) -> Asked:
 
 def _delete(world: World, ready: Ready) -> Asked:
     return world.ask(TENANT, "DELETE", f"/clusters/{ready.cluster_id}")
+
+
+def _force(world: World, ready: Ready) -> Asked:
+    """Its volume cannot be removed for a while."""
+    stuck = world.svcd.faults.add(where="volume", method="DELETE", status=500)
+    world.clock.callLater(_STUCK_S, stuck.remove)
+    return world.ask(TENANT, "DELETE", f"/clusters/{ready.cluster_id}?force=true")
 
 
 def _execute(world: World, ready: Ready, run_s: str = "3", outcome: str = "succeed") -> Asked:
@@ -438,6 +448,7 @@ OPERATIONS: Mapping[str, Operation] = {
             _sizes({"master": 1, "worker": 1}, {"master": 1, "worker": 1, "extra": 1}),
         ),
         Operation("delete", _active(1), _delete, _ends_gone),
+        Operation("force", _active(1), _force, _ends_gone),
         Operation("execute", _active(1), _execute, _ends_well),
         Operation("execute stored", _stored, _execute, _ends_well, _USERS_OWN),
         Operation("execute failing", _active(1), _execute_failing, _ends_badly),

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import FakeService
-from tests.simulation import requests, rest
+from tests.simulation import leftovers, requests, rest
 from tests.simulation.answers import ANSWERS
 from tests.simulation.world import USERS, Freeze, Heard, World
 
@@ -161,9 +161,13 @@ class History:
         self._come_to_rest()
         for each in rest.at_rest(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
+        for each in leftovers.at_rest(self.world, frozenset(self.excused)):
+            self.world.watch.breach(each)
         for each in rest.tenants(self.world):
             self.world.watch.breach(each)
         self._end_everything()
+        for each in leftovers.removed(self.world):
+            self.world.watch.breach(each)
         for each in rest.all_gone(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
         self._stop_everything()
@@ -207,6 +211,7 @@ class History:
             (14, self._create),
             (10, self._scale),
             (7, self._delete),
+            (6, self._force),
             (14, self._execute),
             (4, self._execute_transient),
             (6, self._cancel),
@@ -296,11 +301,23 @@ class History:
         if cluster_id is None:
             return
         forced = self.rng.random() < 0.2
-        if forced and cluster_id in self.clusters[tenant]:
-            self.excused.add(cluster_id)
         self.world.ask(
             tenant, "DELETE", f"/clusters/{cluster_id}" + ("?force=true" if forced else "")
         )
+
+    def _force(self, tenant: str) -> None:
+        """A deletion that cannot remove everything, or cannot even look, and need not."""
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        rng = self.rng
+        where = rng.choice(["compute", "network", "volume", "volume", "identity"])
+        method = rng.choice(["DELETE", "DELETE", "DELETE", ""])
+        rule = self.world.svcd.faults.add(where=where, method=method, status=rng.choice([409, 500]))
+        self.world.tell(f"{where} {method} is stuck")
+        self.world.ask(tenant, "DELETE", f"/clusters/{cluster_id}?force=true")
+        self.world.clock.callLater(rng.choice([40.0, 150.0, 300.0]), rule.remove)
+        self.world.advance(rng.choice([0.0, 60.0, 150.0]))
 
     def _execution_body(self, tenant: str) -> dict[str, Any]:
         outcomes = ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang"]

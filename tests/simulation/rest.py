@@ -67,7 +67,10 @@ def quiet(world: World, limit_s: float) -> str:
 
 
 def at_rest(world: World, excused: frozenset[str]) -> list[str]:
-    """What does not hold. excused: clusters that were dropped by force, or harmed from outside."""
+    """What does not hold. excused: clusters that were harmed from outside.
+
+    What forced deletions have left is looked at by `leftovers`.
+    """
     faults: list[str] = []
     rows = clusters(world)
     for id_, row in rows.items():
@@ -121,7 +124,7 @@ def _counts(row: Any) -> Iterator[str]:
 def _cloud(world: World, rows: Mapping[str, Any], excused: frozenset[str]) -> Iterator[str]:
     held = _held(world)
     for cluster_id in {**dict.fromkeys(held), **dict.fromkeys(rows)}:
-        if cluster_id in excused:
+        if cluster_id in excused or (cluster_id in world.told.left and cluster_id not in rows):
             continue
         row = rows.get(cluster_id)
         have = held.get(cluster_id, Counter())

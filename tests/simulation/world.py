@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import CLOUD_URL, FakeService
 from tests.simulation.database import Server
+from tests.simulation.leftovers import Told
 from tests.simulation.lines import Drift, Line, Stage
 from tests.simulation.process import Process
 from tests.simulation.watch import Watch
@@ -119,6 +120,8 @@ class World:
         self.stage: Stage[Process] = Stage()
         self.server = Server(self.clock, self.svcd._database, rng)
         self.watch = Watch(self)
+        self.told = Told()
+        self.tenants = tuple(USERS)
         self.begun = self.ending = False
         shared = daemons > 1
         self.processes = [
@@ -345,6 +348,11 @@ class World:
         with self.outsider():
             return self.svcd.token(USERS[tenant], project=tenant)
 
+    def outsiders_token(self, tenant: str) -> str:
+        """Of the user whom everybody is without tokens."""
+        with self.outsider():
+            return self.svcd.token(project=tenant)
+
     def ask_cloud(self, tenant: str, method: str, path: str, body: object = None) -> Any:
         """Somebody else of the tenant uses the cloud; the answer's JSON."""
         with self.outsider():
@@ -367,6 +375,7 @@ class World:
     def close(self) -> None:
         for each in self.processes:
             each.kill()
+        self.told.close()
         self.svcd.close()
 
 
