@@ -40,6 +40,20 @@ class EndTests(FakeServiceMixin, SynchronousTestCase):
         folder = f"/user/svcd/svcd/{execution_id}"
         self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
 
+    def test_folder_of_a_job_that_is_deleted_amid_its_staging(self) -> None:
+        """A file is still on its way then, and would make the folder anew."""
+        svcd = self.fake_service({"workflow.poll_s": "5"})
+        api = Api(svcd)
+        cluster_id = api.active_cluster()
+        svcd.faults.add(where="hdfs", path="op=CREATE", effect="delay", delay_s=10.0)
+        execution_id = api.execute(api.new_job(), cluster_id, api.new_sources())
+        svcd.advance(1)
+        deleted = svcd.call("DELETE", f"/v1.1/{svcd.tenant}/job-executions/{execution_id}")
+        self.assertEqual(deleted.status, 204)
+        svcd.advance(120)
+        folder = f"/user/svcd/svcd/{execution_id}"
+        self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
+
 
 class TransientTests(FakeServiceMixin, SynchronousTestCase):
     def test_cluster_of_an_execution_is_never_there_without_it(self) -> None:

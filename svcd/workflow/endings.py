@@ -7,7 +7,7 @@ have heard of it. It is safe to repeat, and given up some time after the end.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve
@@ -37,7 +37,10 @@ _DEADLINE_S: Final = 900.0
 
 
 class Endings:
-    """One task for each execution that has ended. changes: of executions."""
+    """One task for each execution that has ended. changes: of executions.
+
+    starting: those whose start still writes into their folder; it wakes them when it ends.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Endings:
         clock: IReactorTime,
         rng: random.Random,
         leases: Leases,
+        starting: Container[ExecutionId] = (),
     ) -> None:
         self._store = store
         self._engine = engine
@@ -58,6 +62,7 @@ class Endings:
         self._changes = changes
         self._clock = clock
         self._leases = leases
+        self._starting = starting
         self._seen: set[ExecutionId] = set()
         self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
             clock, "execution end", self._settle, limit=_AT_ONCE, rng=rng
@@ -83,7 +88,7 @@ class Endings:
         row = await self._store.read(lambda tx: tx.executions.find(id_))
         seen = id_ in self._seen
         self._seen.discard(id_)
-        if row is None or row.submitting or not lifecycle.is_over(row):
+        if row is None or row.submitting or not lifecycle.is_over(row) or id_ in self._starting:
             return None
         if self._leases.holds(lease_key(row)):
             return await self._leases.drive(lease_key(row), self._clean(row))

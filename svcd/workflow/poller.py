@@ -104,6 +104,7 @@ class Poller:
         self._changes = Changes(store, self.announce)
         self._whereabouts = Whereabouts(store, engines)
         self._incidents: dict[ExecutionId, str] = {}
+        self._begun: set[ExecutionId] = set()
         self._stopping = False
         self._tidied = False
         self._story = Story(store, clock, self._changes, noticed)
@@ -146,6 +147,7 @@ class Poller:
             clock=clock,
             rng=rng,
             leases=self._leases,
+            starting=self._begun,
         )
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
 
@@ -513,7 +515,11 @@ class Poller:
             text = f"svcd could not start the job, incident {incident}"
             await self._starter.fail(id_, failures.failure(Code.INTERNAL, "start", text))
             return None
-        again = await self._starter.step(id_)
+        self._begun.add(id_)
+        try:
+            again = await self._starter.step(id_)
+        finally:
+            self._begun.discard(id_)
         row = await self._store.read(lambda tx: tx.executions.find(id_))
         if row is not None and lifecycle.is_over(row) and not row.submitting:
             self._endings.wake(id_)
