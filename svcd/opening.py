@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from svcd.clock import steady_seconds, wall_seconds
 from svcd.ports import Sealer
 from svcd.settings import Settings
 from svcd.state_dir import StateFolder
@@ -60,7 +60,7 @@ async def open_database(
             from svcd.store.leases import Me
 
             about = f"{socket.gethostname()}, process {os.getpid()}"
-            sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds)
+            sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds, wall_seconds)
         shared = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
         await shared.open()
         return Opened(shared, shared.leases)
@@ -73,9 +73,3 @@ def _sqlite(path: Path) -> SqliteDatabase:
     with contextlib.suppress(OSError):  # what is wrong with it is told when it is opened
         path.touch(0o600)  # SQLite itself would let everybody read it
     return SqliteDatabase(path)
-
-
-def steady_seconds() -> float:
-    """Seconds of a clock that never goes back, and goes on while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)

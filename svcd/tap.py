@@ -23,6 +23,7 @@ from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
 from svcd import logs
+from svcd.clock import SteadyTime
 from svcd.preflight import SettingsRefused, StartError, check
 from svcd.settings import Loaded, SettingsError, load, schema
 
@@ -206,7 +207,10 @@ def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> Multi
     observer = logs.observer(
         _stream(options), loaded.settings.log.format, loaded.settings.log.level
     )
-    return _Root(service(_reactor, loaded), observer)
+    # Before anything of ours is timed: from here on no setting of the wall clock moves a timer.
+    reactor = cast("Any", _reactor)
+    reactor.seconds = SteadyTime().seconds
+    return _Root(service(reactor, loaded), observer)
 
 
 def makeService(options: Options) -> MultiService:

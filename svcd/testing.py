@@ -176,6 +176,7 @@ class FakeService:
         self._agent = _Recording(memory, self._requests)
         # treq's own producer would read the body by way of the global reactor
         self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_Body)
+        self._ahead_s = 0.0
         self._line = Lifeline(self.clock)
         self._daemon: Daemon | None = None
         self.restart()
@@ -251,6 +252,14 @@ class FakeService:
             result.raiseException()
         return result
 
+    def set_clock(self, seconds: float) -> None:
+        """Set the clock of the daemon's machine forward by `seconds`, or back when below zero.
+
+        No time passes, and cloud, engine and machines keep theirs. A restart takes the clock over.
+        """
+        self._ahead_s += seconds
+        self._line.set_clock(self._ahead_s)
+
     def kill(self) -> None:
         """End the daemon as `kill -9` does; cloud, engine, machines and rows stay as they are.
 
@@ -270,12 +279,12 @@ class FakeService:
         self._flags |= settings or {}
         self._settings = _loaded(self._flags)
         self.kill()
-        self._line = line = Lifeline(self.clock)
+        self._line = line = Lifeline(self.clock, self._ahead_s)
         self._starts += 1
         store = SqlStore(_Faulty(self._database, self.faults, line), self._sealer)
 
         async def begin() -> None:
-            await store.open(timestamp(self.clock.seconds()))
+            await store.open(timestamp(line.seconds()))
             self._daemon = daemon = self._build(store, line)
             await daemon.start()
             self._memory.serve(API_URL, daemon.resource)

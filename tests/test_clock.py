@@ -1,8 +1,94 @@
-"""The virtual clock."""
+"""The own time of a process, and the virtual clock."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.base import DelayedCall
+from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.clock import VirtualClock
+from svcd.clock import SteadyTime, VirtualClock
+
+HOUR_S = 3600.0
+TEN_YEARS_S = 315_576_000.0
+
+
+class SteadyTimeTests(SynchronousTestCase):
+    """The machine's clock says 1000000, its steady clock 50."""
+
+    def setUp(self) -> None:
+        self.wall = 1_000_000.0
+        self.steady = 50.0
+        self.lines: list[tuple[str, float]] = []
+        globalLogPublisher.addObserver(self.note)
+        self.addCleanup(globalLogPublisher.removeObserver, self.note)
+        self.time = SteadyTime(lambda: self.wall, lambda: self.steady)
+
+    def note(self, event: Any) -> None:
+        if event.get("log_namespace") == "svcd.clock":
+            self.lines.append((event["way"], event["jump"]))
+
+    def run_for(self, seconds: float) -> float:
+        """Real time goes by; the own time after it."""
+        self.wall += seconds
+        self.steady += seconds
+        return self.time.seconds()
+
+    def test_time_begins_with_the_wall_and_goes_with_it(self) -> None:
+        self.assertEqual(self.time.seconds(), 1_000_000.0)
+        self.assertEqual(self.run_for(12.5), 1_000_012.5)
+        self.assertEqual((self.time.off_s, self.lines), (0.0, []))
+
+    def test_wall_set_forward_moves_nothing(self) -> None:
+        """An hour and ten years: a second is a second, and a hundredth at most."""
+        for jump in (HOUR_S, TEN_YEARS_S):
+            before = self.time.seconds()
+            self.wall += jump
+            self.assertEqual(self.time.seconds(), before)
+            self.assertAlmostEqual(self.run_for(10.0), before + 10.1, places=3)
+        self.assertEqual(self.lines, [("forward", HOUR_S), ("forward", TEN_YEARS_S)])
+
+    def test_wall_set_back_stops_nothing(self) -> None:
+        """Time neither stands still nor goes back."""
+        for jump in (HOUR_S, TEN_YEARS_S):
+            before = self.time.seconds()
+            self.wall -= jump
+            self.assertEqual(self.time.seconds(), before)
+            self.assertAlmostEqual(self.run_for(10.0), before + 9.9, places=3)
+        self.assertEqual(self.lines, [("back", -HOUR_S), ("back", -TEN_YEARS_S)])
+
+    def test_own_time_comes_back_to_the_wall(self) -> None:
+        """A minute in 100 minutes, and not beyond; nothing is told of it."""
+        self.wall += 60.0
+        self.time.seconds()
+        for _ in range(5990):
+            self.run_for(1.0)
+        self.assertAlmostEqual(self.time.off_s, 0.1, places=3)
+        for _ in range(20):
+            self.run_for(1.0)
+        self.assertAlmostEqual(self.time.seconds(), self.wall, places=6)
+        self.assertEqual(len(self.lines), 1)
+
+    def test_sleep_of_the_machine_counts(self) -> None:
+        """Both clocks of the machine say that eight hours went by: so do we."""
+        self.assertEqual(self.run_for(8 * HOUR_S), 1_028_800.0)
+        self.assertEqual(self.lines, [])
+
+    def test_suspended_virtual_machine_does_not_count(self) -> None:
+        """Only the wall says so: that cannot be told from a clock that was set."""
+        self.wall += 8 * HOUR_S
+        self.assertEqual(self.time.seconds(), 1_000_000.0)
+
+    def test_timers_of_the_reactor_hold_through_a_jump(self) -> None:
+        """A call in 30 s is due in 30 s, whatever the wall says meanwhile."""
+        call = DelayedCall(
+            self.time.seconds() + 30.0, lambda: None, (), {}, id, id, self.time.seconds
+        )
+        self.wall -= HOUR_S
+        self.assertAlmostEqual(call.getTime() - self.run_for(29.0), 1.29, places=2)
+        self.wall += TEN_YEARS_S
+        self.assertAlmostEqual(call.getTime() - self.run_for(1.0), 0.28, places=2)
 
 
 class VirtualClockTests(SynchronousTestCase):

@@ -7,7 +7,8 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 from attrs import field, frozen
@@ -36,6 +37,7 @@ _NO_TRUST = (
 )
 _TRUSTS_BYTES = 128 << 20
 """Of a list of all trusts: half a kilobyte each (measured)."""
+_AGREE_S: Final = 30.0
 
 
 @frozen(kw_only=True)
@@ -203,7 +205,7 @@ class Keystone:
         text = answer.header("x-subject-token")
         if not text:
             raise CloudError(_SERVICE, Fault.SERVER_ERROR, "a token was answered without its text")
-        return _token(Secret(text), answer)
+        return _token(Secret(text), answer, self._clock.seconds())
 
     # ---- callers' tokens ----
 
@@ -223,7 +225,7 @@ class Keystone:
             if answer.status == 404:
                 return None
             if answer.status == 200:
-                return _token(subject, answer)
+                return _token(subject, answer, self._clock.seconds())
             if answer.status == 401 and not last:
                 self.forget(own.text)
                 continue
@@ -422,8 +424,9 @@ def _object(answer: Answer) -> dict[str, Any]:
     return parsed
 
 
-def _token(text: Secret, answer: Answer) -> Token:
-    """The token of an answer. Raises CloudError SERVER_ERROR."""
+def _token(text: Secret, answer: Answer, now: float) -> Token:
+    """The token of an answer that came `now`, its times by our clock. Raises CloudError."""
+    ahead_s = _ahead_s(answer, now)
 
     def convert(answer: Mapping[str, Any]) -> Token:
         body = answer["token"]
@@ -433,13 +436,25 @@ def _token(text: Secret, answer: Answer) -> Token:
             user_name=str(body["user"].get("name", "")),
             project_id=str((body.get("project") or {}).get("id", "")),
             roles=tuple(str(role["name"]) for role in body.get("roles") or ()),
-            issued_at=_seconds(body["issued_at"]),
-            expires_at=_seconds(body["expires_at"]),
+            issued_at=_seconds(body["issued_at"]) - ahead_s,
+            expires_at=_seconds(body["expires_at"]) - ahead_s,
             is_trust="OS-TRUST:trust" in body,
             catalog=_endpoints(body.get("catalog")),
         )
 
     return shaped(_SERVICE, "a token", convert, _object(answer))
+
+
+def _ahead_s(answer: Answer, now: float) -> float:
+    """How far Keystone's clock is ahead of ours, as the `Date` of its answer tells.
+
+    A little is on its way here, or is rounded: 0.0. Without a date both are taken to agree.
+    """
+    try:
+        ahead = parsedate_to_datetime(answer.header("date")).timestamp() - now
+    except (ValueError, TypeError):
+        return 0.0
+    return 0.0 if abs(ahead) < _AGREE_S else ahead
 
 
 def _renew_before_s(token: Token) -> float:

@@ -17,6 +17,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
+from svcd.clock import SteadyTime
 from svcd.ports import CommandResult, Host, Probe, Remote
 
 T = TypeVar("T")
@@ -28,9 +29,11 @@ _MANY = 256
 class Lifeline:
     """The clock of one daemon, and wrappers for its other ways to the outside."""
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(self, clock: IReactorTime, ahead_s: float = 0.0) -> None:
         self.alive = True
         self._clock = clock
+        self._ahead_s = ahead_s  # of the daemon's machine
+        self._own: SteadyTime | None = self._steady() if ahead_s else None
         self._timers: list[IDelayedCall] = []
         self._prune_at = _MANY
         self._in_flight = 0
@@ -45,14 +48,25 @@ class Lifeline:
     # ---- time ----
 
     def seconds(self) -> float:
-        """See IReactorTime."""
-        return float(self._clock.seconds())
+        """See IReactorTime. The daemon's own time, as a reactor's after `svcd.tap`."""
+        return float(self._clock.seconds() if self._own is None else self._own.seconds())
+
+    def set_clock(self, ahead_s: float) -> None:
+        """The clock of the daemon's machine is set; those of the others are not."""
+        if self._own is None:
+            self._own = self._steady()
+        self._ahead_s = ahead_s
+
+    def _steady(self) -> SteadyTime:
+        return SteadyTime(lambda: self._clock.seconds() + self._ahead_s, self._clock.seconds)
 
     def callLater(
         self, delay: float, callable: Callable[..., Any], *args: object, **kw: object
     ) -> IDelayedCall:
         """See IReactorTime."""
         call = self._clock.callLater(delay, callable, *args, **kw)
+        if self._own is not None:
+            call = _Call(self, self._clock, call)
         if not self.alive:
             call.cancel()
             return call
@@ -119,6 +133,36 @@ class Lifeline:
 
         asked.addBoth(arrived)
         return answer
+
+
+@implementer(IDelayedCall)
+class _Call:
+    """A call whose moment is told in the daemon's own time."""
+
+    def __init__(self, line: Lifeline, clock: IReactorTime, call: IDelayedCall) -> None:
+        self._line = line
+        self._clock = clock
+        self._call = call
+
+    def getTime(self) -> float:
+        """See IDelayedCall."""
+        return self._call.getTime() - float(self._clock.seconds()) + self._line.seconds()
+
+    def cancel(self) -> None:
+        """See IDelayedCall."""
+        self._call.cancel()
+
+    def delay(self, secondsLater: float) -> None:
+        """See IDelayedCall."""
+        self._call.delay(secondsLater)
+
+    def reset(self, secondsFromNow: float) -> None:
+        """See IDelayedCall."""
+        self._call.reset(secondsFromNow)
+
+    def active(self) -> bool:
+        """See IDelayedCall."""
+        return bool(self._call.active())
 
 
 @implementer(IAgent)

@@ -26,7 +26,7 @@ from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
 from svcd.model.ids import ClusterId, InstanceId
 from svcd.ports import CloudError, Leases, Tx
-from svcd.provisioning import lifecycle, story
+from svcd.provisioning import lifecycle, stamps, story
 from svcd.provisioning.failures import Code, code_of
 from svcd.provisioning.observed import Observed
 from svcd.provisioning.perform import Performer, Ports
@@ -101,6 +101,7 @@ class Controller:
         self._interrupts: dict[ClusterId, Interrupt] = {}
         self._crashes: dict[ClusterId, _Crash] = {}
         self._seen: dict[ClusterId, tuple[float, Observed]] = {}
+        self._aliens: set[ClusterId] = set()  # not looked at yet since others may have driven them
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
             clock, "cluster", self._work, rng=rng, failed=self._crashed
         )
@@ -111,6 +112,7 @@ class Controller:
     async def start(self) -> None:
         """Take up all unfinished clusters, spread over some seconds when there are many."""
         found = await self._unsettled()
+        self._aliens.update(found)
         spread = min(_JITTER_S, 0.01 * len(found))
         for cluster_id in found:
             self._tasks.wake(cluster_id, self._rng.random() * spread)
@@ -158,6 +160,8 @@ class Controller:
         for cluster_id, generation in found.items():
             memory = self._memory.get(cluster_id)
             if cluster_id not in busy:
+                if cluster_id not in self._interrupts:
+                    self._aliens.add(cluster_id)
                 self._tasks.wake(cluster_id)
             elif memory is not None and memory.generation < generation:
                 self.wake(cluster_id)  # nobody told us
@@ -190,6 +194,13 @@ class Controller:
             if cluster is None or lifecycle.is_settled(cluster):
                 self._rest(cluster_id)
                 return None
+            alien = cluster_id in self._aliens
+            sound = stamps.believable(cluster, self._clock.seconds(), alien)
+            if sound is not cluster:
+                if await self._write(cluster, sound, ()):
+                    self._aliens.discard(cluster_id)
+                continue
+            self._aliens.discard(cluster_id)
             crash = self._crashes.get(cluster_id)
             if crash is not None and crash.count >= _MOST_CRASHES:
                 await self._give_up(cluster, crash)
@@ -202,6 +213,7 @@ class Controller:
     def _forget(self, cluster_id: ClusterId) -> None:
         for kept in (self._memory, self._interrupts, self._crashes, self._seen):
             kept.pop(cluster_id, None)
+        self._aliens.discard(cluster_id)
 
     def _rest(self, cluster_id: ClusterId) -> None:
         self._forget(cluster_id)

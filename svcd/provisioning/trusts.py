@@ -42,6 +42,7 @@ SURE_S: Final = 3600.0
 """Until then a call that was not answered may still take effect."""
 LOOK_S: Final = 60.0
 _MOST_S: Final = 6 * 3600.0
+_FARTHEST_S: Final = _MOST_S + LOOK_S
 _AT_ONCE: Final = 4
 _LIMIT: Final = 1000
 _UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
@@ -188,9 +189,12 @@ class TrustSweep:
 
     async def _turn(self) -> None:
         rows = await self._store.read(lambda tx: tx.loose_trusts.first(_LIMIT))
-        now = timestamp(self._clock.seconds())
-        self.figures = evolve(self.figures, loose=sum(r.doomed or r.due_at <= now for r in rows))
-        due = [r for r in rows if r.due_at <= now and self._leases.holds(r.cluster_id)]
+        now = self._clock.seconds()
+        # One that is due later than any can be was noted before a clock was set back.
+        past, far = timestamp(now), timestamp(now + _FARTHEST_S)
+        ripe = [r for r in rows if r.due_at <= past or r.due_at > far]
+        self.figures = evolve(self.figures, loose=sum(r.doomed or r in ripe for r in rows))
+        due = [r for r in ripe if self._leases.holds(r.cluster_id)]
         doomed = await self._doomed(due)
         if not doomed:
             return
@@ -254,6 +258,7 @@ class TrustSweep:
             return
         sure_at = seconds_of(row.asked_at) + SURE_S
         if not ids and now < sure_at:
+            sure_at = min(sure_at, now + SURE_S)
             later = evolve(row, due_at=timestamp(sure_at), tries=0, trouble="")
             await self._store.tx(lambda tx: tx.loose_trusts.delay(later))
             return

@@ -173,6 +173,10 @@ class Family(Generic[R]):
 
     def _values(self, record: R) -> Parameters:
         each = cast("Any", record)
+        updated = getattr(each, "updated_at", None)
+        if updated is not None and updated < each.created_at:  # a clock was set back meanwhile
+            each = attrs.evolve(each, updated_at=each.created_at)
+            record = cast("R", each)
         values: dict[str, object] = {
             "id": each.id,
             "tenant_id": each.tenant_id,

@@ -4,7 +4,8 @@ Note: two clocks. The database's server decides when a lease ends; here it is be
 same time, counted from before the server was asked, less a margin. So this daemon always stops
 believing first. The time is counted on two clocks, and the belief ends with the first of them: wall
 time can be set back, and the steady clock of a machine stands still where wall time goes on
-(a suspended virtual machine).
+(a suspended virtual machine). So when the wall is set forward the belief ends too, for nobody can
+tell the two apart; it comes back with the next heartbeat, and with it the work.
 
 Note: grace. When a holder has died or hung, what it sent last may still be on its way: a create
 call that the cloud has not listed yet. So a lease that was not given up in peace is used only when
@@ -46,6 +47,10 @@ class Moment:
     def is_before(self, other: Moment) -> bool:
         """On both clocks."""
         return self.wall < other.wall and self.steady < other.steady
+
+    def longest_since(self, other: Moment) -> float:
+        """Seconds since `other`, by the clock that says more."""
+        return max(self.wall - other.wall, self.steady - other.steady)
 
 
 @frozen(kw_only=True)
@@ -97,7 +102,8 @@ class HeldTerm:
 class Holdings:
     """The leases of one daemon.
 
-    name: the daemon's in the database. steady: seconds of a clock that never goes back.
+    name: the daemon's in the database. steady: seconds of a clock that never goes back. wall: of
+    the machine's clock, which goes on while a virtual machine is suspended; None: the reactor's.
     """
 
     def __init__(
@@ -107,8 +113,10 @@ class Holdings:
         name: str,
         lease_s: float,
         grace_s: float,
+        wall: Callable[[], float] | None = None,
     ) -> None:
         self.name = name
+        self._wall = wall or clock.seconds
         self._clock = clock
         self._steady = steady
         self._believed_s = lease_s * (1.0 - _MARGIN)
@@ -151,7 +159,7 @@ class Holdings:
 
     def now(self) -> Moment:
         """To be asked before the server is."""
-        return Moment(self._clock.seconds(), self._steady())
+        return Moment(self._wall(), self._steady())
 
     def believes(self) -> bool:
         """Whether the leases are known to be in force."""
@@ -183,18 +191,19 @@ class Holdings:
             self.lapse()
             return
         self._stop(self._lapse)
-        left = self._until.wall - self._clock.seconds()
-        self._lapse = self._clock.callLater(left, self._expired)
+        left = self._until.steady - self._steady()
+        self._lapse = self._clock.callLater(max(0.0, left), self._expired)
         if lapsed and self._terms:
-            self.resume()  # the same leases, a new stretch of belief
+            self.resume(anew=True)  # the same leases, a new stretch of belief
 
     def took(self, leases: Iterable[Taken]) -> None:
         """These have been got."""
         now = self._clock.seconds()
         waits: set[float] = set()
         for each in leases:
-            wait_s = max(0.0, self._grace_s - each.free_s)
-            unrest = _Unrest(now - each.free_s)
+            free_s = max(0.0, each.free_s)  # below zero: the server's clock was set back
+            wait_s = max(0.0, self._grace_s - free_s)
+            unrest = _Unrest(now - free_s)
             term = HeldTerm(self, each.shard, each.epoch, now + wait_s, unrest)
             self._end(self._terms.pop(each.shard, None))
             self._terms[each.shard] = term
@@ -235,13 +244,16 @@ class Holdings:
             self._lost()
         return [term.shard for term in parked if not term.unrest.running]
 
-    def resume(self) -> None:
-        """Use again what was parked, and is not to be given any more."""
+    def resume(self, anew: bool = False) -> None:
+        """Use again what was parked, and is not to be given any more.
+
+        anew: nothing was believed in for a while, and work may have been turned away.
+        """
         parked = [term for term in self._terms.values() if term.over]
         for term in parked:
             resumed = HeldTerm(self, term.shard, term.epoch, term.ready_at, term.unrest)
             self._terms[term.shard] = resumed
-        if parked and self.believes():
+        if (parked or anew) and self.believes():
             self._gained()
 
     def given(self, shards: Iterable[int]) -> None:
@@ -273,6 +285,9 @@ class Holdings:
     def _expired(self) -> None:
         if not self.believes():
             self.lapse()
+        elif self._until is not None:  # the reactor was a little early
+            left = max(0.001, self._until.steady - self._steady())
+            self._lapse = self._clock.callLater(left, self._expired)
 
     def _after(self, wait_s: float) -> None:
         def ready() -> None:

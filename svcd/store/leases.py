@@ -12,6 +12,11 @@ process may hold locks for ever), deletes the row and frees its leases, all in o
 heartbeat finds no row then, and its sender knows at once that it has lost everything. Delete and
 heartbeat lock the same row, so that exactly one of them wins.
 
+Note: when the server's clock is set. Forward: rows run out whose daemons live. Each daemon sees at
+its own heartbeat that more time has passed there than here, and declares nobody dead for one
+lease's time, in which the living prolong their rows. Back: a row seems to have hours left, and a
+lease not to be free yet; neither is believed for longer than there can be a reason for.
+
 Note: after an outage. When nobody could reach the database everybody's row has run out. So whoever
 comes back first waits for one lease's time before it declares anybody dead.
 
@@ -32,7 +37,7 @@ from twisted.logger import Logger
 from svcd.fencing import LeaseLost, Term
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.database import SchemaError, Sql
-from svcd.store.holdings import Holdings, Moment, Taken
+from svcd.store.holdings import Holdings, Taken
 from svcd.store.ownership import lock_shared
 from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 from svcd.store.shares import share
@@ -50,6 +55,9 @@ select 1 from leases where shard = :shard and holder = :holder and epoch = :epoc
 _STOP_S: Final = 5.0
 _SOON_S: Final = 0.1
 _SKEW_S: Final = 3.0
+_MOST_LEASES: Final = 6
+"""A daemon's row that says more than so many leases was written before the server's clock was set
+back. They are several, for another daemon's lease may last longer."""
 _NOW: Final = "extract(epoch from clock_timestamp())::double precision"
 _PREPARE: Final = f"""
 set default_transaction_read_only = off;
@@ -87,6 +95,9 @@ with dead as (
 update leases l set holder = '', epoch = l.epoch + 1, free_s = dead.until_s
   from dead where l.holder = dead.id
 returning l.shard
+"""
+_SHORTEN: Final = f"""
+update daemons set until_s = {_NOW} + %(most_s)s where until_s > {_NOW} + %(most_s)s
 """
 _TAKE: Final = f"""
 update leases l set holder = %(id)s, epoch = l.epoch + 1
@@ -128,7 +139,8 @@ class LeaseKeeper:
     """Keeps `holdings` up to date with the database.
 
     told: hears what other daemons tell (`Tx.tell`). buried: called after daemons were found dead.
-    shut_out: told with a line when somebody has the whole database locked.
+    shut_out: told with a line when somebody has the whole database locked. steady, wall: see
+    `Holdings`.
     """
 
     def __init__(
@@ -139,25 +151,28 @@ class LeaseKeeper:
         settings: DatabaseSettings,
         me: Me,
         shut_out: Callable[[str], None],
+        wall: Callable[[], float] | None = None,
     ) -> None:
         self._clock = clock
         self._sessions = sessions
         self._settings = settings
         self._me = me
         self._shut_out = shut_out
-        self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s)
+        self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
         self.told: Callable[[str], None] = _ignore
         self.buried: Callable[[], None] = _nothing
         self.problem = "no lease was asked for yet"
         self._session: Session | None = None
         self._sober_at = float("-inf")
-        self._beat_at = clock.seconds()
+        self._beat_at = self.holdings.now()
+        self._ahead_s: float | None = None  # of the server's clock, at the last heartbeat
         self._entered = False
         self._skewed = False
         self._stopping = False
         self._turning = False
         self._turned = Waiters()
         self._soon: IDelayedCall | None = None
+        self._most_s = _MOST_LEASES * settings.lease_s
         self._loop = Loop(clock, "leases", settings.renew_s, self._turn)
 
     # ---- owner's side ----
@@ -262,7 +277,7 @@ class LeaseKeeper:
 
     async def _renew(self, session: Session) -> None:
         """One heartbeat, and what follows from the rows."""
-        asked = self.holdings.now()
+        asked, asked_at = self.holdings.now(), self._clock.seconds()
         values = {"id": self._me.name, "lease_s": self._settings.lease_s}
         row = (await session.execute(_BEAT, values)).fetchone()
         if row is None or not self._entered:
@@ -273,11 +288,13 @@ class LeaseKeeper:
         else:
             self.holdings.renewed(asked)
             self.problem = ""
-            self._compare_clocks(asked, row[0])
-            if asked.wall - self._beat_at > self._settings.lease_s:  # stopped for a while
-                self._sober_at = max(self._sober_at, asked.wall + self._settings.lease_s)
+            self._compare_clocks(asked_at, row[0])
+            passed = asked.longest_since(self._beat_at)
+            stopped = passed > self._settings.lease_s
+            if stopped or self._server_was_set(asked_at, row[0]):
+                self._sober_at = max(self._sober_at, asked_at + self._settings.lease_s)
             await self._bury(session, row[1])
-        self._beat_at = asked.wall
+        self._beat_at = asked
         await self._settle(session)
 
     async def _enter(self, session: Session) -> None:
@@ -301,6 +318,8 @@ class LeaseKeeper:
     async def _bury(self, session: Session, server_up_s: float) -> None:
         """Declare those dead whose row has run out."""
         left = (await session.execute(_DAEMONS)).fetchall()
+        if any(left_s > self._most_s for _, left_s in left):  # the server's clock was set back
+            await session.execute(_SHORTEN, {"most_s": self._most_s})
         dead = [name for name, left_s in left if left_s <= 0]
         sober = self._clock.seconds() >= self._sober_at
         if not dead or not sober or server_up_s <= self._settings.lease_s:
@@ -357,15 +376,21 @@ class LeaseKeeper:
         if not self._stopping and (self._soon is None or not self._soon.active()):
             self._soon = self._clock.callLater(_SOON_S, self._loop.poke)
 
-    def _compare_clocks(self, asked: Moment, server_s: float) -> None:
+    def _server_was_set(self, asked_at: float, server_s: float) -> bool:
+        """Whether since the last heartbeat more time has passed at the server than here."""
+        before, self._ahead_s = self._ahead_s, server_s - asked_at
+        return before is not None and self._ahead_s - before > 0.5 * self._settings.lease_s
+
+    def _compare_clocks(self, asked_at: float, server_s: float) -> None:
         """Daemons judge by each other's times when a call was made: their clocks must agree."""
         answered = self._clock.seconds()
-        off_s = max(asked.wall - server_s, server_s - answered)
+        off_s = max(asked_at - server_s, server_s - answered)
         skewed = off_s > _SKEW_S
         if skewed and not self._skewed:
             log.warn(
-                "This machine's clock is {s:.1f} s away from the database server's: svcd needs"
-                " them to agree, run a time service (NTP) on both",
+                "The time of this svcd is {s:.1f} s away from the database server's: daemons need"
+                " them to agree, run a time service (NTP) on both; a restart takes over the time"
+                " of this machine",
                 s=off_s,
             )
         self._skewed = skewed

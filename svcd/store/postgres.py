@@ -233,10 +233,11 @@ def _meaning(error: psycopg2.Error) -> Exception:
 
 @frozen
 class Sharing:
-    """me: this daemon. steady: seconds of a clock that never goes back."""
+    """me: this daemon. steady, wall: see svcd.store.holdings; without a wall the reactor's time."""
 
     me: Me
     steady: Callable[[], float]
+    wall: Callable[[], float] | None = None
 
 
 class PostgresDatabase:
@@ -266,7 +267,13 @@ class PostgresDatabase:
             self._ownership = Ownership(reactor, self._sessions, self._held, taken)
         else:
             self.leases = LeaseKeeper(
-                reactor, sharing.steady, self._sessions, settings, sharing.me, taken
+                reactor,
+                sharing.steady,
+                self._sessions,
+                settings,
+                sharing.me,
+                taken,
+                sharing.wall,
             )
         self.repeated = 0
 

@@ -107,7 +107,7 @@ class Endings:
                 await with_deadline(self._clock, _TRY_S, "cleanup", self._tidy(place[1], row))
             except (DeadlineExceeded, EngineError) as error:
                 ended = self._clock.seconds() if row.end_time is None else seconds_of(row.end_time)
-                if self._clock.seconds() - ended < _DEADLINE_S:
+                if abs(self._clock.seconds() - ended) < _DEADLINE_S:
                     return _AGAIN_S
                 log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
         await self._changes.apply(id_, lambda current: evolve(current, workflow_dir=None))

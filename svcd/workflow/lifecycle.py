@@ -66,7 +66,8 @@ def advance(
 
     now: becomes `updated_at`, and `end_time` of an end whose moment `ended` is not known. started
     and ended count once: a later value does not replace an earlier one. record: None keeps the one
-    there is. failure: kept only by a move into `KILLED` or `FAILED`. With the end all waiting and
+    there is. No end comes before its start, though the engine's clock may differ from ours.
+    failure: kept only by a move into `KILLED` or `FAILED`. With the end all waiting and
     all doubt about the submit end too.
     """
     moves = can_move(execution.status, status)
@@ -75,12 +76,13 @@ def advance(
     if not moves and is_over(execution):
         return execution
     over = status in TERMINAL
+    start = execution.start_time or started
     after = evolve(
         execution,
         status=status,
         record=execution.record if record is None else record,
-        start_time=execution.start_time or started,
-        end_time=(execution.end_time or ended or now) if over else None,
+        start_time=start,
+        end_time=(execution.end_time or _latest(ended or now, start)) if over else None,
         failure=None if status is _S.SUCCEEDED else failure if over else execution.failure,
         suspended_since=execution.suspended_since if status is _S.SUSPENDED else None,
         waiting=None if over else execution.waiting,
@@ -88,3 +90,7 @@ def advance(
         doubt=None if over else execution.doubt,
     )
     return execution if after == execution else evolve(after, updated_at=now)
+
+
+def _latest(moment: Timestamp, other: Timestamp | None) -> Timestamp:
+    return moment if other is None else max(moment, other)

@@ -46,6 +46,7 @@ from svcd.workflow.failures import Code
 from svcd.workflow.masking import masked, masked_text
 from svcd.workflow.quiet import Quiet
 from svcd.workflow.silence import Silence
+from svcd.workflow.stamps import Bounds
 from svcd.workflow.starting import Starter
 from svcd.workflow.stuck import failure_of_stuck, stamp_of
 from svcd.workflow.waiting import Story, of_record
@@ -208,8 +209,9 @@ class Poller:
         if not self._tidied:
             await self._find_untidy()
         mine = self._leases.holds
-        rows = await self._store.read(lambda tx: tx.executions.unfinished(mine))
+        found = await self._store.read(lambda tx: tx.executions.unfinished(mine))
         now = self._clock.seconds()
+        rows = await self._believable(found, Bounds(now))
         at_engines: dict[ClusterId, list[Execution]] = {}
         pending = 0
         for row in rows:
@@ -235,6 +237,20 @@ class Poller:
             ENGINES_AT_ONCE,
         )
         _raise_first(results)
+
+    async def _believable(self, found: Sequence[Execution], bounds: Bounds) -> Sequence[Execution]:
+        """`found`, and those with times that cannot be are written anew; see `stamps`."""
+        if all(bounds.believable(row) is row for row in found):
+            return found
+        rows: list[Execution] = []
+        for row in found:
+            if bounds.believable(row) is row:
+                rows.append(row)
+                continue
+            sound = await self._changes.apply(row.id, bounds.believable)
+            if sound is not None:
+                rows.append(sound)
+        return rows
 
     async def _find_untidy(self) -> None:
         """Folders of those that a former daemon may have seen end: what runs does not wait for it.

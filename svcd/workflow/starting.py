@@ -394,6 +394,8 @@ class Starter:
         since = seconds_of(row.created_at)
         if cluster is not None:
             since = max(since, seconds_of(cluster.status_since))
+        if since > now:  # written by a clock that was set back
+            since = now if row.waiting is None else min(now, seconds_of(row.waiting.since))
         log.warn(
             "Execution {id} could not be started, try {n}: {why}", id=row.id, n=attempt, why=later
         )

@@ -20,7 +20,8 @@ def failure_of_stuck(row: Execution, now: float, most_s: float) -> Failure | Non
         if action is not None and now - seconds_of(row.suspended_since) >= most_s:
             return failures.of_giving_up(action)
     created = stamp_of(row.record.get("createdTime"))
-    waited = 0.0 if created is None else now - seconds_of(created)
+    # The engine's clock may be another: the job is there since `created_at` at the earliest.
+    waited = 0.0 if created is None else now - seconds_of(max(created, row.created_at))
     if row.status is ExecutionStatus.PREP and waited >= most_s:
         text = "the engine took the job and never began it"
         return failures.failure(Code.START_GAVE_UP, "workflow", text)

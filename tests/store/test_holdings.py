@@ -24,8 +24,16 @@ class HoldingsTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.steady = 100.0
+        self.jumped = 0.0
         self.told: list[str] = []
-        self.holdings = Holdings(self.clock, lambda: self.steady, "me", 10.0, 2.0)
+        self.holdings = Holdings(
+            self.clock,
+            lambda: self.steady,
+            "me",
+            10.0,
+            2.0,
+            lambda: self.clock.seconds() + self.jumped,
+        )
         self.holdings.watch(lambda: self.told.append("gained"), lambda: self.told.append("lost"))
 
     def advance(self, seconds: float) -> None:
@@ -85,6 +93,37 @@ class HoldingsTests(SynchronousTestCase):
         self.advance(9.1)
         self.holdings.renewed(asked)
         self.assertFalse(self.holdings.believes())
+
+    def test_wall_set_forward_ends_the_belief_until_the_next_heartbeat(self) -> None:
+        """The leases are the same; what was turned away meanwhile is looked for."""
+        self.take()
+        self.jumped = 3600.0
+        self.assertFalse(self.holdings.holds(KEY))
+        self.advance(1.0)
+        self.holdings.renewed(self.holdings.now())
+        self.assertTrue(self.holdings.holds(KEY))
+        self.assertEqual(self.told, ["gained", "gained"])
+
+    def test_wall_set_back_leaves_the_belief_to_the_steady_clock(self) -> None:
+        """It ends after 9 s all the same, and is prolonged as ever."""
+        self.take()
+        self.jumped = -3600.0
+        self.advance(8.9)
+        self.assertTrue(self.holdings.holds(KEY))
+        self.holdings.renewed(self.holdings.now())
+        self.advance(8.9)
+        self.assertTrue(self.holdings.holds(KEY))
+        self.advance(0.2)
+        self.assertFalse(self.holdings.holds(KEY))
+        self.assertEqual(self.told, ["gained", "lost"])
+
+    def test_lease_that_seems_to_become_free_in_an_hour_waits_for_its_grace_only(self) -> None:
+        """The clock of the database's server was set back."""
+        self.take(free_s=-3600.0)
+        self.advance(1.9)
+        self.assertFalse(self.holdings.holds(KEY))
+        self.advance(0.2)
+        self.assertTrue(self.holdings.holds(KEY))
 
     def test_steady_clock_ends_the_belief_when_wall_time_is_set_back(self) -> None:
         self.take()

@@ -13,9 +13,9 @@ from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SkipTest, TestCase
 
+from svcd.clock import steady_seconds
 from svcd.fencing import LeaseLost
 from svcd.model.ids import ClusterId
-from svcd.opening import steady_seconds
 from svcd.ports import Page, Tx
 from svcd.sealer import MemorySealer, SealerError
 from svcd.settings import Database
@@ -246,6 +246,15 @@ class DeathTests(LeaseCase):
         self.assertFalse(first.holdings.holds(key))
         first.wake()
         await self.until_held({"a": 32, "b": 32})
+
+    async def test_server_whose_clock_was_set_back(self) -> None:
+        """The dead seem to have an hour left: they are given up after six leases at most."""
+        first, second = await self.started("a", "b")
+        await first.sleep()
+        execute(self.url, "update daemons set until_s = until_s + 3600 where id = 'a'")
+        execute(self.url, "update leases set free_s = free_s + 3600")
+        await self.until_held({"b": 64})
+        self.assertTrue(second.holdings.believes())
 
     async def test_locks_of_the_dead_are_taken_away(self) -> None:
         """It was stopped in the middle of a transaction."""

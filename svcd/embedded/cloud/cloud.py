@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from twisted.web.http import datetimeToString
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -137,6 +138,7 @@ class _Root(Resource):
 
     def render(self, request: Request) -> int | bytes:
         """See IResource."""
+        request.setHeader(b"date", datetimeToString(self._cloud.core.now()))
         path = request.path.decode("latin-1")
         _, name, rest = (path + "/").split("/", 2)
         service = self._cloud.service(name)

@@ -33,10 +33,20 @@ class Life:
         self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
 
     def start(self) -> None:
-        """Take up what a former process left: half-done changes, and machines to adopt."""
-        for server in self._core.state.servers.values():
+        """Take up what a former process left: half-done changes, and machines to adopt.
+
+        Its clock may have been ahead of ours: no change takes longer than changes take.
+        """
+        core = self._core
+        config, state = core.config, core.state
+        latest = core.now() + max(config.boot_s, config.delete_s, config.volume_s)
+        for server in list(state.servers.values()):
+            if server.due_at > latest:
+                state.servers.put(evolve(server, due_at=latest))
             self._servers.wake(server.id)
-        for volume in self._core.state.volumes.values():
+        for volume in list(state.volumes.values()):
+            if volume.due_at > latest:
+                state.volumes.put(evolve(volume, due_at=latest))
             self._volumes.wake(volume.id)
 
     async def stop(self) -> None:
