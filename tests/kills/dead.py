@@ -1,156 +1,153 @@
 """`python -m tests.kills.dead`: a part of the cluster dies in the middle of a running job.
 
-For each of Oozie, ResourceManager, NameNode, DataNode, NodeManager and a whole worker: a new
-cluster, a job that runs, kill -9, and what the API and `svcd why` say then, to be read by a person.
-The job is cancelled and the cluster deleted at the end, which must succeed whatever is dead.
+For each of Oozie, ResourceManager, NameNode, DataNode, NodeManager, a whole worker and a full disk:
+a new cluster, a job whose task runs, and the blow. What the API and `svcd why` say is printed for a
+person, and is asserted: the code of what is told and its deadline, of the job and of one that is
+begun after it, that the job ends (by a cancel, or given up), that the cluster can be deleted, and
+that nothing is left. The exit code is 1 when any of it was not so.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import random
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from svcd.embedded.processes import root_of
-from svcd.tasks import sleep
-from tests.kills.cycles import LONG_SLEEP, Cycles
-from tests.kills.service import GONE_S, Service, Wrong
+from tests.kills.outage import CANCELLED_S, Outage
 from tests.live import seconds
-from tests.processes import machine_processes, reactor, run, send, until
 
-PARTS = ("oozie", "resourcemanager", "namenode", "datanode", "nodemanager", "worker")
-WATCHED_S = 75.0
-
-
-async def drive(parts: Sequence[str], state: Path, image: Path) -> None:
-    """All parts, one after the other."""
-    service = Service(state, image, random.Random(0))
-    cycles = Cycles(service, image)
-    try:
-        await service.begin()
-        for number, part in enumerate(parts):
-            print(f"\n==== {part}", flush=True)
-            if number == 0:
-                await cycles.prepare()
-            else:
-                cycles.cluster_id = await service.tenant.new_cluster(part, 1, "vanilla", "3.5.0")
-                await cycles.active(cycles.cluster_id)
-            await one(service, cycles, part)
-    finally:
-        await service.daemon.remove()
-        await service.cloud.remove()
+GIVES_UP_S = 120.0
+LONG_S = 600.0
+SHORT_S = 45.0
+"""Of a job that is to need HDFS after the blow: its end does."""
 
 
-async def one(service: Service, cycles: Cycles, part: str) -> None:
-    """One death."""
-    execution = await cycles.execute(LONG_SLEEP, None)
+@frozen(kw_only=True)
+class Part:
+    """What must be said.
 
-    async def in_yarn() -> bool:
-        shown = await service.tenant.done("GET", f"/job-executions/{execution}")
-        ids = [str(a.get("externalId")) for a in shown["info"].get("actions", [])]
-        return any(i.startswith(("application_", "job_")) for i in ids)
+    says: any of these codes, of the job that runs, within_s after the blow; also: of one begun
+    later. ends_s: within it the job ends by itself, with a code of `says`; None: it is cancelled.
+    may_succeed: the job may not need what was taken away.
+    """
 
-    await until(in_yarn, "the job in YARN", 120.0)
-    await sleep(reactor, 5.0)
-    if part == "worker":
-        await remove_worker(service, cycles.cluster_id)
+    says: frozenset[str]
+    within_s: float
+    also: frozenset[str]
+    also_s: float = 120.0
+    ends_s: float | None = None
+    sleep_s: float = LONG_S
+    may_succeed: bool = False
+
+
+def _of(*codes: str) -> frozenset[str]:
+    return frozenset(codes)
+
+
+PARTS = {
+    "oozie": Part(
+        says=_of("ENGINE_UNREACHABLE"), within_s=30.0, also=_of("ENGINE_UNREACHABLE"), also_s=60.0
+    ),
+    "resourcemanager": Part(
+        says=_of("RESOURCES_UNREACHABLE"),
+        within_s=180.0,
+        also=_of("RESOURCES_UNREACHABLE", "STEP_WAITS"),
+        ends_s=300.0,
+    ),
+    "namenode": Part(
+        says=_of("RESOURCES_UNREACHABLE", "FILE_SYSTEM"),
+        within_s=300.0,
+        also=_of("STAGING_FAILED"),
+        sleep_s=SHORT_S,
+    ),
+    "datanode": Part(
+        says=_of("FILE_SYSTEM"),
+        within_s=400.0,
+        also=_of("STAGING_FAILED"),
+        ends_s=300.0,
+        sleep_s=SHORT_S,
+    ),
+    "nodemanager": Part(
+        says=_of("NO_WORKERS"), within_s=120.0, also=_of("NO_WORKERS"), ends_s=GIVES_UP_S + 90.0
+    ),
+    "worker": Part(
+        says=_of("NO_WORKERS"), within_s=120.0, also=_of("STAGING_FAILED", "NO_WORKERS")
+    ),
+    "disk": Part(
+        says=_of("NO_SPACE", "FILE_SYSTEM"),
+        within_s=300.0,
+        also=_of("STAGING_FAILED", "NO_SPACE", "FILE_SYSTEM"),
+        sleep_s=SHORT_S,
+        may_succeed=True,
+    ),
+}
+
+
+async def happens(outage: Outage, name: str, part: Part) -> None:
+    """One outage from its beginning to the last look. Raises Wrong."""
+    if name == "disk":
+        outage.small_disk()
+    await outage.begin()
+    execution = await outage.running(part.sleep_s)
+    if name == "worker":
+        await outage.remove_worker()
+    elif name == "disk":
+        outage.fill_disk()
     else:
-        for pid in processes(service.state, part):
-            print(f"kill -9 {pid}")
-            os.kill(pid, signal.SIGKILL)
-    began = seconds()
-    told = ""
-    while seconds() - began < WATCHED_S:
-        shown = await service.tenant.done("GET", f"/job-executions/{execution}")
-        cluster = await service.tenant.cluster(cycles.cluster_id)
-        info = {k: shown["info"].get(k) for k in ("status", "failure", "waiting")}
-        now = f"{info} | {cluster['status']} {cluster['status_description']}"
-        if now != told:
-            told = now
-            print(f"+{seconds() - began:.1f} s {now}", flush=True)
-        await sleep(reactor, 1.0)
-    await yarn(service, cycles.cluster_id)
-    await why(service, execution)
-    await why(service, cycles.cluster_id)
-    for path in (f"/job-executions/{execution}/cancel", f"/job-executions/{execution}/log"):
-        at = seconds()
-        reply = await service.tenant.ask("GET", path)
-        print(f"GET {path[-7:]}: {reply.status} in {seconds() - at:.1f} s {reply.body[-700:]!r}")
-    other = await cycles.execute(LONG_SLEEP, None)
-    await sleep(reactor, 15.0)
-    shown = await service.tenant.done("GET", f"/job-executions/{other}")
-    print("a new one:", {k: shown["info"].get(k) for k in ("status", "failure", "waiting")})
-    await why(service, other)
-    at = seconds()
-    await service.tenant.done("DELETE", f"/clusters/{cycles.cluster_id}")
-    await service.tenant.until_gone(cycles.cluster_id, GONE_S)
-    for each in (execution, other):
-        shown = await service.tenant.done("GET", f"/job-executions/{each}")
-        info = {k: shown["info"].get(k) for k in ("status", "failure", "waiting")}
-        print(f"cluster gone after {seconds() - at:.1f} s: {info}", flush=True)
-    await service.check_cloud()
+        outage.kill(name)
+    code = await outage.told(execution, part.says, part.within_s, part.may_succeed)
+    await outage.explained(execution, code or "SUCCEEDED")
+    succeeded = not code
+    await outage.explained(outage.cluster_id, "outage")
+    other = await outage.execute(LONG_S)
+    code = await outage.told(other, part.also, part.also_s)
+    await outage.explained(other, code)
+    if succeeded:
+        await outage.cancelled(other, CANCELLED_S + GIVES_UP_S)
+    elif part.ends_s is None:
+        # a dead engine kills nothing: given up, it is KILLED as wished
+        await outage.cancelled(execution, CANCELLED_S + GIVES_UP_S)
+    else:
+        info = await outage.ended(execution, part.ends_s)
+        assert info["failure"]["code"] in part.says, info
+    await outage.deleted()
 
 
-async def yarn(service: Service, cluster_id: str) -> None:
-    """The resource manager's own word, to compare with."""
-    links = (await service.tenant.cluster(cluster_id))["info"]["YARN"]
-    try:
-        reply = await send("GET", f"{links['Web UI']}/ws/v1/cluster/apps", limit_s=10.0)
-    except Exception as error:
-        print(f"the resource manager does not answer: {error}")
-        return
-    for app in ((reply.json or {}).get("apps") or {"app": []})["app"]:
-        print(app["id"], app["state"], app["finalStatus"], repr(app["diagnostics"]))
-
-
-async def why(service: Service, what: str) -> None:
-    """`svcd why`, printed."""
-    token = await service.tenant.token()
-    api, tenant = service.tenant.api, service.tenant.tenant
-    flags = ("--api", api, "--tenant", tenant)
-    ended = await run("svcd", "why", what, *flags, environment={"OS_TOKEN": token})
-    print(f"$ svcd why -> {ended.code}\n{ended.out}{ended.err}", flush=True)
-
-
-async def remove_worker(service: Service, cluster_id: str) -> None:
-    """Somebody deletes the server under the cluster."""
-    cluster: Any = await service.tenant.cluster(cluster_id)
-    (worker,) = (g for g in cluster["node_groups"] if g["name"] == "worker")
-    headers = {"X-Auth-Token": await service.tenant.token()}
-    server = worker["instances"][0]["server_id"]
-    reply = await send("DELETE", f"{service.told['compute']}/servers/{server}", headers=headers)
-    print(f"DELETE server {server}: {reply.status}")
-
-
-def processes(state: Path, part: str) -> list[int]:
-    """Of the daemon of Hadoop with that name."""
-    found = []
-    for pid in machine_processes(state):
-        line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if f"\0-Dproc_{part}\0".encode() in line or (
-            part == "namenode" and b"\0-Dproc_org.svcd.hadoop.Format" in line
-        ):
-            found.append(pid)
-            assert root_of(Path(f"/proc/{pid}/environ").read_bytes())
-    if not found:
-        raise Wrong(f"no process of {part}")
-    return found
+async def drive(names: Sequence[str], state: Path, image: Path) -> None:
+    """One after the other; SystemExit tells those that were wrong."""
+    wrong = []
+    for name in names:
+        print(f"\n==== {name}", flush=True)
+        began = seconds()
+        outage = Outage(state / name, image, GIVES_UP_S)
+        try:
+            await happens(outage, name, PARTS[name])
+            print(f"==== {name}: as it must be, in {seconds() - began:.0f} s", flush=True)
+        except AssertionError as error:
+            wrong.append(name)
+            print(f"==== {name}: WRONG: {error}", flush=True)
+        finally:
+            await outage.end()
+    if wrong:
+        raise SystemExit(f"wrong: {', '.join(wrong)}")
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.kills.dead", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
+        "parts", nargs="*", default=list(PARTS), metavar="PART", help=", ".join(PARTS)
+    )
     parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
     given = parser.parse_args(arguments)
+    unknown = sorted(set(given.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}")
     with tempfile.TemporaryDirectory(prefix="svcd-dead-") as state:
         work = drive
         react(
