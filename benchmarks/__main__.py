@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import bodies, cloud, fakes, postgres, requests, start
+from benchmarks import bodies, cloud, fakes, postgres, requests, restart, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "fakes": fakes.run,
     "bodies": bodies.run,
     "start": start.run,
+    "restart": restart.run,
     "cloud": cloud.run,
     "cloud-embedded": cloud.run_embedded,
 }

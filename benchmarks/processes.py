@@ -57,6 +57,10 @@ class Server:
             time.sleep(_LOOK_S)
         return self.age_s()
 
+    def said(self) -> str:
+        """All that it has said."""
+        return self._log.read_text(errors="replace")
+
     def age_s(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
@@ -70,6 +74,11 @@ class Server:
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return int(lines["VmRSS"].split()[0]) / 1024
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self._process.wait()
 
     def stop(self) -> None:
         """End it; kill it when it does not end."""
