@@ -162,3 +162,16 @@ class ConvertTests(SynchronousTestCase):
         for content in (b"", b"just text", b"[1]", b"{}", b"1: 2\n"):
             self.fault(content, ValidationError)
         self.fault(b"a: " + b"x" * 70_000, MalformedBody)
+
+    def test_yaml_is_bounded(self) -> None:
+        """Bytes, values and depth, each at its bound and one over; JSON has other bounds."""
+        for content, right in (
+            (b"a: " + b"x" * (32_768 - 3), True),
+            (b"a: " + b"x" * (32_768 - 2), False),
+            (b"a: [" + b"1," * 9_997 + b"]", True),  # with the mapping, its key and the list
+            (b"a: [" + b"1," * 9_998 + b"]", False),
+            (b"a: " + b"[" * 49 + b"]" * 49, True),
+            (b"a: " + b"[" * 50 + b"]" * 50, False),
+            (b"[" * 32_768, False),
+        ):
+            self.fault(content, ValidationError if right else MalformedBody)
