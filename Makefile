@@ -55,7 +55,7 @@ simulate: venv ## Histories of the whole service by seeds; SEEDS=1 FROM=42 ARGS=
 KILLS ?= 100
 SEED ?= 0
 
-kills: image ## kill -9 of the daemon amid real jobs, 100 times; KILLS=20 SEED=7 for others
+kills: image ## kill -9 of the daemon amid real jobs, 100 times; ARGS="--platform JSON": a real cloud
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
 
 faults: venv ## Faults done to the real OpenStack of SVCD_TEST_OS_PLATFORM, some ten minutes

@@ -1,258 +1,249 @@
-"""What a user asks for while the daemon is killed, each driven to its end and looked at."""
+"""What a user asks of clusters while the daemon is killed, each step driven to its right end.
+
+A request whose answer was lost is looked up by name, and repeated only if it had not been taken.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from svcd.cli.demo import SLEEP, WORD_COUNT
-from tests.kills.service import GONE_S, Service, Wrong
-from tests.processes import send, until
+from attrs import frozen
 
-ACTIVE_S = 300.0
+from svcd.tasks import sleep
+from tests.kills.clouds import Cloud
+from tests.kills.service import Service
+from tests.kills.things import Wrong
+from tests.live import MASTER, WORKER, Tenant, seconds
+from tests.processes import reactor
+
+T = TypeVar("T")
+ACTIVE_S = 400.0
+GONE_S = 300.0
 JOB_S = 300.0
-WORDS = b"one two two three three three\n"
-COUNTS = {"one": 1, "two": 2, "three": 3}
-LONG_SLEEP = {**SLEEP, "svcd.examples.sleep.ms": "300000"}
+MOST_EVENTS = 2000
+TRIES = 20
+"""A request is repeated so often while others kill the daemon."""
+
+
+@frozen
+class Step:
+    """One that was driven to its end. kills: that happened meanwhile. took_s: with all of them."""
+
+    kind: str
+    kills: int
+    failed: bool
+    took_s: float
 
 
 class Cycles:
-    """The kinds of cycles on one service with one cluster that lives on."""
+    """One user's requests. kinds: weight and cycle by name; each goes by itself."""
 
-    def __init__(self, service: Service, image: Path) -> None:
+    def __init__(self, service: Service, name: str, rng: random.Random) -> None:
         self.service = service
-        self._image = image
+        self.name = name
+        self.rng = rng
+        self.steps: list[Step] = []
+        self.kinds: Mapping[str, tuple[int, Callable[[], Awaitable[None]]]] = {}
         self._number = 0
-        self.ends: dict[str, str] = {}
         self._events: dict[str, list[Any]] = {}
-        self.cluster_id = ""
-        self.kinds: Mapping[str, tuple[int, Callable[[], Awaitable[None]]]] = {
-            "submit": (5, self.submit),
-            "cancel": (5, self.cancel),
-            "delete execution": (3, self.delete_execution),
-            "scale vanilla": (2, self.scale_vanilla),
-            "create, scale, delete fake": (4, self.fake),
-            "create, delete vanilla": (1, self.vanilla),
-        }
+        self._told: list[str] = []
 
     @property
-    def tenant(self) -> Any:
+    def tenant(self) -> Tenant:
         return self.service.tenant
 
-    async def prepare(self) -> None:
-        """The long-lived cluster, the job and its input."""
-        self.cluster_id = await self.tenant.new_cluster("lasting", 1, "vanilla", "3.5.0")
-        await self.tenant.upload("kills", "in/words.txt", WORDS)
-        jar = (self._image / "examples" / "svcd-examples.jar").read_bytes()
-        self._job = await self.tenant.new_jar_job("kills", jar)
-        self._source = await self.tenant.new_source("in", "kills", "in")
-        await self.active(self.cluster_id)
+    @property
+    def cloud(self) -> Cloud:
+        return self.service.cloud
 
-    async def active(self, cluster_id: str, workers: int = 1) -> Any:
-        """Active with as many workers, settled, and its events go on from those seen before."""
+    def say(self, text: str) -> None:
+        self.service.say(f"{self.name}: {text}")
+
+    def new_name(self) -> str:
+        """Of a cluster."""
+        self._number += 1
+        return f"{self.name}-{self._number}"
+
+    async def step(self, kind: str, work: Awaitable[T]) -> T:
+        """Its outcome is written down."""
+        kills, began = self.service.kills, seconds()
+        failed = True
+        self.say(kind)
+        try:
+            result = await work
+            failed = False
+            return result
+        finally:
+            took_s = seconds() - began
+            self.steps.append(Step(kind, self.service.kills - kills, failed, took_s))
+            self.say(f"{kind} {'FAILED' if failed else 'right'} after {took_s:.1f} s")
+
+    async def killed_during(
+        self, asked: Callable[[], Awaitable[T]], most_s: float | None
+    ) -> T | None:
+        """The daemon is killed so soon after the request; None: the answer was lost.
+
+        most_s None: others may kill it.
+        """
+        moment = None if most_s is None else self.service.moment(self.rng, most_s)
+        return await self.service.killed_during(asked, moment)
+
+    async def one(
+        self,
+        what: str,
+        asked: Callable[[], Awaitable[str]],
+        found: Callable[[], Awaitable[list[str]]],
+        most_s: float | None,
+    ) -> str:
+        """The id of a thing that is asked for until it is taken, and there is one then."""
+        made = await self.killed_during(asked, most_s)
+        mine = await found()
+        for _ in range(TRIES):
+            if mine or made is not None:
+                break
+            self.say(f"the {what} was not taken, asked for again")
+            made = await self.killed_during(asked, None)
+            mine = await found()
+        if len(mine) != 1 or made not in (None, *mine):
+            raise Wrong(f"{what}: {mine}, the answer named {made}")
+        self.say(f"{what} {mine[0]}")
+        return mine[0]
+
+    # ---- what is there --------------------------------------------------------------------------
+
+    async def active(self, cluster_id: str, sizes: Mapping[str, int]) -> Any:
+        """Active with groups of the sizes, as the cloud has it, and its events go on."""
         shown = await self.tenant.until_active(cluster_id, ACTIVE_S)
         counts = {g["name"]: len(g["instances"]) for g in shown["node_groups"]}
-        if counts != {"master": 1, "worker": workers}:
-            raise Wrong(f"instances {counts}, expected {workers} workers")
+        if counts != dict(sizes):
+            raise Wrong(f"instances {counts}, expected {sizes}")
         if shown["status_description"]:
             raise Wrong(f"Active, but: {shown['status_description']}")
         await self.told(cluster_id)
+        await self.service.check_cluster(cluster_id)
         return shown
 
     async def told(self, cluster_id: str) -> None:
         """The events go on where they were, whatever died between."""
         events = (await self.tenant.done("GET", f"/clusters/{cluster_id}/events"))["events"]
         before = self._events.get(cluster_id, [])
-        if len(events) < 2000 and events[: len(before)] != before:
+        if len(events) < MOST_EVENTS and events[: len(before)] != before:
             raise Wrong(f"events have changed: {before} and then {events[: len(before)]}")
         self._events[cluster_id] = events
 
-    async def ended(self) -> None:
-        """After each cycle."""
-        await self.told(self.cluster_id)
-        await self.service.check_cloud()
-
-    async def everything(self) -> None:
-        """The engine's own word of all executions."""
-        shown = await self.tenant.cluster(self.cluster_id)
-        await self.service.check_engine(shown, self.ends)
-
-    async def finish(self) -> None:
-        """Delete what is left, and look at that."""
-        for execution in (await self.tenant.done("GET", "/job-executions"))["job_executions"]:
-            await self.tenant.done("DELETE", f"/job-executions/{execution['id']}")
-        await self.tenant.done("DELETE", f"/clusters/{self.cluster_id}")
-        await self.tenant.until_gone(self.cluster_id, GONE_S)
-        await self.service.check_cloud()
-
-    # ---- jobs -----------------------------------------------------------------------------------
-
-    async def execute(self, configs: Mapping[str, str], kill_within_s: float | None) -> str:
-        """An execution's id; kill_within_s: the daemon is killed so soon after the request."""
-        self._number += 1
-        target = await self.tenant.new_source(f"out-{self._number}", "kills", f"out/{self._number}")
-        asked = partial(self._asked, target, configs)
-        if kill_within_s is None:
-            made: str | None = await asked()
-        else:
-            made = await self.service.killed_during(asked, self.service.moment(kill_within_s))
-        rows = (await self.tenant.done("GET", "/job-executions"))["job_executions"]
-        mine = [e["id"] for e in rows if e["output_id"] == target]
-        if not mine and made is None:
-            self.service.say("the execution was not taken, asked for again")
-            mine = [await asked()]
-        if len(mine) != 1 or made not in (None, *mine):
-            raise Wrong(f"executions {mine}, the answer named {made}")
-        self.service.say(f"execution {mine[0]}")
-        return str(mine[0])
-
-    async def _asked(self, target: str, configs: Mapping[str, str]) -> str:
-        made: str = await self.tenant.execute(
-            self.cluster_id, self._job, self._source, target, configs
-        )
-        return made
-
-    async def _words(self, number: int) -> dict[str, int]:
-        """What the job has written."""
-        base = self.service.told["object_store"]
-        headers = {"X-Auth-Token": await self.tenant.token()}
-        url = f"{base}/kills?format=json&prefix=out/{number}/part"
-        names = [e["name"] for e in (await send("GET", url, headers=headers)).json]
-        text = ""
-        for name in names:
-            text += (await send("GET", f"{base}/kills/{name}", headers=headers)).body.decode()
-        return {word: int(count) for word, count in (x.split("\t") for x in text.splitlines())}
-
-    async def submit(self) -> None:
-        """Two at once; the second kill finds the first one anywhere."""
-        made = []
-        for _ in range(2):
-            execution = await self.execute(WORD_COUNT, 15.0)
-            self.ends[execution] = "SUCCEEDED"
-            made.append((execution, self._number))
-        if self.service.rng.random() < 0.5:
-            await self.service.killed(self.service.moment(20.0))
-        for execution, number in made:
-            await self.tenant.until_execution(execution, "SUCCEEDED", JOB_S)
-            found = await self._words(number)
-            if found != COUNTS:
-                raise Wrong(f"words of {execution}: {found}")
-
-    async def _until_some(self, execution: str) -> None:
-        """Until it is somewhere between accepted and running in YARN."""
-        wanted = self.service.rng.choice(("at once", "PREP", "RUNNING", "in YARN"))
-        self.service.say(f"to be met: {wanted}")
-        order = {"Pending": 0, "PREP": 1, "RUNNING": 2}
-
-        async def reached() -> bool:
-            info = (await self.tenant.done("GET", f"/job-executions/{execution}"))["info"]
-            if wanted == "in YARN":
-                ids = [str(a.get("externalId")) for a in info.get("actions", [])]
-                return any(i.startswith(("application_", "job_")) for i in ids)
-            return wanted == "at once" or order[info["status"]] >= order[wanted]
-
-        await until(reached, f"execution {wanted}", JOB_S)
-
-    async def cancel(self) -> None:
-        """KILLED, whenever it was asked for."""
-        kill_too = 0.5 if self.service.rng.random() < 0.3 else None
-        execution = await self.execute(LONG_SLEEP, kill_too)
-        self.ends[execution] = "KILLED"
-        await self._until_some(execution)
-
-        async def asked() -> Any:
-            return await self.tenant.done("GET", f"/job-executions/{execution}/cancel")
-
-        answer = await self.service.killed_during(asked, self.service.moment(6.0))
-        if answer is None:
-            await asked()
-        await self.tenant.until_execution(execution, "KILLED", JOB_S)
-
-    async def delete_execution(self) -> None:
-        """Gone, and killed at the engine if it had come there."""
-        execution = await self.execute(LONG_SLEEP, None)
-        self.ends[execution] = "KILLED"
-        await self._until_some(execution)
-        path = f"/job-executions/{execution}"
-
-        async def asked() -> bool:
-            return (await self.tenant.ask("DELETE", path)).status in (200, 202, 204, 404)
-
-        answer = await self.service.killed_during(asked, self.service.moment(6.0))
-        if answer is None:
-            answer = await asked()
-        if not answer:
-            raise Wrong("the delete was refused")
-
-        async def gone() -> bool:
-            return bool((await self.tenant.ask("GET", path)).status == 404)
-
-        await until(gone, "the execution to be gone", JOB_S)
-
     # ---- clusters -------------------------------------------------------------------------------
 
-    async def _scale(self, cluster_id: str, workers: int, most_s: float) -> None:
-        asked = partial(self._scaled, cluster_id, workers)
-        answer = await self.service.killed_during(asked, self.service.moment(most_s))
-        if answer is None:
-            shown = await self.tenant.cluster(cluster_id)
-            counts = {g["name"]: g["count"] for g in shown["node_groups"]}
-            if counts["worker"] != workers:
-                self.service.say("the scale was not taken, asked for again")
-                await self._scaled(cluster_id, workers)
-        await self.active(cluster_id, workers)
+    async def register(self, plugin: str, tags: Sequence[str] = ()) -> None:
+        """The plugin's image."""
+        path = f"/images/{self.cloud.image(plugin)}"
+        await self.tenant.done("POST", path, {"username": self.cloud.login})
+        if tags:
+            await self.tenant.done("POST", f"{path}/tag", {"tags": list(tags)})
 
-    async def _scaled(self, cluster_id: str, workers: int) -> bool:
-        await self.tenant.scale(cluster_id, workers)
-        return True
+    def body(
+        self, name: str, workers: int, plugin: str = "fake", version: str = "0.1", **fields: Any
+    ) -> Any:
+        """Of a cluster of a master and workers; see `register`."""
+        return {
+            "name": name,
+            "plugin_name": plugin,
+            "engine_version": version,
+            "default_image_id": self.cloud.image(plugin),
+            "cluster_configs": {"HDFS": {"dfs.replication": 1}},
+            "node_groups": [
+                self.group("master", 1, MASTER),
+                self.group("worker", workers, WORKER),
+            ],
+            **self.cloud.fields,
+            **fields,
+        }
 
-    async def _made(self, name: str, most_s: float, *more: str) -> str:
-        """A cluster's id."""
+    def group(self, name: str, count: int, processes: Sequence[str]) -> Any:
+        return {"name": name, "count": count, "node_processes": processes, **self.cloud.group}
+
+    async def taken(self, body: Any, most_s: float) -> str:
+        """The id of a cluster that is asked for while the daemon is killed."""
 
         async def asked() -> str:
-            made: str = await self.tenant.new_cluster(name, 1, *more)
-            return made
+            made = await self.tenant.done("POST", "/clusters", body)
+            return str(made["cluster"]["id"])
 
-        made = await self.service.killed_during(asked, self.service.moment(most_s))
+        return await self.one("cluster", asked, partial(self.named, body["name"]), most_s)
+
+    async def named(self, name: str) -> list[str]:
+        """Ids of the clusters of a name."""
         rows = (await self.tenant.done("GET", "/clusters"))["clusters"]
-        mine = [c["id"] for c in rows if c["name"] == name]
-        if not mine and made is None:
-            self.service.say("the cluster was not taken, asked for again")
-            mine = [await asked()]
-        if len(mine) != 1 or made not in (None, *mine):
-            raise Wrong(f"clusters {mine}, the answer named {made}")
-        await self.active(mine[0])
-        return str(mine[0])
+        return [str(c["id"]) for c in rows if c["name"] == name]
 
-    async def _deleted(self, cluster_id: str, most_s: float) -> None:
+    async def scaled(self, cluster_id: str, body: Any, sizes: Mapping[str, int]) -> None:
+        """PUT while the daemon is killed, until the groups have the sizes."""
+
         async def asked() -> bool:
-            status = (await self.tenant.ask("DELETE", f"/clusters/{cluster_id}")).status
-            return status in (200, 202, 204, 404)
+            await self.tenant.done("PUT", f"/clusters/{cluster_id}", body)
+            return True
 
-        answer = await self.service.killed_during(asked, self.service.moment(most_s))
-        if answer is None:
-            answer = await asked()
-        if not answer:
-            raise Wrong("the delete was refused")
+        answer = await self.killed_during(asked, 10.0)
+        for _ in range(TRIES):
+            shown = await self.tenant.cluster(cluster_id)
+            taken = {g["name"]: g["count"] for g in shown["node_groups"] if g["count"]}
+            if answer or taken == dict(sizes):
+                break
+            self.say("the scale was not taken, asked for again")
+            answer = await self.killed_during(asked, None)
+        await self.active(cluster_id, sizes)
+
+    async def resized(self, cluster_id: str, workers: int) -> None:
+        """So many workers beside the master."""
+        body = {"resize_node_groups": [{"name": "worker", "count": workers}]}
+        await self.scaled(cluster_id, body, {"master": 1, "worker": workers})
+
+    async def deleted(self, cluster_id: str, most_s: float, force: bool = False) -> None:
+        """Gone, and nothing of it is left in the cloud."""
+        path = f"/clusters/{cluster_id}{'?force=true' if force else ''}"
+
+        async def asked() -> int:
+            return (await self.tenant.ask("DELETE", path)).status
+
+        status = await self.killed_during(asked, most_s)
+        for _ in range(TRIES):
+            if status is not None:
+                break
+            status = await self.killed_during(asked, None)
+        if status not in (204, 404):
+            raise Wrong(f"DELETE {path}: {status}")
         await self.tenant.until_gone(cluster_id, GONE_S)
+        self._events.pop(cluster_id, None)
+        try:
+            await self.service.check_cluster(cluster_id)
+        except Wrong as error:
+            if not force:
+                raise
+            self.say(f"left by force: {error}")  # of a slow cloud; the log has named it
+            await self.service.orphans()
+            await self.service.check_cluster(cluster_id)
 
-    async def scale_vanilla(self) -> None:
-        """The lasting cluster has two workers, and then one again."""
-        await self._scale(self.cluster_id, 2, 20.0)
-        await self._scale(self.cluster_id, 1, 20.0)
+    async def pause(self, most_s: float) -> None:
+        """Some of the time."""
+        await sleep(reactor, self.rng.uniform(0.0, most_s))
 
-    async def fake(self) -> None:
-        """A second, small cluster comes, grows and goes."""
-        self._number += 1
-        cluster_id = await self._made(f"small-{self._number}", 4.0)
-        if self.service.rng.random() < 0.5:
-            await self._scale(cluster_id, 2, 3.0)
-        await self._deleted(cluster_id, 2.0)
+    # ---- executions -----------------------------------------------------------------------------
 
-    async def vanilla(self) -> None:
-        """The same of Hadoop."""
-        self._number += 1
-        cluster_id = await self._made(f"second-{self._number}", 30.0, "vanilla", "3.5.0")
-        await self._deleted(cluster_id, 3.0)
+    async def execution(
+        self, target: str, asked: Callable[[], Awaitable[str]], most_s: float | None
+    ) -> str:
+        """Its id, found by its output."""
+
+        async def found() -> list[str]:
+            rows = (await self.tenant.done("GET", "/job-executions"))["job_executions"]
+            return [str(e["id"]) for e in rows if e["output_id"] == target]
+
+        return await self.one("execution", asked, found, most_s)
+
+    async def cancelled(self, execution: str) -> None:
+        """KILLED, while the daemon is killed."""
+        asked = partial(self.tenant.done, "GET", f"/job-executions/{execution}/cancel")
+        await self.killed_during(asked, 6.0)  # a look: repeated until it is answered
+        await self.tenant.until_execution(execution, "KILLED", JOB_S)

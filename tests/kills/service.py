@@ -1,106 +1,172 @@
-"""The daemon that is killed, the cloud beside it that is not, and what may be there of both.
+"""The daemon that is killed, and a tenant whose requests meet its deaths.
 
-The daemon is `twistd svcd` with `cloud.kind=openstack` and `auth.mode=keystone` on a `twistd
-svcd-cloud`; so clusters have trusts, and machines, jobs and objects outlive every kill.
+The daemon is `twistd svcd` with `cloud.kind=openstack` and `auth.mode=keystone`; so clusters have
+trusts, and machines, jobs and objects outlive every kill. Several users may ask at the same time:
+one kill is under way at a time, and each of them can lose an answer by it.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectError, ConnectionClosed
 from twisted.web.client import ResponseFailed
+from twisted.web.server import Site
 
+from svcd.embedded.oozie import ScriptedEngines
 from svcd.tasks import sleep
-from tests.live import Tenant, machine_folders, seconds
-from tests.processes import Daemon, machine_processes, own_network, reactor, send, until
+from tests.kills.clouds import Cloud
+from tests.kills.things import Wrong
+from tests.live import Tenant, seconds
+from tests.processes import Daemon, Reply, own_network, reactor, run, until
 
 T = TypeVar("T")
 LOST = (ConnectError, ConnectionClosed, ResponseFailed)
 """A request whose daemon died under it, or is not there."""
-GONE_S = 120.0
-READY_S = 90.0
+READY_S = 180.0
+"""Until it serves, whoever kills it again meanwhile."""
+STORY_LINES = 400
+ORPHANS_S = 300.0
 
 
-class Wrong(AssertionError):
-    """Something is not as it must be."""
+class Enduring(Tenant):
+    """What is safe to repeat is repeated until a daemon answers; the rest is lost with it."""
+
+    def __init__(self, api: Mapping[str, Any], cloud: Cloud, token: str) -> None:
+        super().__init__(api, cloud.told, headers={"X-Auth-Token": token})
+        self._token = cloud.token
+
+    async def token(self, username: str = "", password: str = "", project: str = "") -> str:
+        return await self._token()
+
+    async def ask(self, method: str, path: str, json: object = None) -> Reply:
+        if method != "GET" and not path.startswith("/images/"):
+            return await super().ask(method, path, json)
+        plain = super().ask
+
+        async def look() -> Reply | None:
+            try:
+                return await plain(method, path, json)
+            except LOST:
+                return None
+
+        reply: Reply = await until(look, f"{method} {path} answered", READY_S, 0.1)
+        return reply
+
+    async def new_source(self, name: str, container: str, path: str) -> str:
+        """Looked up by its name when the answer is lost."""
+
+        async def made() -> str:
+            try:
+                return await super(Enduring, self).new_source(name, container, path)
+            except LOST:
+                rows = (await self.done("GET", "/data-sources"))["data_sources"]
+                return next((str(row["id"]) for row in rows if row["name"] == name), "")
+
+        return str(await until(made, f"data source {name}", READY_S, 0.1))
 
 
 class Service:
-    """The daemon, its cloud, and one tenant of both."""
+    """The daemon, its cloud, the engines of plugin `fake`, and one tenant of all.
 
-    def __init__(self, state: Path, image: Path, rng: random.Random) -> None:
+    engines: outlive the daemon, and tell what was submitted. kills: so far. ready_at: when the
+    present daemon began to serve, in seconds of the reactor. story: the last lines.
+    """
+
+    def __init__(self, state: Path, cloud: Cloud, rng: random.Random) -> None:
         self.state = state
+        self.cloud = cloud
         self.rng = rng
         self.kills = 0
         self.ready_at = 0.0
-        self.story: list[str] = []
-        self.counted = ""
-        self.left: list[str] = []
-        network = own_network()
-        self.cloud = Daemon(
-            state / "cloud",
-            "svcd-cloud",
-            auth__mode="keystone",
-            embedded__network=network,
-            embedded__image_prefix=str(image),
-        )
+        self.story: deque[str] = deque(maxlen=STORY_LINES)
+        self.engines = ScriptedEngines(reactor, run_s=2.0)
+        host = own_network().replace(".0/24", ".250")
+        site: Any = Site
+        self._port: Any = reactor.listenTCP(0, site(self.engines.resource()), interface=host)
         self.daemon = Daemon(
             state / "daemon",
             auth__mode="keystone",
             cloud__kind="openstack",
-            embedded__network=network,
+            server__listen=f"tcp:{host}:8386",  # the same one after each death
             plugins__enabled="vanilla,fake",
+            provisioning__transient_poll_s="2",
+            log__access="false",
+            fake__engine_url=f"http://{host}:{self._port.getHost().port}",
         )
         self.tenant: Tenant
+        self._serving = False
+        self._dying = False
 
     # ---- life and death -------------------------------------------------------------------------
 
     async def begin(self) -> None:
         """Start both."""
-        self.told = await self.cloud.start()
-        self.daemon.settings.update(
-            {
-                "cloud.auth_url": self.told["identity"],
-                "cloud.username": "svcd",
-                "cloud.password": "svcd",
-                "cloud.project": "service",
-            }
-        )
+        self.daemon.settings.update(await self.cloud.begin())
         await self.start()
+        token = await self.cloud.token()  # it outlives the run
+        self.tenant = Enduring(self.daemon.endpoints, self.cloud, token)
 
     async def start(self) -> None:
         """Start the daemon, and wait until it serves."""
-        endpoints = await self.daemon.start()
-        token = await Tenant(endpoints, self.told).token()
-        self.tenant = Tenant(endpoints, self.told, headers={"X-Auth-Token": token})
+        await self.daemon.start()
         self.ready_at = seconds()
+        self._serving = True
+
+    async def end(self) -> None:
+        """No process is left."""
+        await self.daemon.remove()
+        await self.cloud.remove()
+        await self._port.stopListening()
 
     async def killed(self, delay_s: float) -> None:
-        """kill -9 `delay_s` from now; at times again soon after or in the next one's start."""
-        await self._kill(delay_s, "")
-        while self.rng.random() < 0.4:
-            self.daemon.spawn()
-            await self._kill(self.rng.uniform(0.0, 2.0), " in its start")
-        await self.start()
-        while self.rng.random() < 0.5:
-            await self._kill(self.rng.uniform(0.0, 1.5), " again")
+        """kill -9 `delay_s` from now; at times again soon after or in the next one's start.
+
+        Nothing but to wait when another one is about to do so.
+        """
+        if self._dying:
+            await self.serving()
+            return
+        self._dying = True
+        try:
+            await self._kill(delay_s, "")
+            while self.rng.random() < 0.4:
+                self.daemon.spawn()
+                await self._kill(self.rng.uniform(0.0, 2.0), " in its start")
             await self.start()
+            while self.rng.random() < 0.5:
+                await self._kill(self.rng.uniform(0.0, 1.5), " again")
+                await self.start()
+        finally:
+            self._dying = False
 
     async def _kill(self, delay_s: float, how: str) -> None:
         await sleep(reactor, delay_s)
+        self._serving = False
         await self.daemon.kill()
         self.kills += 1
-        self.say(f"killed{how} after {delay_s:.3f} s")
+        self.say(f"kill -9{how} after {delay_s:.3f} s")
 
-    async def killed_during(self, asked: Callable[[], Awaitable[T]], delay_s: float) -> T | None:
-        """Ask, and kill the daemon `delay_s` after the request; None: the answer was lost."""
+    async def serving(self) -> None:
+        """Until a daemon answers."""
+
+        async def look() -> bool:
+            return self._serving
+
+        await until(look, "a daemon that serves", READY_S)
+
+    async def killed_during(
+        self, asked: Callable[[], Awaitable[T]], delay_s: float | None
+    ) -> T | None:
+        """Ask, and kill the daemon `delay_s` after the request; None: the answer was lost.
+
+        delay_s None: it is not killed, unless by another one.
+        """
 
         async def ask() -> T | None:
             try:
@@ -110,141 +176,53 @@ class Service:
                 return None
 
         answer = Deferred.fromCoroutine(ask())
-        await self.killed(delay_s)
-        return await answer
+        if delay_s is not None:
+            await self.killed(delay_s)
+        found = await answer
+        await self.serving()
+        return found
 
-    def moment(self, most_s: float) -> float:
+    def moment(self, rng: random.Random, most_s: float) -> float:
         """A random delay: half of them within the first half second."""
-        return self.rng.choice((0.1, 0.5, min(3.0, most_s), most_s)) * self.rng.random()
+        return rng.choice((0.1, 0.5, min(3.0, most_s), most_s)) * rng.random()
 
     def say(self, text: str) -> None:
-        """A line of the cycle's story."""
+        """A line of the story."""
         self.story.append(f"{seconds():.2f} {text}")
 
     # ---- what is there --------------------------------------------------------------------------
 
-    async def check_cloud(self) -> None:
-        """Servers, volumes, groups and trusts are those of the clusters; folders too."""
-        shown = (await self.tenant.done("GET", "/clusters"))["clusters"]
-        instances = [i for c in shown for g in c["node_groups"] for i in g["instances"]]
-        headers = {"X-Auth-Token": await self.tenant.token()}
-        admin = {"X-Auth-Token": await self.tenant.token("svcd", "svcd", "service")}
+    async def check(self) -> set[str]:
+        """The cloud holds what the rows say of all clusters, and nothing more; they rest.
 
-        async def listed(service: str, path: str, kind: str, who: dict[str, str]) -> list[Any]:
-            reply = await send("GET", self.told[service] + path, headers=who)
-            if reply.status != 200:
-                raise Wrong(f"GET {service} {path}: {reply.status} {reply.body.decode()}")
-            rows: list[Any] = reply.json[kind]
-            return rows
-
-        servers = await listed("compute", "/servers/detail", "servers", headers)
-        same("servers", [s["id"] for s in servers], [i["server_id"] for i in instances])
-        volumes = await listed("volume", "/volumes/detail", "volumes", headers)
-        expected = [v for i in instances for v in i["volumes"]]
-        same("volumes", [v["id"] for v in volumes], expected)
-        trusts = await listed("identity", "/OS-TRUST/trusts", "trusts", admin)
-        same("number of trusts", [str(len(trusts))], [str(len(shown))])
-        groups = await listed("network", "/v2.0/security-groups", "security_groups", headers)
-        known = {f"svcd-{c['id']}" for c in shown}
-        names = Counter(g["name"] for g in groups if g["name"].startswith("svcd-"))
-        same("security groups", [n for n in names.elements() if n not in known], [])
-        same("security groups twice", [n for n, count in names.items() if count > 1], [])
-        groups = await listed("compute", "/os-server-groups", "server_groups", headers)
-        names = Counter(g["name"] for g in groups)
-        same("server groups", [n for n in names.elements() if n not in known], [])
-        same("server groups twice", [n for n, count in names.items() if count > 1], [])
-
-        async def folders() -> bool:
-            return len(machine_folders(self.cloud.state)) == len(instances)
-
-        await until(folders, f"{len(instances)} folders of machines", 30.0)
-
-    async def check_engine(self, cluster: Any, executions: dict[str, str]) -> None:
-        """At the engine, in YARN and in HDFS: each execution once, and no folder of one.
-
-        executions: the id of each that was ever made -> how it must have ended.
+        The loose trusts.
         """
-        web = _origin(cluster["info"]["JobFlow"]["Oozie"])
-        found = await _json(f"{web}/oozie/v1/jobs?jobtype=wf&len=2000")
-        names: dict[str, str] = {}
-        for job in found["workflows"]:
-            shown = await _json(f"{web}/oozie/v1/job/{job['id']}?show=info")
-            names[job["id"]] = str(shown.get("externalId"))
-            wanted = executions.get(names[job["id"]])
-            if wanted != shown["status"]:
-                raise Wrong(f"{job['id']} of {names[job['id']]}: {shown['status']}, not {wanted}")
-        twice = [name for name, count in Counter(names.values()).items() if count > 1]
-        same("workflows of one execution", twice, [])
-        lacking = [e for e, end in executions.items() if end == "SUCCEEDED"]
-        same("executions without a workflow", set(lacking) - set(names.values()), [])
+        shown = (await self.tenant.done("GET", "/clusters"))["clusters"]
+        marks = (await self.tenant.done("GET", "/marks"))["marks"]
+        ids = [c["id"] for c in shown]
+        return await self.cloud.check(shown, ids, marks["trusts"], True)
 
-        manager = _origin(cluster["info"]["YARN"]["Web UI"])
-        apps = (await _json(f"{manager}/ws/v1/cluster/apps"))["apps"] or {"app": []}
-        kinds = Counter(app["name"] for app in apps["app"])
-        same("applications of one action", [n for n, count in kinds.items() if count > 1], [])
-        running = [a["name"] for a in apps["app"] if a["state"] not in _ENDED]
-        same("applications that still run", running, [])
+    async def check_cluster(self, cluster_id: str) -> None:
+        """The same of one cluster, or of one that is gone, whatever the others do."""
+        reply = await self.tenant.ask("GET", f"/clusters/{cluster_id}")
+        shown = [reply.json["cluster"]] if reply.status == 200 else []
+        await self.cloud.check(shown, [cluster_id], (), False)
 
-        self.counted = (
-            f"{len(executions)} executions, {len(names)} workflows, {len(kinds)} applications"
-        )
-        head = _origin(cluster["info"]["HDFS"]["Web UI"])
+    async def orphans(self) -> None:
+        """`svcd orphans --delete`, whatever the age of what it finds. Raises Wrong."""
+        environment = {
+            "OS_AUTH_URL": self.cloud.told["identity"],
+            "OS_TOKEN": await self.cloud.token(),
+        }
+        command = ["svcd", "orphans", "--delete", "--younger", "0"]
+        command += ["--api", self.tenant.api, "--tenant", self.tenant.tenant]
+        ended = await run(*command, environment=environment, limit_s=ORPHANS_S)
+        if ended.code != 0:
+            raise Wrong(f"svcd orphans: {ended}")
 
-        async def tidy() -> bool:
-            left = await self._folders(head)
-            self.left = left
-            return not left
-
-        try:
-            await until(tidy, "no folder of an execution in HDFS", 90.0, 1.0)
-        except AssertionError as error:
-            raise Wrong(f"{error}: {self.left}") from None
-
-    async def _folders(self, head: str) -> list[str]:
-        found = []
-        for user in await _listed(head, "/user"):
-            folder = f"/user/{user}/svcd"
-            found += [f"{folder}/{name}" for name in await _listed(head, folder)]
-        return found
-
-    async def check_left(self) -> None:
-        """No process and no folder of a machine, and no bug in what the daemon said."""
-
-        async def swept() -> bool:
-            return not machine_processes(self.state) and not machine_folders(self.cloud.state)
-
-        await until(swept, "no process and no folder", 60.0)
+    def check_said(self) -> None:
+        """No bug in what the daemon said."""
         for mark in ("Traceback", "incident"):
             at = self.daemon.said.find(mark)
             if at >= 0:
                 raise Wrong(f"the daemon said: {self.daemon.said[max(0, at - 500) : at + 1500]}")
-
-
-_ENDED = {"FINISHED", "FAILED", "KILLED"}
-
-
-def same(what: str, found: Any, expected: Any) -> None:
-    """Raises Wrong if they are not the same, in any order."""
-    if sorted(found) != sorted(expected):
-        raise Wrong(f"{what}: {sorted(found)}, expected {sorted(expected)}")
-
-
-def _origin(url: str) -> str:
-    return f"http://{urlsplit(url).netloc}"
-
-
-async def _json(url: str) -> Any:
-    reply = await send("GET", url)
-    if reply.status != 200:
-        raise Wrong(f"GET {url}: {reply.status} {reply.body.decode(errors='replace')[:500]}")
-    return reply.json
-
-
-async def _listed(head: str, folder: str) -> list[str]:
-    """Names in a folder of HDFS; none when there is no such folder."""
-    reply = await send("GET", f"{head}/webhdfs/v1{folder}?op=LISTSTATUS&user.name=svcd")
-    if reply.status == 404:
-        return []
-    if reply.status != 200:
-        raise Wrong(f"LISTSTATUS {folder}: {reply.status} {reply.body.decode(errors='replace')}")
-    return [e["pathSuffix"] for e in reply.json["FileStatuses"]["FileStatus"]]
