@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills faults run lint bench image format clean
+.PHONY: venv demo test simulate kills secrets faults run lint bench image format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -57,6 +57,11 @@ SEED ?= 0
 
 kills: image ## kill -9 of the daemon amid real jobs, 100 times; ARGS="--platform JSON": a real cloud
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
+
+LINES ?= 1000000
+
+secrets: venv ## Lives with canaries in every credential, searched for them; LINES=20000 for fewer
+	@$(BIN)/python -m tests.secrets --lines $(LINES) $(ARGS)
 
 faults: venv ## Faults done to the real OpenStack of SVCD_TEST_OS_PLATFORM, some ten minutes
 	@$(BIN)/python -m tests.run tests.faults.services tests.faults.behind
