@@ -1,7 +1,8 @@
 """Log lines: what they carry, and how they look (`human` for people, `json` for machines).
 
 Request, tenant, cluster and execution ids come from context variables, so that a line deep in a
-chain says whose work it was. Nothing here decides what is logged.
+chain says whose work it was. Nothing here decides what is logged, but what an unexpected exception
+says is searched for the secrets that are alive in the process.
 
 Note: a log that takes nothing. Its disk may be full, its reader gone. The daemon goes on without a
 word, counts what it could not say, and says how many lines that were as soon as it can.
@@ -24,6 +25,9 @@ from twisted.logger import (
     LogLevelFilterPredicate,
     formatEvent,
 )
+
+from svcd.model import secret
+from svcd.model.redaction import hidden, shown_url
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 tenant: ContextVar[str] = ContextVar("tenant", default="")
@@ -105,6 +109,9 @@ def _text(event: LogEvent) -> str:
         text: str = event["log_format"].format_map(event)
     except (LookupError, AttributeError, TypeError, ValueError, RuntimeError):
         text = formatEvent(event)
+    failure = event.get("log_failure")
+    if failure is not None:  # its text may be quoted
+        text = shown_url(hidden(text, secret.living(), whole=True))
     return _one_line(text)
 
 
@@ -117,7 +124,8 @@ def _traceback(event: LogEvent) -> str:
     if failure is None:
         return ""
     lines = failure.getTraceback().rstrip().splitlines()
-    return "\n".join(lines[-_TRACEBACK_LINES:])
+    text = "\n".join(lines[-_TRACEBACK_LINES:])
+    return shown_url(hidden(text, secret.living(), whole=True))
 
 
 def _human_line(event: LogEvent) -> str:

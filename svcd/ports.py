@@ -133,7 +133,7 @@ class Access:
 
     tenant_id: TenantId
     token: Secret | None = None
-    trust_id: str | None = None
+    trust_id: str | None = field(default=None, repr=False)
 
 
 class Identity(Protocol):

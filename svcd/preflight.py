@@ -5,10 +5,12 @@ It looks at values only, never at the machine (`svcd doctor` does that).
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from ipaddress import IPv4Network, ip_network
 from pathlib import Path
 
+from svcd.model.redaction import shown_url
 from svcd.settings import (
     CloudSettings,
     Database,
@@ -22,6 +24,7 @@ _LEAST_ADDRESSES = 32
 _MOST_CONNECTIONS = 500
 _RENEWALS = 3
 _PORTS = range(1, 65_536)
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 
 
 class StartError(Exception):
@@ -76,6 +79,7 @@ def check_database(database: Database) -> None:
 
 
 def _check_postgres(database: Database) -> None:
+    _check_userinfo(database.url)
     if not 1 <= database.connections <= _MOST_CONNECTIONS:
         raise SettingsError(
             f"database.connections: expected 1 to {_MOST_CONNECTIONS}, got {database.connections}"
@@ -94,6 +98,16 @@ def _check_postgres(database: Database) -> None:
         )
     if find_spec("txpostgres") is None or find_spec("psycopg2") is None:
         raise SettingsError("database.url: PostgreSQL needs: pip install 'svcd[postgresql]'")
+
+
+def _check_userinfo(url: str) -> None:
+    """libpq would take a part of such a password for host or port, and name it in its errors."""
+    userinfo = url.partition("//")[2].partition("?")[0].rpartition("@")[0]
+    if "@" in userinfo or "/" in userinfo or _BAD_PERCENT.search(url):
+        raise SettingsError(
+            "database.url: user and password hold a character that must be written as %XX there"
+            " (% as %25, @ as %40, / as %2F)"
+        )
 
 
 def _check_embedded(embedded: Embedded) -> None:
@@ -132,5 +146,5 @@ def _check_cloud(cloud: CloudSettings) -> None:
     if not cloud.auth_url.startswith(("http://", "https://")):
         raise SettingsError(
             f"cloud.auth_url: expected a URL that begins with http:// or https://,"
-            f" got {cloud.auth_url!r}"
+            f" got {shown_url(cloud.auth_url)!r}"
         )

@@ -17,16 +17,21 @@ from typing import Any
 import attrs
 from attrs import field, frozen
 
+from svcd.model.redaction import url_repr
+
 
 class SettingsError(Exception):
     """A setting is unknown or has a wrong value: one line that says which, where and why."""
 
 
-_PASSWORDS = re.compile(r"(//[^:/?@]*:)[^/?]*@|((?:ssl)?password=)[^&\s]*")
+_PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
+_KEY = re.compile(r"[A-Za-z0-9_.]*")
+_HIDDEN = ("database.url",)
+"""Besides the secrets: their wrong values are not quoted either."""
 
 
 def without_passwords(text: str) -> str:
-    """`text` with the passwords of URLs in it replaced by stars."""
+    """`text` with the passwords of URLs in it replaced by stars, also of URLs that are wrong."""
     return _PASSWORDS.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
 
 
@@ -96,10 +101,12 @@ class CloudSettings:
     listen: str = field(
         default="tcp:127.0.0.1:8387", metadata=_doc("endpoint of the embedded cloud")
     )
-    auth_url: str = field(default="", metadata=_doc("identity service, ends in /v3"))
+    auth_url: str = field(default="", repr=url_repr, metadata=_doc("identity service, ends in /v3"))
     username: str = field(default="", metadata=_doc("svcd's own user"))
     password: str = field(default="", repr=False, metadata={"doc": "its password", "secret": True})
-    application_credential_id: str = field(default="", metadata=_doc("instead of a password"))
+    application_credential_id: str = field(
+        default="", repr=False, metadata={"doc": "instead of a password", "secret": True}
+    )
     application_credential_secret: str = field(
         default="", repr=False, metadata={"doc": "its secret", "secret": True}
     )
@@ -152,6 +159,7 @@ class Plugins:
 class Fake:
     engine_url: str = field(
         default="",
+        repr=url_repr,
         metadata=_doc("scripted engine of the fake distribution; empty: the embedded cloud's"),
     )
 
@@ -278,7 +286,9 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
     for flag in flags:
         key, equals, text = flag.partition("=")
         if not equals:
-            raise SettingsError(f"--set {flag}: write it as section.key=value")
+            began = _KEY.match(flag)
+            shown = began[0] if began is not None else ""
+            raise SettingsError(f"--set {shown}…: write it as section.key=value")
         given[key.strip()] = (text, "--set")
     values: dict[str, dict[str, object]] = {}
     for key, (raw, origin) in given.items():
@@ -313,7 +323,10 @@ def _from_file(
 
 def _convert(key: str, raw: object, kind: Any, origin: str) -> object:
     def wrong(expected: str) -> SettingsError:
-        return SettingsError(f"setting {key} ({origin}): expected {expected}, got {raw!r}")
+        text = f"setting {key} ({origin}): expected {expected}, got "
+        if key in _HIDDEN or schema()[key][2]:
+            return SettingsError(text + "something else (not shown: it may be a secret)")
+        return SettingsError(text + without_passwords(repr(raw)))
 
     if kind is bool:
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

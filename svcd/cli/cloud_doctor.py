@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
@@ -38,15 +38,15 @@ _VALIDATORS: Final = ("service", "admin")
 class Login:
     """A user of the cloud: a token, or what gets one. project: name, or id with `by_id`."""
 
-    token: str = ""
+    token: str = field(default="", repr=False)
     username: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     project: str = ""
     by_id: bool = False
     user_domain: str = "default"
     project_domain: str = "default"
-    application_credential_id: str = ""
-    application_credential_secret: str = ""
+    application_credential_id: str = field(default="", repr=False)
+    application_credential_secret: str = field(default="", repr=False)
 
 
 def login(token: str, environment: Mapping[str, str]) -> Login | None:

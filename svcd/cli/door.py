@@ -16,17 +16,19 @@ import ipaddress
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from svcd.model.redaction import hidden, of_url, shown_url, url_repr
 from svcd.settings import Settings
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 64 * 2**20
+_MOST_TOLD = 4096
 _PROXIED = urllib.request.build_opener()
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -37,11 +39,12 @@ class DoorError(Exception):
 
 @frozen(kw_only=True)
 class Answer:
-    """status, headers with lower-case names, body."""
+    """status, headers with lower-case names, body. sent: secrets that must not be printed."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    sent: Sequence[str] = field(default=(), repr=False)
 
     @property
     def json(self) -> Any:
@@ -49,7 +52,12 @@ class Answer:
         try:
             return json.loads(self.body)
         except ValueError:
-            raise DoorError(f"no JSON was answered but {self.body[:80]!r}") from None
+            raise DoorError(f"no JSON was answered but {self.told(80)!r}") from None
+
+    def told(self, most: int) -> str:
+        """How the body begins, for people."""
+        text = self.body[:_MOST_TOLD].decode("utf-8", "replace")
+        return hidden(text, self.sent)[:most]
 
 
 Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
@@ -68,7 +76,8 @@ def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) 
             return _answer(error.code, error.headers, error.read(_MOST_BYTES))
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise DoorError(f"{url.partition('?')[0]} cannot be reached: {reason}") from None
+        where = shown_url(url.partition("?")[0])
+        raise DoorError(f"{where} cannot be reached: {hidden(str(reason), of_url(url))}") from None
 
 
 def _answer(status: int, headers: Any, body: bytes) -> Answer:
@@ -91,7 +100,7 @@ class Door:
     api: str
     tenant: str
     token: str = field(default="", repr=False)
-    auth_url: str = ""
+    auth_url: str = field(default="", repr=url_repr)
 
     @property
     def base(self) -> str:
@@ -114,7 +123,7 @@ class Api:
         if self.door.token:
             headers["X-Auth-Token"] = self.door.token
         url = self.door.base + path
-        answer = self._send("GET", url, None, headers)
+        answer = evolve(self._send("GET", url, None, headers), sent=(self.door.token,))
         self._note(answer)
         if answer.status == 404:
             return None
@@ -130,10 +139,10 @@ class Api:
 
 def _refusal(url: str, answer: Answer) -> str:
     try:
-        said = str(json.loads(answer.body)["error_message"])
+        said = hidden(str(json.loads(answer.body)["error_message"])[:_MOST_TOLD], answer.sent)
     except (ValueError, KeyError, TypeError):
-        said = answer.body[:200].decode("utf-8", "replace")
-    text = f"{url} was answered {answer.status}: {said}"
+        said = answer.told(200)
+    text = f"{shown_url(url)} was answered {answer.status}: {said}"
     if answer.status == 401:
         text += "; give a token by OS_TOKEN or --token, or set OS_AUTH_URL, OS_USERNAME and so on"
     return text
@@ -258,15 +267,22 @@ def _log_in(
     token = answer.headers.get("x-subject-token", "")
     if answer.status != 201 or not token:
         raise DoorError(
-            f"no login at {url}: answered {answer.status}; look at OS_USERNAME and so on"
+            f"no login at {shown_url(url)}: answered {answer.status}; look at OS_USERNAME and so on"
         )
-    return token, _project(answer.json)
+    return token, _project(evolve(answer, sent=(token, *_secrets(identity))).json)
 
 
 def _project_of(auth_url: str, token: str, send: Send) -> str:
     url = f"{auth_url}/auth/tokens?nocatalog"
     answer = send("GET", url, None, {"X-Auth-Token": token, "X-Subject-Token": token})
-    return _project(answer.json) if answer.status == 200 else ""
+    return _project(evolve(answer, sent=(token,)).json) if answer.status == 200 else ""
+
+
+def _secrets(identity: Mapping[str, Any]) -> Sequence[str]:
+    user = identity.get("password", {}).get("user", {})
+    credential = identity.get("application_credential", {})
+    found = (user.get("password"), credential.get("id"), credential.get("secret"))
+    return [str(each) for each in found if each]
 
 
 def _project(body: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,6 +43,8 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import UNKNOWN_LENGTH, IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
+from svcd.model.redaction import hidden, shown_url
+from svcd.model.secret import Secret
 from svcd.ports import Fault, PortError
 from svcd.tasks import DeadlineExceeded, Gate, with_deadline
 
@@ -50,20 +52,31 @@ ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 """(service, kind, text, retry_after_s) -> the error to raise."""
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_TOKENS = ("x-auth-token", "x-subject-token")
+_LEAST_TOKEN = 16
+"""Characters of one that is taken out of answers: services make longer ones."""
 _HIGH_WATER_BYTES = 1 << 20
 
 
 @frozen(kw_only=True)
 class Answer:
-    """A whole answer. headers: names in lower case, the last value of each."""
+    """A whole answer. headers: names in lower case, the last value of each.
+
+    sent: the secrets of the request, which a refusal may repeat.
+    """
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    sent: Sequence[Secret] = field(default=(), repr=False)
 
     def header(self, name: str) -> str:
         """The value of `name` (lower case), "" when absent."""
         return self.headers.get(name, "")
+
+    def told(self, text: str) -> str:
+        """`text` of this answer, for people: without the secrets that were sent."""
+        return hidden(text, self.sent)
 
     def json(self) -> Any:
         """The body as JSON. Raises ValueError."""
@@ -120,9 +133,11 @@ class HttpClient:
         max_body_bytes: int | None = None,
         service: str = "",
         repeatable: bool | None = None,
+        secrets: Sequence[Secret] = (),
     ) -> Answer:
-        """The answer, whatever its status.
+        """The answer, whatever its status. A token that was sent does not come back in its body.
 
+        secrets: what is one in `body` (tokens in `headers` are known).
         repeatable: whether it is sent once more when its connection broke, as one does that the
         peer was just closing; None: when the method is safe.
 
@@ -131,12 +146,18 @@ class HttpClient:
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
         most = self._max_body_bytes if max_body_bytes is None else max_body_bytes
+        tokens = _tokens(headers)
+        sent = (*tokens, *secrets)
 
         async def once() -> Answer:
             response = await self._send(method, url, headers, _Bytes.of(body))
             reader = _Reader(most)
             response.deliverBody(reader)
-            return Answer(status=response.code, headers=_headers(response), body=await reader.whole)
+            whole = await reader.whole
+            for token in tokens:
+                if len(token.reveal()) >= _LEAST_TOKEN:
+                    whole = whole.replace(token.reveal().encode(), b"***")
+            return Answer(status=response.code, headers=_headers(response), body=whole, sent=sent)
 
         async def exchange() -> Answer:
             try:
@@ -153,7 +174,7 @@ class HttpClient:
             async with self._gate:
                 return await exchange()
         except _FAULTS as error:
-            raise self._fault(service, method, url, error) from None
+            raise self._fault(service, method, url, error, sent) from None
 
     @asynccontextmanager
     async def stream_get(
@@ -257,13 +278,20 @@ class HttpClient:
         try:
             target = url.encode("ascii")
         except UnicodeEncodeError:
-            raise RequestNotSent(f"not a URL: {url!r}") from None
+            raise RequestNotSent(f"not a URL: {_shown(url)!r}") from None
         result: Deferred[IResponse] = self._agent.request(
             method.encode("ascii"), target, raw, producer
         )
         return result
 
-    def _fault(self, service: str, method: str, url: str, error: BaseException) -> PortError:
+    def _fault(
+        self,
+        service: str,
+        method: str,
+        url: str,
+        error: BaseException,
+        sent: Sequence[Secret] = (),
+    ) -> PortError:
         """What a library's exception means. Raises CancelledError when the caller has gone."""
         if _cancelled(error):
             raise CancelledError from None
@@ -275,8 +303,10 @@ class HttpClient:
             text = f"{where} was answered with more than {error.args[0]} bytes"
             return self._error(service, Fault.SERVER_ERROR, text, None)
         if isinstance(error, _NOT_SENT):
-            return self._error(service, Fault.UNREACHABLE, f"{where}: {_why(error)}", None)
-        return self._error(service, Fault.SERVER_ERROR, f"{where} broke off: {_why(error)}", None)
+            text = f"{where}: {shown_url(hidden(_why(error), sent))}"
+            return self._error(service, Fault.UNREACHABLE, text, None)
+        text = f"{where} broke off: {shown_url(hidden(_why(error), sent))}"
+        return self._error(service, Fault.SERVER_ERROR, text, None)
 
 
 class BodyTooLarge(Exception):
@@ -319,8 +349,13 @@ def _why(error: BaseException) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without the query: it may be long."""
-    return url.partition("?")[0]
+    """Without the query, which may be long, and without what is nobody's business."""
+    return shown_url(url.partition("?")[0])
+
+
+def _tokens(headers: Mapping[str, str] | None) -> Sequence[Secret]:
+    """Those among `headers`."""
+    return [Secret(v) for name, v in (headers or {}).items() if name.lower() in _TOKENS and v]
 
 
 def _headers(response: IResponse) -> Mapping[str, str]:

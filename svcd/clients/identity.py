@@ -20,6 +20,7 @@ from svcd.clients.rest import refusal, shaped
 from svcd.errors import SvcdError
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
+from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports import CloudError, Fault, PortError
@@ -47,7 +48,7 @@ class Endpoint:
     type: str
     interface: str
     region: str
-    url: str
+    url: str = field(repr=url_repr)
 
 
 @frozen(kw_only=True)
@@ -70,7 +71,7 @@ class Scope:
     """What a token of svcd's own user is for: at most one of the two; neither: its own project."""
 
     project: str | None = None
-    trust_id: str | None = None
+    trust_id: str | None = field(default=None, repr=False)
 
 
 class SingleFlight(Generic[T]):
@@ -127,6 +128,8 @@ class Keystone:
         self._settings = settings
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
+        own = (settings.password, settings.application_credential_secret)
+        self._known = [Secret(each) for each in own if each]  # to the log: see model.secret
         self._kept: OrderedDict[str, Token] = OrderedDict()
         self._flights: SingleFlight[Token] = SingleFlight()
         self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
@@ -196,7 +199,9 @@ class Keystone:
         elif "application_credential" not in identity:
             domain = {"id": self._settings.project_domain}
             auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
-        answer = await self._send("POST", "/auth/tokens", body={"auth": auth}, repeatable=True)
+        answer = await self._send(
+            "POST", "/auth/tokens", body={"auth": auth}, repeatable=True, secrets=_secrets(auth)
+        )
         if answer.status >= 400:
             error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
             if error.status == 404 and "application_credential" in identity:
@@ -390,6 +395,7 @@ class Keystone:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         repeatable: bool | None = None,
+        secrets: Sequence[Secret] = (),
         max_body_bytes: int | None = None,
     ) -> Answer:
         sent = {"Accept": "application/json", **(headers or {})}
@@ -406,8 +412,21 @@ class Keystone:
             body=data,
             service=_SERVICE,
             repeatable=repeatable,
+            secrets=secrets,
             max_body_bytes=max_body_bytes,
         )
+
+
+def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
+    """What nobody else may read of a login."""
+    identity = auth["identity"]
+    found = [
+        identity.get("password", {}).get("user", {}).get("password"),
+        identity.get("application_credential", {}).get("secret"),
+        identity.get("application_credential", {}).get("id"),
+        auth.get("scope", {}).get("OS-TRUST:trust", {}).get("id"),
+    ]
+    return [Secret(each) for each in found if each]
 
 
 def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
 from svcd.clients.http import Answer, HttpClient
+from svcd.model.redaction import named
+from svcd.model.secret import Secret
 from svcd.ports import EngineError, Fault, JobLine
 
 _XML: Final = "application/xml;charset=UTF-8"
@@ -61,7 +63,13 @@ class OozieClient:
     async def submit(self, base: str, properties: Mapping[str, str]) -> str:
         body = _configuration(properties).encode()
         answer = await self._call(
-            "POST", base, "/v1/jobs", {"action": "start"}, body=body, timeout_s=60.0
+            "POST",
+            base,
+            "/v1/jobs",
+            {"action": "start"},
+            body=body,
+            timeout_s=60.0,
+            secrets=named(properties),
         )
         job_id = _object("POST jobs", answer).get("id")
         if answer.status != 201 or not isinstance(job_id, str) or not _ID.match(job_id):
@@ -130,6 +138,7 @@ class OozieClient:
         *,
         body: bytes | None = None,
         timeout_s: float | None = None,
+        secrets: Sequence[Secret] = (),
     ) -> Answer:
         asked = {**(query or {}), **self._me()}
         url = base.rstrip("/") + path + (f"?{urlencode(asked)}" if asked else "")
@@ -140,6 +149,7 @@ class OozieClient:
             body=body,
             timeout_s=timeout_s or self._timeout_s,
             service="workflow engine",
+            secrets=secrets,
         )
         if answer.status >= 300:
             raise fault_of(f"{method} {path}", answer)
@@ -149,7 +159,8 @@ class OozieClient:
 def fault_of(call: str, answer: Answer) -> EngineError:
     """The error that a refused call stands for."""
     code = answer.headers.get("oozie-error-code", "").strip()
-    message = answer.headers.get("oozie-error-message", "").strip() or _body_text(answer.body)
+    message = answer.headers.get("oozie-error-message", "").strip() or _body_text(answer)
+    message = answer.told(message)
     text = f"{call}: HTTP {answer.status} {message}".strip()[:_MOST_MESSAGE]
     if code in _UNKNOWN or (code == "E0307" and _UNKNOWN_INSIDE.search(message)):
         return EngineError(Fault.NOT_FOUND, text, code)
@@ -205,12 +216,12 @@ def _senseless(call: str, why: str) -> EngineError:
     return EngineError(Fault.SERVER_ERROR, f"{call}: {why}")
 
 
-def _body_text(body: bytes) -> str:
+def _body_text(answer: Answer) -> str:
     """What a body without headers says: the JSON message, or the page without its tags."""
-    text = body[:4096].decode("utf-8", "replace")
+    text = answer.body[:4096].decode("utf-8", "replace")
     try:
         tree = json.loads(text)
     except ValueError:
-        return " ".join(_TAGS.sub(" ", text).split())
+        return " ".join(_TAGS.sub(" ", answer.told(text)).split())
     message = tree.get("errorMessage") if isinstance(tree, dict) else None
     return message if isinstance(message, str) else ""

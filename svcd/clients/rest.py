@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
 from svcd.clients.http import Answer, HttpClient, Stream
+from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
 from svcd.ports import CloudError, Fault
 
@@ -25,6 +26,7 @@ _BUSY = re.compile(
 )
 _EXHAUSTED = frozenset({"OverQuota", "IpAddressGenerationFailure", "ExternalIpAddressExhausted"})
 _TEXT_LIMIT = 300
+_MOST_READ = 4096
 
 
 class RestError(CloudError):
@@ -72,16 +74,17 @@ def error_body(answer: Answer) -> tuple[str, str]:
     try:
         parsed = answer.json()
     except ValueError:
-        return _plain(answer.body.decode("utf-8", "replace")), ""
+        return _plain(answer, answer.body[:_MOST_READ].decode("utf-8", "replace")), ""
     if isinstance(parsed, dict):
         inner = next((v for v in parsed.values() if isinstance(v, dict)), parsed)
         message = inner.get("message") or parsed.get("message") or ""
-        return _plain(str(message)), str(inner.get("type", ""))
+        return _plain(answer, str(message)), str(inner.get("type", ""))
     return "", ""
 
 
-def _plain(text: str) -> str:
-    """One line without tags, which Glance has even in JSON."""
+def _plain(answer: Answer, text: str) -> str:
+    """One line without tags, which Glance has even in JSON, and without what we sent."""
+    text = answer.told(text[:_MOST_READ])
     return " ".join(re.sub(r"</?[a-z][^>]*>", " ", text, flags=re.IGNORECASE).split())[:_TEXT_LIMIT]
 
 
@@ -101,8 +104,8 @@ def refusal(service: str, method: str, url: str, answer: Answer) -> RestError:
     """The error that an answer of 400 and above stands for. Source: platform's refusals."""
     message, type_ = error_body(answer)
     status, after = answer.status, retry_after_s(answer)
-    path = url.partition("?")[0]
-    text = f"{method} {path} was answered {status}: {message or 'no reason given'}"
+    where = f"{method} {shown_url(url.partition('?')[0])}"
+    text = f"{where} was answered {status}: {message or 'no reason given'}"
 
     def error(kind: Fault) -> RestError:
         return RestError(service, kind, text, after, status=status, type=type_)
@@ -186,7 +189,9 @@ class Rest:
             return answer.json()
         except ValueError:
             raise CloudError(
-                self.service, Fault.SERVER_ERROR, f"{method} {url} was answered without sense"
+                self.service,
+                Fault.SERVER_ERROR,
+                f"{method} {shown_url(url)} was answered without sense",
             ) from None
 
     async def pages(
@@ -255,5 +260,6 @@ class Rest:
         raise self._vouched("GET", url)
 
     def _vouched(self, method: str, url: str) -> RestError:
-        text = f"{method} {url} was refused with a token that the identity service vouches for"
+        where = f"{method} {shown_url(url)}"
+        text = f"{where} was refused with a token that the identity service vouches for"
         return RestError(self.service, Fault.SERVER_ERROR, text, status=401)

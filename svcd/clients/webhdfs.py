@@ -15,11 +15,16 @@ from typing import Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from svcd.clients.http import Answer, HttpClient
+from svcd.model.redaction import whole_forms, without_pieces
 from svcd.ports import EngineError, Fault
 
 _SERVICE: Final = "file system"
 _PASSING: Final = frozenset({"SafeModeException", "StandbyException", "RetriableException"})
 _MOST_MESSAGE: Final = 500
+_MOST_NAME: Final = 100
+_MOST_READ: Final = 4096
+_HEAD_BYTES: Final = 16_384
+_PIECE: Final = 20
 _URL: Final = "%/:?#[]@!$&'()*+,;=~"
 
 
@@ -58,16 +63,17 @@ class WebHdfsClient:
         place = await self._place("PUT", base, path, user, query)
         if machines is not None:
             place = _among(place, base, machines)
+        sent = _Sent(content)
         answer = await self._http.stream_put(
             place,
-            content,
+            sent.pieces(),
             size,
             headers={"Content-Type": "application/octet-stream"},
             timeout_s=self._write_timeout_s,
             service=_SERVICE,
         )
         if answer.status not in (200, 201):
-            raise fault_of(f"CREATE {path}", answer)
+            raise fault_of(f"CREATE {path}", answer, sent.head)
 
     async def delete(self, base: str, path: str, user: str) -> None:
         await self._call("DELETE", base, path, user, {"op": "DELETE", "recursive": "true"})
@@ -131,9 +137,25 @@ def _among(place: str, base: str, machines: Mapping[str, str]) -> str:
     return urlunsplit(parts._replace(netloc=f"{address}{port}"))
 
 
-def fault_of(call: str, answer: Answer) -> EngineError:
-    """The error that a refused call stands for."""
+class _Sent:
+    """A content on its way. head: how it begins, which a refusal must not repeat."""
+
+    def __init__(self, content: AsyncIterator[bytes]) -> None:
+        self._content = content
+        self.head = b""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        async for piece in self._content:
+            if len(self.head) < _HEAD_BYTES:
+                self.head += piece[: _HEAD_BYTES - len(self.head)]
+            yield piece
+
+
+def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
+    """The error that a refused call stands for. sent: content that is in nobody's message."""
     name, message = _remote_exception(answer.body)
+    if sent:
+        name, message = (_unquoted(each, sent) for each in (name, message))
     text = f"HDFS {call}: HTTP {answer.status} {name} {message}".strip()[:_MOST_MESSAGE]
     if name in _PASSING or answer.status == 429 or "Name node is in safe mode" in message:
         return EngineError(Fault.BUSY, text, name)
@@ -152,6 +174,12 @@ def fault_of(call: str, answer: Answer) -> EngineError:
     return EngineError(Fault.REFUSED, text, name)
 
 
+def _unquoted(text: str, sent: bytes) -> str:
+    """In whatever coding the peer has put it."""
+    content = sent.decode("utf-8", "replace")
+    return without_pieces(text, whole_forms(content), _PIECE)
+
+
 def _remote_exception(body: bytes) -> tuple[str, str]:
     try:
         tree = json.loads(body)
@@ -161,7 +189,7 @@ def _remote_exception(body: bytes) -> tuple[str, str]:
     if not isinstance(inner, dict):
         return "", ""
     lines = str(inner.get("message", "")).splitlines()
-    return str(inner.get("exception", "")), lines[0] if lines else ""
+    return str(inner.get("exception", ""))[:_MOST_NAME], lines[0][:_MOST_READ] if lines else ""
 
 
 def _object(call: str, answer: Answer) -> Mapping[str, object]:

@@ -119,7 +119,7 @@ class NodeGroup:
     flavor_ram_mib: int = 1024
     flavor_vcpus: int = 1
     node_processes: tuple[str, ...]
-    node_configs: Configs = field(factory=dict)
+    node_configs: Configs = field(factory=dict, repr=False)
     volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
     volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
@@ -183,7 +183,7 @@ class Cluster:
     username: str = ""
     ssh_port: int = 22
     user_keypair_id: str | None = None
-    cluster_configs: Configs = field(factory=dict)
+    cluster_configs: Configs = field(factory=dict, repr=False)
     anti_affinity: tuple[str, ...] = ()
     neutron_management_network: str | None = None
     node_groups: tuple[NodeGroup, ...] = ()
@@ -199,8 +199,8 @@ class Cluster:
     settled_generation: int = 0
     version: int = 1
     management_public_key: str = ""
-    management_private_key: str = ""
-    trust_id: str | None = None
+    management_private_key: str = field(default="", repr=False)
+    trust_id: str | None = field(default=None, repr=False)
     trustor_id: str | None = None
     emptied: bool = False
     server_group_id: str | None = None

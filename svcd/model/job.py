@@ -17,6 +17,8 @@ from svcd.model.ids import (
     TenantId,
     Timestamp,
 )
+from svcd.model.redaction import url_repr
+from svcd.model.secret import watch
 from svcd.model.template import ConfigValue
 
 
@@ -26,6 +28,13 @@ class Credentials:
 
     user: str = field(repr=False)
     password: str = field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        watch(self)
+
+    def reveal(self) -> str:
+        """The password: it must not be in a traceback."""
+        return self.password
 
 
 @frozen(kw_only=True)
@@ -37,7 +46,7 @@ class DataSource:
     name: str
     description: str | None = None
     type: str
-    url: str
+    url: str = field(repr=url_repr)
     credentials: Credentials | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
@@ -67,7 +76,7 @@ class JobBinary:
     tenant_id: TenantId
     name: str
     description: str | None = None
-    url: str
+    url: str = field(repr=url_repr)
     extra: Credentials | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
@@ -104,9 +113,9 @@ class Job:
 class JobConfigs:
     """What the caller set for one execution. `args` is answered in the form given."""
 
-    configs: Mapping[str, ConfigValue] = field(factory=dict)
-    args: Mapping[str, ConfigValue] | tuple[str, ...] = field(factory=dict)
-    params: Mapping[str, ConfigValue] = field(factory=dict)
+    configs: Mapping[str, ConfigValue] = field(factory=dict, repr=False)
+    args: Mapping[str, ConfigValue] | tuple[str, ...] = field(factory=dict, repr=False)
+    params: Mapping[str, ConfigValue] = field(factory=dict, repr=False)
 
 
 class ExecutionStatus(enum.StrEnum):

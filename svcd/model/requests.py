@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from svcd.model import names
 from svcd.model.job import Credentials, JobConfigs, JobType
+from svcd.model.redaction import url_repr
 from svcd.model.template import (
     DEFAULT_VOLUME_MOUNT_PREFIX,
     DEFAULT_VOLUMES_PER_NODE,
@@ -77,7 +78,7 @@ class NewNodeGroupTemplate:
     engine_version: Reference
     node_processes: Processes
     flavor_id: Reference
-    node_configs: GivenConfigs = field(factory=dict)
+    node_configs: GivenConfigs = field(factory=dict, repr=False)
     volumes_per_node: VolumesPerNode = DEFAULT_VOLUMES_PER_NODE
     volumes_size: VolumeSize = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: MountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
@@ -96,7 +97,7 @@ class NewNodeGroup:
     node_group_template_id: Reference | None = None
     flavor_id: Reference | None = None
     node_processes: Processes | None = None
-    node_configs: GivenConfigs | None = None
+    node_configs: GivenConfigs | None = field(default=None, repr=False)
     volumes_per_node: VolumesPerNode | None = None
     volumes_size: VolumeSize | None = None
     volume_mount_prefix: MountPrefix | None = None
@@ -139,7 +140,7 @@ class NewClusterTemplate:
     plugin_name: Reference
     engine_version: Reference
     node_groups: NodeGroups
-    cluster_configs: GivenConfigs = field(factory=dict)
+    cluster_configs: GivenConfigs = field(factory=dict, repr=False)
     anti_affinity: AntiAffinity = ()
     neutron_management_network: Reference | None = None
     default_image_id: Reference | None = None
@@ -166,7 +167,7 @@ class NewCluster:
     default_image_id: Reference | None = None
     user_keypair_id: Reference | None = None
     node_groups: NodeGroups | None = None
-    cluster_configs: GivenConfigs = field(factory=dict)
+    cluster_configs: GivenConfigs = field(factory=dict, repr=False)
     anti_affinity: AntiAffinity | None = None
     neutron_management_network: Reference | None = None
     is_transient: bool = False
@@ -231,7 +232,7 @@ class NewDataSource:
     name: DataName
     description: str | None = None
     type: Literal["objstore", "hdfs"]
-    url: Url
+    url: Url = field(repr=url_repr)
     credentials: GivenCredentials = field(factory=GivenCredentials)
 
 
@@ -241,7 +242,7 @@ class NewJobBinary:
 
     name: DataName
     description: str | None = None
-    url: Url
+    url: Url = field(repr=url_repr)
     extra: GivenCredentials = field(factory=GivenCredentials)
 
 

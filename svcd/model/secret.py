@@ -1,18 +1,26 @@
-"""A text that cannot be formatted by accident: every way to print it shows stars."""
+"""A text that cannot be formatted by accident: every way to print it shows stars.
+
+Note: the last net. The text of an exception may quote anything, and a traceback shows it. So the
+log asks for the secrets that are alive in the process, and takes them out of tracebacks.
+"""
 
 from __future__ import annotations
 
-from typing import final
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol, final
+from weakref import WeakValueDictionary
 
 
 @final
 class Secret:
     """Holds a password, token or private key; only `reveal` gives it out."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("__weakref__", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
+        watch(self)
 
     def reveal(self) -> str:
         """The text itself: call it only where the value leaves for its destination."""
@@ -34,3 +42,29 @@ class Secret:
 
     def __bool__(self) -> bool:
         return bool(self._value)
+
+
+class Revealing(Protocol):
+    """Holds a secret."""
+
+    def reveal(self) -> str: ...
+
+
+_living: WeakValueDictionary[int, Revealing] = WeakValueDictionary()
+_latest: OrderedDict[str, None] = OrderedDict()  # a failure that nobody took is told late
+_MOST_LATEST = 256
+
+
+def watch(holder: Revealing) -> None:
+    """While `holder` lives, and a little longer, its secret is taken out of tracebacks."""
+    _living[id(holder)] = holder
+    text = holder.reveal()
+    _latest[text] = None
+    _latest.move_to_end(text)
+    if len(_latest) > _MOST_LATEST:
+        _latest.popitem(last=False)
+
+
+def living() -> Sequence[str]:
+    """The secrets that somebody still holds, and the latest of the others."""
+    return list({*_latest, *(holder.reveal() for holder in list(_living.values()))})

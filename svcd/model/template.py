@@ -33,7 +33,7 @@ class NodeGroupTemplate:
     engine_version: str
     node_processes: tuple[str, ...]
     flavor_id: str
-    node_configs: Configs = field(factory=dict)
+    node_configs: Configs = field(factory=dict, repr=False)
     volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
     volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
@@ -51,7 +51,7 @@ class TemplateNodeGroup:
     node_group_template_id: NodeGroupTemplateId | None = None
     flavor_id: str
     node_processes: tuple[str, ...]
-    node_configs: Configs = field(factory=dict)
+    node_configs: Configs = field(factory=dict, repr=False)
     volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
     volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
@@ -68,7 +68,7 @@ class ClusterTemplate:
     description: str | None = None
     plugin_name: str
     engine_version: str
-    cluster_configs: Configs = field(factory=dict)
+    cluster_configs: Configs = field(factory=dict, repr=False)
     anti_affinity: tuple[str, ...] = ()
     neutron_management_network: str | None = None
     default_image_id: str | None = None

@@ -13,12 +13,13 @@ from functools import partial
 from itertools import groupby
 from typing import Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.model.cluster import Cluster, Instance
 from svcd.model.ids import InstanceId
+from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
 from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, Remote, RemoteError
 from svcd.provisioning import shell
@@ -91,6 +92,7 @@ class Shells:
         self._key = key
         self._gate = Gate(at_once)
         self._instances = {i.instance_id: i for i in cluster.instances()}
+        self._secrets = _secrets(cluster)
 
     def instance(self, instance_id: InstanceId) -> Instance:
         """The row's instance."""
@@ -104,7 +106,7 @@ class Shells:
     async def run(
         self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """Raises RemoteError."""
+        """What was said, without secrets of the cluster's options. Raises RemoteError."""
         each = self._instances[instance_id]
         host = Host(
             address=each.management_ip or each.internal_ip or "",
@@ -114,12 +116,22 @@ class Shells:
             host_key=each.host_key,
         )
         async with self._gate:
-            return await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
+            result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
+        if not self._secrets:
+            return result
+        stdout, stderr = (hidden(t, self._secrets) for t in (result.stdout, result.stderr))
+        return evolve(result, stdout=stdout, stderr=stderr)
 
     def forget(self, instance_id: InstanceId) -> None:
         """Drop the pooled connection, if any."""
         each = self._instances[instance_id]
         self._remote.forget(each.management_ip or each.internal_ip or "")
+
+
+def _secrets(cluster: Cluster) -> Sequence[Secret]:
+    """Among the options of a cluster and its groups: their files lie on the machines."""
+    everything = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
+    return [s for configs in everything for options in configs.values() for s in named(options)]
 
 
 @frozen(kw_only=True)

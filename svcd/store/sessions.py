@@ -26,6 +26,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 
+from svcd.model.redaction import of_url
+from svcd.model.secret import Secret
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
 from svcd.store.connection import Connection
@@ -193,6 +195,7 @@ class Sessions:
         self._reactor = reactor
         self._settings = settings
         self._dsn = connection_text(settings, name)
+        self._known = [Secret(each) for each in of_url(settings.url)]  # see model.secret
         self._open: set[Session] = set()
         clock: IReactorTime = reactor
         self._watch = Loop(clock, "database watch", _WATCH_S, self._look)

@@ -361,7 +361,7 @@ class Jobs:
         endpoints = None if cluster is None else self._engines.endpoints(cluster)
         if cluster is None or endpoints is None:
             return self._logs.without_cluster(row)
-        secrets = document.secrets_of(sources)
+        secrets = document.secrets_of(sources, row.job_configs)
         try:
             work = self._logs.of(row, cluster, endpoints, secrets)
             return await with_deadline(self._clock, _ENGINE_S, "log", work)

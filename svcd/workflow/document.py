@@ -29,6 +29,7 @@ from attrs import field, frozen
 
 from svcd.model.ids import ExecutionId
 from svcd.model.job import DataSource, JobConfigs, JobType
+from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.workflow.engines import Endpoints
@@ -94,7 +95,7 @@ class DocumentError(Exception):
 class ObjectStoreAccess:
     """How the cluster's machines reach the object store. auth_url ends in /v3."""
 
-    auth_url: str
+    auth_url: str = field(repr=url_repr)
     region: str = ""
     interface: str = "public"
 
@@ -183,9 +184,19 @@ def container_of(url: str) -> str:
     return name.removesuffix(CONTAINER_SUFFIX)
 
 
-def secrets_of(sources: Sequence[DataSource | None]) -> Sequence[Secret]:
-    """Passwords that the definition holds: what must be masked in the engine's record."""
-    return [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
+def secrets_of(
+    sources: Sequence[DataSource | None], configs: JobConfigs | None = None
+) -> Sequence[Secret]:
+    """What the definition holds and nobody else may read, in the engine's record for example.
+
+    Passwords of accounts, and what the caller's configurations name as secrets.
+    """
+    found = [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
+    if configs is not None:
+        args = configs.args
+        found += [*named(configs.configs), *named(configs.params)]
+        found += named(args) if isinstance(args, Mapping) else listed(args)
+    return found
 
 
 def _action(work: Work) -> str:

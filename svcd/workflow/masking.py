@@ -9,45 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from xml.sax.saxutils import escape
 
+from svcd.model.redaction import MASK, NAMES, forms, hidden
 from svcd.model.secret import Secret
 
-MASK: Final = "***"
 MOST_TEXT: Final = 262_144
 """Characters of one text of a record."""
 MOST_ACTIONS: Final = 100
-_SHORTEST_LITERAL: Final = 4
 
-_NAME: Final = r"password|passwd|secret|token|credential|access\.?key|apikey|private\.?key"
 _PROPERTY: Final = re.compile(
-    r"(<name>[^<]*(?:" + _NAME + r"|fs\.objstore\.[^<]*username)[^<]*</name>\s*<value>)[^<]*",
+    r"(<name>[^<]*(?:" + NAMES + r"|fs\.objstore\.[^<]*username)[^<]*</name>\s*<value>)[^<]*",
     re.IGNORECASE,
 )
 _PAIR: Final = re.compile(
-    r"(<(?:param|env-var|argument|arg|java-opts|java-opt)>[^<=]*(?:" + _NAME + r")[^<=]*=)[^<]*",
+    r"(<(?:param|env-var|argument|arg|java-opts|java-opt)>[^<=]*(?:" + NAMES + r")[^<=]*=)[^<]*",
     re.IGNORECASE,
 )
 
 
 def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
     """A copy of `record` without credentials; all keys stay."""
-    literals: list[str] = []
-    for secret in secrets:
-        text = secret.reveal()
-        if len(text) >= _SHORTEST_LITERAL:
-            literals += sorted({text, escape(text), escape(text, {'"': "&quot;"})}, key=len)[::-1]
+    literals = sorted({f for s in secrets for f in forms(s.reveal())}, key=len, reverse=True)
     return {key: _clean(value, literals) for key, value in record.items()}
 
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
     """The same for one text, without cutting it."""
-    cleaned = _PAIR.sub(rf"\g<1>{MASK}", _PROPERTY.sub(rf"\g<1>{MASK}", text))
-    for secret in secrets:
-        literal = secret.reveal()
-        if len(literal) >= _SHORTEST_LITERAL:
-            cleaned = cleaned.replace(literal, MASK)
-    return cleaned
+    return hidden(_PAIR.sub(rf"\g<1>{MASK}", _PROPERTY.sub(rf"\g<1>{MASK}", text)), secrets)
 
 
 def _clean(value: object, literals: Sequence[str]) -> object:

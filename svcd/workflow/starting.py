@@ -13,7 +13,7 @@ reason.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
@@ -34,6 +34,8 @@ from svcd.model.job import (
     JobConfigs,
     JobType,
 )
+from svcd.model.redaction import shown_url
+from svcd.model.secret import Secret
 from svcd.model.template import Configs
 from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
 from svcd.settings import Workflow
@@ -45,6 +47,7 @@ from svcd.workflow.changes import Changes
 from svcd.workflow.doubt import WATCH_S, Doubts, StillOpen
 from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
+from svcd.workflow.masking import masked_text
 from svcd.workflow.waiting import Story, waiting_for
 
 log = Logger()
@@ -199,11 +202,18 @@ class Starter:
         except document.DocumentError as error:
             failure = failures.failure(Code.DOCUMENT_REFUSED, "definition", str(error))
             raise _Broken(failure) from None
-        if not row.staged or row.workflow_dir != folder:
-            await self._changes.apply(row.id, lambda r: evolve(r, workflow_dir=folder))
-            target = _Target(endpoints, addresses_of(cluster, endpoints), folder)
-            await self._stage(target, row, material, definition)
-        await self._submit(endpoints, row.id, folder, properties)
+        try:
+            if not row.staged or row.workflow_dir != folder:
+                await self._changes.apply(row.id, lambda r: evolve(r, workflow_dir=folder))
+                target = _Target(endpoints, addresses_of(cluster, endpoints), folder)
+                await self._stage(target, row, material, definition)
+            await self._submit(endpoints, row.id, folder, properties)
+        except _Broken as broken:
+            text = masked_text(broken.failure.text, _secrets(row, material))
+            raise _Broken(evolve(broken.failure, text=text)) from None
+        except _Later as later:
+            text = masked_text(later.text, _secrets(row, material))
+            raise _Later(later.code, later.step, text, later.least_s) from None
 
     async def _settled(self, endpoints: Endpoints, row: Execution, *, asked_early: bool) -> bool:
         """True: there is no job and will be none. False: it was found, or it is too early to say.
@@ -325,7 +335,7 @@ class Starter:
                 name = f"lib/{name}"
             await self._write(target, name, pieces, size)
         except (CloudError, NotFound) as error:
-            told = f"job binary {binary.name!r} ({binary.url}): {error}"
+            told = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"
             if isinstance(error, CloudError) and error.passing:
                 raise _Later(Code.BINARY_UNREADABLE, "staging", told) from None
             raise _Broken(failures.failure(Code.BINARY_UNREADABLE, "staging", told)) from None
@@ -485,6 +495,13 @@ async def gather_material(tx: Tx, row: Execution) -> Material:
         input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
         output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
     )
+
+
+def _secrets(row: Execution, material: Material) -> Sequence[Secret]:
+    """What was sent to the engine and to HDFS, or may have been."""
+    found = list(document.secrets_of([material.input, material.output], row.job_configs))
+    binaries = (*material.mains, *material.libs)
+    return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
 
 
 def work_of(

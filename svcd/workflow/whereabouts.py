@@ -31,11 +31,11 @@ class Whereabouts:
         return None if endpoints is None else (cluster, endpoints)
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
-        """Of its data sources. Raises NotFound when one was deleted."""
+        """Of its data sources and its configurations. Raises NotFound when one was deleted."""
 
         async def look(tx: Tx) -> Sequence[Secret]:
             ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
             sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
-            return document.secrets_of(sources)
+            return document.secrets_of(sources, row.job_configs)
 
         return await self._store.read(look)

@@ -1,0 +1,163 @@
+"""Takes secrets out of texts that others have written: peers, machines, libraries. Pure.
+
+What was sent to a peer may come back in its refusal, whole or cut, in any of the usual codings. So
+each client hides what it has sent itself, before a text is cut or has its tags taken out.
+
+Note: what is found. Known secrets in each form that a text may carry them in; of those that are
+long enough also pieces, for a peer may have cut them. A secret of less than LEAST characters is
+left: it would turn half of the text into stars. Values are known as secrets by their names.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+from urllib.parse import quote, quote_plus, unquote
+from xml.sax.saxutils import escape
+
+from svcd.model.secret import Secret
+
+MASK: Final = "***"
+LEAST: Final = 4
+"""Characters of a secret that is looked for."""
+PIECE: Final = 12
+"""Characters of the shortest piece of a secret that is found."""
+NAMES: Final = r"password|passwd|passphrase|secret|token|credential|(?:access|api|private)[._-]?key"
+"""What a name has in it whose value is a secret: a regular expression, in any case."""
+_MOST_TEXT: Final = 16_384  # a longer text is not searched for pieces
+_LEAST_CODED: Final = 8
+_NAMED: Final = re.compile(NAMES, re.IGNORECASE)
+_FLAG: Final = re.compile(rf"-{{1,2}}[^\s=]*(?:{NAMES})[^\s=]*", re.IGNORECASE)
+_ASSIGNED: Final = re.compile(rf"[^\s=]*(?:{NAMES})[^\s=]*=(\S+)", re.IGNORECASE)
+_USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
+_TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
+
+
+def forms(secret: str) -> Sequence[str]:
+    """`secret` as a text may carry it, longest first."""
+    return [each for each in whole_forms(secret) if len(each) >= LEAST]
+
+
+def whole_forms(text: str) -> Sequence[str]:
+    """`text` in each of the codings, longest first."""
+    plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    plain |= {escape(each) for each in plain}
+    found = {
+        *plain,
+        *(repr(each)[1:-1] for each in plain),
+        *(repr(each.encode("utf-8", "replace"))[2:-1] for each in plain),
+        *(escape(each, {'"': "&quot;", "'": "&apos;"}) for each in plain),
+        quote(text, safe=""),
+        quote(text),
+        quote_plus(text),
+        *_coded(text.encode("utf-8", "replace")),
+    }
+    return sorted(found, key=len, reverse=True)
+
+
+def _coded(secret: bytes) -> Iterator[str]:
+    """In base64: it looks different by what stands before, and its ends by what stands there."""
+    for before, cut in ((0, 0), (1, 2), (2, 3)):
+        for code in (base64.b64encode, base64.urlsafe_b64encode):
+            text = code(bytes(before) + secret).decode("ascii")[cut:]
+            text = text[: -4 if text.endswith("=") else None]
+            if len(text) >= _LEAST_CODED:
+                yield text
+
+
+def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -> str:
+    """`text` with stars in the place of each of `secrets`. whole: pieces are left, to be quick."""
+    wanted = {each.reveal() if isinstance(each, Secret) else each for each in secrets}
+    for secret in sorted(wanted, key=len, reverse=True):
+        if len(secret) < LEAST:
+            continue
+        known = forms(secret)
+        for form in known:
+            text = text.replace(form, MASK)
+        if whole or len(text) > _MOST_TEXT:
+            continue
+        text = without_pieces(text, known)
+    return text
+
+
+def without_pieces(text: str, sent: Sequence[str], least: int = PIECE) -> str:
+    """`text` with stars in the place of each run of at least `least` characters of any of `sent`.
+
+    All are looked for in the text as it is, so that what one takes away hides no other one.
+    """
+    taken = bytearray(len(text))
+    for each in sent:
+        if len(each) >= least:
+            _take(taken, text, each, least)
+    if not any(taken):
+        return text
+    runs = groupby(range(len(text)), key=lambda at: taken[at])
+    return "".join(MASK if hit else "".join(text[at] for at in run) for hit, run in runs)
+
+
+def _take(taken: bytearray, text: str, sent: str, least: int) -> None:
+    """Mark the characters of `text` that belong to runs of `sent`."""
+    at = 0
+    while at + least <= len(text):
+        if text[at : at + least] not in sent:
+            at += 1
+            continue
+        end = at + least
+        while end < len(text) and text[at : end + 1] in sent:
+            end += 1
+        taken[at:end] = bytes([1]) * (end - at)
+        at = end - least + 1
+
+
+def shown_url(url: str) -> str:
+    """A URL, or a text with some, for people: without user, password and the id of a trust."""
+    return _TRUST.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+
+
+def url_repr(url: str) -> str:
+    """How records show one: `field(repr=url_repr)`."""
+    return repr(shown_url(url))
+
+
+def is_secret(name: str) -> bool:
+    """Whether a name tells that its value is one."""
+    return _NAMED.search(name) is not None
+
+
+def named(values: Mapping[str, object]) -> Sequence[Secret]:
+    """Values whose name tells that they are secrets, and what is assigned inside of others."""
+    found: list[Secret] = []
+    for name, value in values.items():
+        if isinstance(value, str):
+            found += [Secret(value)] if is_secret(name) else listed([value])
+    return found
+
+
+def listed(arguments: Iterable[object]) -> Sequence[Secret]:
+    """Secrets in the arguments of a program: `password=X`, `-Da.secret=X`, `--token X`."""
+    found: list[Secret] = []
+    after_flag = False
+    for each in arguments:
+        if not isinstance(each, str):
+            after_flag = False
+            continue
+        if after_flag:
+            found.append(Secret(each))
+        found += [Secret(value) for value in _ASSIGNED.findall(each)]
+        found += [Secret(value) for value in of_url(each)]
+        after_flag = _FLAG.fullmatch(each) is not None
+    return found
+
+
+def of_url(text: str) -> Sequence[str]:
+    """The passwords of the URLs in a text, as they stand there and decoded."""
+    found: list[str] = []
+    for _, userinfo in _USERINFO.findall(text):
+        password = userinfo.partition(":")[2]
+        if password:
+            found += [password, unquote(password)]
+    return found

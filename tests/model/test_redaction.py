@@ -1,0 +1,104 @@
+"""Secrets are taken out of texts in each coding, whole and in pieces."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+from xml.sax.saxutils import escape
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model import redaction, secret
+from svcd.model.job import Credentials
+from svcd.model.redaction import hidden, is_secret, listed, named, of_url, shown_url, without_pieces
+from svcd.model.secret import Secret
+
+PASSWORD = "käse<&'\"+/brot 17"
+
+
+class HiddenTests(SynchronousTestCase):
+    def test_in_each_coding(self) -> None:
+        """Plain, JSON, XML, URL, Python's own."""
+        for text in (
+            PASSWORD,
+            json.dumps(PASSWORD)[1:-1],
+            json.dumps(PASSWORD, ensure_ascii=False)[1:-1],
+            escape(PASSWORD),
+            escape(json.dumps(PASSWORD)[1:-1]),
+            quote(PASSWORD, safe=""),
+            repr(PASSWORD)[1:-1],
+            repr(PASSWORD.encode())[2:-1],
+        ):
+            self.assertEqual(hidden(f"no: {text}!", [Secret(PASSWORD)]), "no: ***!")
+
+    def test_in_base64_wherever_it_begins(self) -> None:
+        """Of its ends three characters may stay, which tell two letters."""
+        for before in ("", "x", "xy", "xyz"):
+            for code in (base64.b64encode, base64.urlsafe_b64encode):
+                text = code(f"{before}{PASSWORD}{before}".encode()).decode()
+                self.assertRegex(hidden(text, [PASSWORD]), r"^.{0,5}\*\*\*.{0,9}$")
+
+    def test_pieces(self) -> None:
+        """Twelve characters are enough; fewer are not found."""
+        token = "gAAAAABm" + "0123456789abcdefghij"
+        self.assertEqual(hidden("was gAAAAABm0123 cut", [token]), "was *** cut")
+        self.assertEqual(hidden("was gAAAAABm cut", [token]), "was gAAAAABm cut")
+        self.assertEqual(
+            hidden("was gAAAAABm0123 cut", [token], whole=True), "was gAAAAABm0123 cut"
+        )
+
+    def test_pieces_that_lie_in_one_another(self) -> None:
+        """None is hidden by another one: all are looked for in the text as it came."""
+        text = without_pieces("x 0123456789é-abcdefghij y", ["0123456789é", "9é-abcdefghij"], 11)
+        self.assertEqual(text, "x *** y")
+        self.assertEqual(without_pieces("abcdabcdabcd", ["abcdab", "zz"], 4), "***")
+        self.assertEqual(without_pieces("abc", ["abcd"], 4), "abc")
+
+    def test_a_short_one_is_left(self) -> None:
+        """It would make stars of half of the text."""
+        self.assertEqual(hidden("the answer", ["the", ""]), "the answer")
+        self.assertEqual(hidden("the answer", ["answer", "answ"]), "the ***")
+
+
+class NamesTests(SynchronousTestCase):
+    def test_names_that_tell_a_secret(self) -> None:
+        """In any case."""
+        names = ("fs.swift.password", "API_KEY", "x.accessKey", "TOKEN", "my.secret.x", "passwd")
+        self.assertEqual([n for n in names if not is_secret(n)], [])
+        self.assertFalse(is_secret("dfs.replication"))
+
+    def test_values_of_configurations(self) -> None:
+        """By their names, and what is assigned inside of others."""
+        values = {"a.password": "one", "b": "-Dx.secret=two -Dy=no", "c.token": 7, "d": "three"}
+        self.assertEqual([s.reveal() for s in named(values)], ["one", "two"])
+
+    def test_arguments(self) -> None:
+        """An assignment, what follows a flag, a URL."""
+        given = ["--password", "one", "token=two", "x", "hdfs://u:th%20ree@h/p", "-n", "four"]
+        self.assertEqual([s.reveal() for s in listed(given)], ["one", "two", "th%20ree", "th ree"])
+
+
+class UrlTests(SynchronousTestCase):
+    def test_without_user_and_trust(self) -> None:
+        """Host and path stay."""
+        self.assertEqual(
+            shown_url("GET http://u:p w@h:1/v3/a failed"), "GET http://***@h:1/v3/a failed"
+        )
+        self.assertEqual(
+            shown_url("http://h/v3/OS-TRUST/trusts/abc"), "http://h/v3/OS-TRUST/trusts/***"
+        )
+        self.assertEqual(shown_url("http://h/v3/OS-TRUST/trusts"), "http://h/v3/OS-TRUST/trusts")
+        self.assertEqual(redaction.url_repr("hdfs://u:p@h/x"), "'hdfs://***@h/x'")
+
+    def test_passwords_of_urls(self) -> None:
+        """As they stand there, and decoded."""
+        self.assertEqual(of_url("a://u:p%40q@h and b://h/x"), ["p%40q", "p@q"])
+
+
+class LivingTests(SynchronousTestCase):
+    def test_what_lives_is_known(self) -> None:
+        """Secrets, and the credentials of a record."""
+        kept = Secret("one-that-lives"), Credentials(user="u", password="another-that-lives")
+        self.assertLessEqual({"one-that-lives", "another-that-lives"}, set(secret.living()))
+        self.assertEqual(len(kept), 2)

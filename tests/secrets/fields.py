@@ -1,0 +1,134 @@
+"""The closed table of fields that hold a credential, and of those that only sound like it.
+
+A field counts when its name sounds like a credential or when it is of type Secret. Records of the
+embedded peers (they stand for the outside) and the descriptions of answers (never made) are left
+out. Secrets that are in no field: see LOOSE.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+import svcd
+
+SOUNDS = re.compile(
+    r"pass|secret|token|key|cred|trust(?!or)|private|seal|stdin|extra|configs|args|params|content$|^sent$",
+    re.IGNORECASE,
+)
+_LEFT_OUT = ("svcd.embedded", "svcd.resources._described")
+
+SECRET: Mapping[str, str] = {
+    "cli.cloud_doctor.Login.application_credential_id": "command application credential id",
+    "cli.cloud_doctor.Login.application_credential_secret": "command application credential",
+    "cli.cloud_doctor.Login.password": "command password",
+    "cli.cloud_doctor.Login.token": "command token",
+    "cli.door.Answer.sent": "command token",
+    "cli.door.Door.token": "command token",
+    "clients.http.Answer.sent": "token",
+    "clients.identity.Scope.trust_id": "trust",
+    "clients.identity.Token.text": "token",
+    "model.cloud.Caller.token": "token",
+    "model.cluster.Cluster.cluster_configs": "cluster-config",
+    "model.cluster.Cluster.management_private_key": "management key",
+    "model.cluster.Cluster.trust_id": "trust",
+    "model.cluster.NodeGroup.node_configs": "group-config",
+    "model.job.Credentials.password": "source",
+    "model.job.JobConfigs.args": "flagged",
+    "model.job.JobConfigs.configs": "job-config",
+    "model.job.JobConfigs.params": "parameter",
+    "model.requests.GivenCredentials.password": "bad",
+    "model.requests.NewCluster.cluster_configs": "config",
+    "model.requests.NewClusterTemplate.cluster_configs": "template-config",
+    "model.requests.NewNodeGroup.node_configs": "group-config",
+    "model.requests.NewNodeGroupTemplate.node_configs": "template-config",
+    "model.template.ClusterTemplate.cluster_configs": "template-config",
+    "model.template.NodeGroupTemplate.node_configs": "template-config",
+    "model.template.TemplateNodeGroup.node_configs": "template-config",
+    "model.trust.LooseTrust.trust_id": "trust",
+    "ports.Access.token": "token",
+    "ports.Access.trust_id": "trust",
+    "ports.Host.private_key": "management key",
+    "provisioning.distributions.spi.Command.stdin": "cluster-config",
+    "provisioning.distributions.spi.Machine.configs": "group-config",
+    "provisioning.distributions.spi.WriteFile.content": "cluster-config",
+    "provisioning.steps.DeleteTrust.trust_id": "trust",
+    "settings.CloudSettings.application_credential_id": "command setting",
+    "settings.CloudSettings.application_credential_secret": "command setting",
+    "settings.CloudSettings.password": "user",
+    "settings.Database.url": "command database",
+    "settings.Embedded.password": "user",
+    "workflow.containers.Part.content": "binary",
+}
+"""Field -> the canary that is put there. Their repr must not show them."""
+
+HARMLESS: Mapping[str, str] = {
+    "cli.orphans.Rows.trusts": "ids, for the command whose work is to name them",
+    "clients.identity.Token.is_trust": "yes or no",
+    "model.cloud.Caller.is_trust": "yes or no",
+    "model.cloud.KeyPair.public_key": "public",
+    "model.cloud.NewServer.keypair": "a name",
+    "model.cluster.Cluster.management_public_key": "public",
+    "model.cluster.Cluster.user_keypair_id": "a name",
+    "model.cluster.Instance.host_key": "public",
+    "model.job.DataSource.credentials": "a record, see its own fields",
+    "model.job.Execution.job_configs": "a record, see its own fields",
+    "model.job.JobBinary.extra": "a record, see its own fields",
+    "model.requests.ExecuteRequest.job_configs": "a record, see its own fields",
+    "model.requests.NewCluster.user_keypair_id": "a name",
+    "model.requests.NewDataSource.credentials": "a record, see its own fields",
+    "model.requests.NewJobBinary.extra": "a record, see its own fields",
+    "ports.CommandResult.host_key": "public",
+    "ports.Host.host_key": "public",
+    "provisioning.facts.Facts.keypair": "public",
+    "provisioning.perform.Ports.sealer": "an object without a repr of its own",
+    "provisioning.steps.Step.key": "names a step",
+    "service.Outside.sealer": "an object without a repr of its own",
+    "settings.Embedded.token_ttl_s": "a time",
+    "settings.Server.hide_credentials": "yes or no",
+    "settings.Server.seal_key": "the name of a file",
+    "store.family.Table.sealed": "the name of a column",
+    "store.offline.archive.Head.key": "a mark that tells nothing of the key",
+    "store.offline.shape.TableShape.key": "names of columns",
+    "workflow.document.Work.configs": "a record, see its own fields",
+}
+"""Field -> why it may be shown."""
+
+LOOSE: Mapping[str, str] = {
+    "the key that seals": "seal key",
+    "content of an internal binary": "binary",
+    "a token of any shape in X-Auth-Token": "token",
+    "the account of a job binary": "extra",
+    "a password in the URL of a source or a binary": "url",
+    "a password in the URL of an argument": "userinfo",
+    "a secret that is assigned in an argument": "assigned",
+    "a secret that is assigned in a parameter": "option",
+    "a property of the launcher": "launcher-config",
+    "a property of the engine": "engine-config",
+    "a secret in the query of a request": "query",
+    "a text in the place of credentials": "text",
+    "a password in cloud.auth_url": "command auth_url",
+}
+"""What holds a secret and is no field of that kind -> the canary that is put there."""
+
+
+def found() -> Iterator[tuple[str, attrs.Attribute[object]]]:
+    """Every field of svcd's records that counts, by its name without `svcd.`."""
+    for module in pkgutil.walk_packages(svcd.__path__, "svcd."):
+        if module.name.startswith(_LEFT_OUT) or module.name.endswith("__main__"):
+            continue
+        for kind in vars(importlib.import_module(module.name)).values():
+            if not isinstance(kind, type) or kind.__module__ != module.name:
+                continue
+            if not attrs.has(kind):
+                continue
+            for each in attrs.fields(kind):
+                if each.inherited:
+                    continue
+                if SOUNDS.search(each.name) or "Secret" in str(each.type):
+                    name = f"{module.name}.{kind.__name__}.{each.name}"
+                    yield name.removeprefix("svcd."), each
