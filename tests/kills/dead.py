@@ -33,7 +33,7 @@ class Part:
     """What must be said.
 
     says: any of these codes, of the job that runs, within_s after the blow; also: of one begun
-    later. ends_s: within it the job ends by itself, with a code of `says`; None: it is cancelled.
+    later, none when there is no telling. ends_s: within it the job ends by itself, with a code of `says`; None: it is cancelled.
     may_succeed: the job may not need what was taken away.
     """
 
@@ -82,7 +82,7 @@ PARTS = {
     "disk": Part(
         says=_of("NO_SPACE", "FILE_SYSTEM"),
         within_s=300.0,
-        also=_of("STAGING_FAILED", "NO_SPACE", "FILE_SYSTEM"),
+        also=_of(),  # what the first job leaves may be room enough for another one
         sleep_s=SHORT_S,
         may_succeed=True,
     ),
@@ -105,11 +105,12 @@ async def happens(outage: Outage, name: str, part: Part) -> None:
     await outage.explained(execution, code or "SUCCEEDED")
     succeeded = not code
     await outage.explained(outage.cluster_id, "outage")
-    other = await outage.execute(LONG_S)
-    code = await outage.told(other, part.also, part.also_s)
-    await outage.explained(other, code)
+    if part.also:
+        other = await outage.execute(LONG_S)
+        code = await outage.told(other, part.also, part.also_s)
+        await outage.explained(other, code)
     if succeeded:
-        await outage.cancelled(other, CANCELLED_S + GIVES_UP_S)
+        pass  # it has ended
     elif part.ends_s is None:
         # a dead engine kills nothing: given up, it is KILLED as wished
         await outage.cancelled(execution, CANCELLED_S + GIVES_UP_S)
