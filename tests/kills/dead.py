@@ -33,7 +33,8 @@ class Part:
     """What must be said.
 
     says: any of these codes, of the job that runs, within_s after the blow; also: of one begun
-    later, none when there is no telling. ends_s: within it the job ends by itself, with a code of `says`; None: it is cancelled.
+    later, none when there is no telling. ends_s: within it the job ends by itself, with a code of
+    `says`; None: it is cancelled.
     may_succeed: the job may not need what was taken away.
     """
 
@@ -109,12 +110,10 @@ async def happens(outage: Outage, name: str, part: Part) -> None:
         other = await outage.execute(LONG_S)
         code = await outage.told(other, part.also, part.also_s)
         await outage.explained(other, code)
-    if succeeded:
-        pass  # it has ended
-    elif part.ends_s is None:
+    if part.ends_s is None and not succeeded:
         # a dead engine kills nothing: given up, it is KILLED as wished
         await outage.cancelled(execution, CANCELLED_S + GIVES_UP_S)
-    else:
+    elif part.ends_s is not None:
         info = await outage.ended(execution, part.ends_s)
         assert info["failure"]["code"] in part.says, info
     await outage.deleted()
