@@ -103,13 +103,19 @@ class LostCommitTests(WatchedCloudTestCase):
     settings = {"auth.mode": "keystone"}
 
     def test_cluster_whose_commit_was_not_answered_keeps_its_trust(self) -> None:
-        """The row is there: it is accepted, and becomes Active."""
-        self.fault("store", method="tx", effect="timeout_after", times=1)
+        """The row is there: it is accepted, and becomes Active. The note is written before."""
+        self.fault("store", method="tx", effect="timeout_after", after=1, times=1)
         self.active(self.create(workers=1))
 
     def test_cluster_that_was_not_written_leaves_no_trust(self) -> None:
         """The caller hears of it."""
-        self.fault("store", method="tx", effect="refused", times=1)
+        self.fault("store", method="tx", effect="refused", after=1, times=1)
+        self.api.post("/clusters", self.body(), status=503)
+        self.check()
+
+    def test_trust_whose_note_is_not_surely_written_is_not_made(self) -> None:
+        """The caller hears of it."""
+        self.fault("store", method="tx", effect="timeout_after", times=1)
         self.api.post("/clusters", self.body(), status=503)
         self.check()
 
