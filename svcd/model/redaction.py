@@ -31,8 +31,7 @@ NAMES: Final = r"password|passwd|passphrase|secret|token|credential|(?:access|ap
 _MOST_TEXT: Final = 16_384  # a longer text is not searched for pieces
 _LEAST_CODED: Final = 8
 _NAMED: Final = re.compile(NAMES, re.IGNORECASE)
-_FLAG: Final = re.compile(rf"-{{1,2}}[^\s=]*(?:{NAMES})[^\s=]*", re.IGNORECASE)
-_ASSIGNED: Final = re.compile(rf"[^\s=]*(?:{NAMES})[^\s=]*=(\S+)", re.IGNORECASE)
+_NO_FLAG: Final = re.compile(r"[\s=]")
 _USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
 _TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
 
@@ -72,45 +71,35 @@ def _coded(secret: bytes) -> Iterator[str]:
 def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -> str:
     """`text` with stars in the place of each of `secrets`. whole: pieces are left, to be quick."""
     wanted = {each.reveal() if isinstance(each, Secret) else each for each in secrets}
-    for secret in sorted(wanted, key=len, reverse=True):
-        if len(secret) < LEAST:
-            continue
-        known = forms(secret)
-        for form in known:
-            text = text.replace(form, MASK)
-        if whole or len(text) > _MOST_TEXT:
-            continue
+    long_enough = (each for each in sorted(wanted, key=len, reverse=True) if len(each) >= LEAST)
+    known = [form for secret in long_enough for form in forms(secret)]
+    if not whole and len(text) <= _MOST_TEXT:
         text = without_pieces(text, known)
+    for form in known:
+        text = text.replace(form, MASK)
     return text
 
 
 def without_pieces(text: str, sent: Sequence[str], least: int = PIECE) -> str:
     """`text` with stars in the place of each run of at least `least` characters of any of `sent`.
 
-    All are looked for in the text as it is, so that what one takes away hides no other one.
+    All are looked for in the text as it is, so that what one takes away hides no other one. The
+    cost is that of one pass over each: a secret may be as long as a caller likes.
     """
-    taken = bytearray(len(text))
-    for each in sent:
-        if len(each) >= least:
-            _take(taken, text, each, least)
-    if not any(taken):
+    runs = set(_runs(text, least))
+    common = {run for each in sent for run in _runs(each, least) if run in runs}
+    if not common:
         return text
-    runs = groupby(range(len(text)), key=lambda at: taken[at])
-    return "".join(MASK if hit else "".join(text[at] for at in run) for hit, run in runs)
+    taken = bytearray(len(text))
+    for at, run in enumerate(_runs(text, least)):
+        if run in common:
+            taken[at : at + least] = bytes([1]) * least
+    groups = groupby(range(len(text)), key=lambda at: taken[at])
+    return "".join(MASK if hit else "".join(text[at] for at in part) for hit, part in groups)
 
 
-def _take(taken: bytearray, text: str, sent: str, least: int) -> None:
-    """Mark the characters of `text` that belong to runs of `sent`."""
-    at = 0
-    while at + least <= len(text):
-        if text[at : at + least] not in sent:
-            at += 1
-            continue
-        end = at + least
-        while end < len(text) and text[at : end + 1] in sent:
-            end += 1
-        taken[at:end] = bytes([1]) * (end - at)
-        at = end - least + 1
+def _runs(text: str, length: int) -> Iterator[str]:
+    return (text[at : at + length] for at in range(len(text) - length + 1))
 
 
 def shown_url(url: str) -> str:
@@ -147,10 +136,21 @@ def listed(arguments: Iterable[object]) -> Sequence[Secret]:
             continue
         if after_flag:
             found.append(Secret(each))
-        found += [Secret(value) for value in _ASSIGNED.findall(each)]
+        found += [Secret(value) for value in _assigned(each)]
         found += [Secret(value) for value in of_url(each)]
-        after_flag = _FLAG.fullmatch(each) is not None
+        after_flag = each.startswith("-") and not _NO_FLAG.search(each) and is_secret(each)
     return found
+
+
+def _assigned(text: str) -> Iterator[str]:
+    """What stands behind `name=`, up to a blank. In one pass: an argument may be very long."""
+    for word in text.split():
+        begin, at = 0, word.find("=")
+        while 0 <= at < len(word) - 1:
+            if _NAMED.search(word, begin, at):
+                yield word[at + 1 :]
+                break
+            begin, at = at + 1, word.find("=", at + 1)
 
 
 def of_url(text: str) -> Sequence[str]:

@@ -10,21 +10,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from svcd.model.redaction import MASK, NAMES, forms, hidden
+from svcd.model.redaction import MASK, forms, hidden, is_secret
 from svcd.model.secret import Secret
 
 MOST_TEXT: Final = 262_144
 """Characters of one text of a record."""
 MOST_ACTIONS: Final = 100
 
-_PROPERTY: Final = re.compile(
-    r"(<name>[^<]*(?:" + NAMES + r"|fs\.objstore\.[^<]*username)[^<]*</name>\s*<value>)[^<]*",
-    re.IGNORECASE,
-)
+_PROPERTY: Final = re.compile(r"(<name>([^<]*)</name>\s*<value>)[^<]*", re.IGNORECASE)
 _PAIR: Final = re.compile(
-    r"(<(?:param|env-var|argument|arg|java-opts|java-opt)>[^<=]*(?:" + NAMES + r")[^<=]*=)[^<]*",
-    re.IGNORECASE,
+    r"(<(?:param|env-var|argument|arg|java-opts|java-opt)>([^<=]*)=)[^<]*", re.IGNORECASE
 )
+_ACCOUNT: Final = "fs.objstore."
 
 
 def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
@@ -35,12 +32,25 @@ def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
     """The same for one text, without cutting it."""
-    return hidden(_PAIR.sub(rf"\g<1>{MASK}", _PROPERTY.sub(rf"\g<1>{MASK}", text)), secrets)
+    return hidden(_without_named(text), secrets)
+
+
+def _without_named(text: str) -> str:
+    """Patterns that take one pass: a caller's values may be as long as a definition."""
+    return _PAIR.sub(_masked, _PROPERTY.sub(_masked, text))
+
+
+def _masked(found: re.Match[str]) -> str:
+    name = found[2].lower()
+    _, account, rest = name.partition(_ACCOUNT)
+    if is_secret(name) or (account and "username" in rest):
+        return found[1] + MASK
+    return found[0]
 
 
 def _clean(value: object, literals: Sequence[str]) -> object:
     if isinstance(value, str):
-        text = _PAIR.sub(rf"\g<1>{MASK}", _PROPERTY.sub(rf"\g<1>{MASK}", value))
+        text = _without_named(value)
         for literal in literals:
             text = text.replace(literal, MASK)
         return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "...(cut)"

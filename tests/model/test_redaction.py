@@ -79,6 +79,32 @@ class NamesTests(SynchronousTestCase):
         self.assertEqual([s.reveal() for s in listed(given)], ["one", "two", "th%20ree", "th ree"])
 
 
+class LongTests(SynchronousTestCase):
+    """Callers choose how long values are; the cost grows as they do, not with their square.
+
+    Were it the square, each of these would take minutes, in which nobody is answered.
+    """
+
+    def test_arguments_without_an_end(self) -> None:
+        """Nothing is assigned in them, or at their very end."""
+        for part in ("a", "token", "--token", "token "):
+            self.assertEqual(listed([part * 100_000]), [])
+        value = listed(["x=" * 50_000 + "token=abcd"])
+        self.assertEqual([s.reveal() for s in value], ["abcd"])
+
+    def test_a_text_like_a_long_secret(self) -> None:
+        """A piece of it is found all the same."""
+        text = "".join(f"{number:04d}" for number in range(4000))
+        sent = "".join(f"{number:05d}" for number in range(20_000))
+        self.assertEqual(hidden(text, [sent]), text)
+        self.assertEqual(hidden(f"no: {sent[40_000:40_100]}!", [sent]), "no: ***!")
+
+    def test_many_secrets(self) -> None:
+        sent = [f"number {number:09d}" for number in range(2000)]
+        text = "no: " + " ".join(sent[:500])
+        self.assertEqual(hidden(text, sent), "no: " + " ".join(["***"] * 500))
+
+
 class UrlTests(SynchronousTestCase):
     def test_without_user_and_trust(self) -> None:
         """Host and path stay."""

@@ -34,6 +34,15 @@ class Masked(SynchronousTestCase):
             "<param>DB_PASSWORD=***</param><param>INPUT=/in</param>",
         )
 
+    def test_very_long_names_cost_one_pass(self) -> None:
+        """A caller chooses them; the square of their length would be many seconds."""
+        for text in (
+            f"<param>{'token' * 100_000}</param>",
+            f"<name>{'fs.objstore.' * 40_000}</name><value>x</value>",
+            f"<name>{'token' * 100_000}",
+        ):
+            self.assertEqual(masked_text(text), text)
+
     def test_an_innocent_record_stays_as_it_is(self) -> None:
         """The real engine's record passes unchanged."""
         real = record("job-succeeded-mapreduce")
