@@ -30,6 +30,7 @@ _KEPT = [
     "job_binaries",
     "jobs",
     "executions",
+    "loose_trusts",
 ]
 
 

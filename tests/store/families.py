@@ -243,14 +243,14 @@ class FamiliesContract:
         for family, make in (("clusters", cluster), ("executions", execution)):
 
             def save(number: int, family: str = family, make: Any = make) -> Callable[[], Any]:
-                changed = make(1, updated_at=at(number))
+                changed = make(1, updated_at=at(10 + number))
                 return lambda: self.store.tx(lambda tx: getattr(tx, family).save(changed))
 
             results = self.result(gather([save(n) for n in range(6)], 6))
             self.assertEqual(sorted(results), [False] * 5 + [True])
             id_ = make(1).id
             found = self.tx(lambda tx, f=family, i=id_: getattr(tx, f).find(i))
-            self.assertEqual((found.version, found.updated_at), (2, at(results.index(True))))
+            self.assertEqual((found.version, found.updated_at), (2, at(10 + results.index(True))))
 
     def test_executions_of_a_cluster(self) -> None:
         """Oldest first, finished and hidden ones too."""
