@@ -28,7 +28,6 @@ _FILES: Final = ("stdout", "stderr", "syslog")
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
-_PAGE: Final = re.compile(r"<pre>(.*?)</pre>", re.DOTALL)
 _MOST_TASKS: Final = 5
 _CONTENTS: Final = b"\nLogContents:\n"
 _END: Final = b"\nEnd of LogType:"
@@ -248,5 +247,5 @@ def _plain(body: bytes) -> bytes:
         return body.partition(_CONTENTS)[2].rpartition(_END)[0]
     if not body.lstrip().startswith(b"<!DOCTYPE"):
         return body
-    found = _PAGE.search(body.decode("utf-8", "replace"))
-    return found.group(1).encode() if found else b""
+    content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
+    return content if end else b""

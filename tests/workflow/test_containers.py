@@ -182,6 +182,16 @@ class Reading(Urls):
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "java.io.IOException: old")
 
+    def test_a_page_without_an_end(self) -> None:
+        """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"container_1_1_01_000001/", b"<!DOCTYPE html>" + b"<pre>" * 800_000)
+        real = record("job-killed-exit-3")
+        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        told = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        self.assertEqual(told, [])
+
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""
         real = record("job-killed-mapreduce-error")
