@@ -20,6 +20,7 @@ from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
 from svcd.workflow import failures
 from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.causes import cause
 from svcd.workflow.engines import Endpoints
 from svcd.workflow.manager import manager_of, rows_of
 
@@ -90,7 +91,7 @@ class Containers:
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
                 for part in await reading.application(action, "", id_, 65_536):
-                    told = failures.cause(part.content.decode("utf-8", "replace"))
+                    told = cause(part.content.decode("utf-8", "replace"))
                     if told:
                         return told
         for id_ in _ids(action):
