@@ -42,13 +42,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     config = commands.add_parser("config", help="settings").add_subparsers(required=True)
-    show = config.add_parser("show", help="every setting, its value and where it comes from")
+    text = "every setting, its value and where it comes from"
+    show = config.add_parser("show", help=text, description=text)
     _settings_options(show)
     show.set_defaults(run=_config_show)
 
-    doctor = commands.add_parser(
-        "doctor", help="what this machine and the cloud lack, and the command that mends it"
-    )
+    text = "what this machine and the cloud lack, and the command that mends it"
+    doctor = commands.add_parser("doctor", help=text, description=text)
     _settings_options(doctor)
     doctor.add_argument(
         "--token",
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         ("build", "fetch, compile and lay out the software in PREFIX"),
         ("verify", "check a software tree"),
     ):
-        each = image_commands.add_parser(name, help=text)
+        each = image_commands.add_parser(name, help=text, description=text)
         each.add_argument("distribution", choices=["vanilla"])
         each.add_argument(
             "prefix", nargs="?", type=Path, metavar="PREFIX",
@@ -77,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
 
     database.add_commands(commands, _settings_options, _version())
 
-    demo = commands.add_parser("demo", help="build a cluster here, run jobs on it, delete it")
+    text = "build a cluster here, run jobs on it, delete it"
+    demo = commands.add_parser("demo", help=text, description=text)
     demo.add_argument(
         "--state-dir", type=Path, default=Path("state/demo"), metavar="DIR",
         help="of the demo's own daemon (default: state/demo)",

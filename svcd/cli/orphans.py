@@ -220,9 +220,8 @@ class Search:
 
 def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
     """`commands`: the sub-parsers."""
-    parser = commands.add_parser(
-        "orphans", help="what carries svcd's marks in the cloud and belongs to no cluster"
-    )
+    text = "what carries svcd's marks in the cloud and belongs to no cluster"
+    parser = commands.add_parser("orphans", help=text, description=text)
     parser.add_argument("--delete", action="store_true", help="remove it (asks nothing)")
     parser.add_argument(
         "--id", action="append", default=[], help="may be removed whatever its mark; repeatable"

@@ -31,9 +31,8 @@ class NotThere(DoorError):
 
 def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
     """`commands`: the sub-parsers."""
-    parser = commands.add_parser(
-        "why", help="what happened to a cluster or a job execution, and what to do"
-    )
+    text = "what happened to a cluster or a job execution, and what to do"
+    parser = commands.add_parser("why", help=text, description=text)
     parser.add_argument(
         "what",
         metavar="WHAT",
