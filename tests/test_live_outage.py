@@ -1,7 +1,7 @@
 """The only worker of real Hadoop goes under a running job: told, cancelled, deleted.
 
-Needs the software tree of the vanilla distribution, as tests/test_live_main_job. About 90 s on two
-cores; the other outages are `python -m tests.kills.dead`.
+Needs the software tree of the vanilla distribution, as tests/test_live_main_job. About a minute on
+two cores; the other outages are `python -m tests.kills.dead`.
 """
 
 from __future__ import annotations

@@ -41,13 +41,14 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         re.compile(
             r"There are 0 datanode\(s\) running|Failed to find datanode|Could not obtain block"
             r"|BlockMissingException|All datanodes .* are bad|not a SequenceFile"
+            r"|Name node is in safe mode(?![\s\S]*Resources are low on NN)"
         ),
     ),
     (
         Code.NO_SPACE,
         re.compile(
             r"No space left on device|DiskErrorException|any valid local directory"
-            r"|could only be written to 0 of"
+            r"|could only be written to 0 of|Resources are low on NN"
         ),
     ),
     (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
@@ -144,7 +145,7 @@ def of_giving_up(action: Mapping[str, object]) -> Failure:
     step = _text(action, "name") or "workflow"
     message = _text(action, "errorMessage")
     found = _by_text(message)
-    known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.ENGINE_REFUSED)
+    known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.ENGINE_REFUSED)
     code = found if found in known else Code.START_GAVE_UP
     return failure(code, step, message or "the engine gave up without a reason")
 

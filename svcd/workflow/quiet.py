@@ -47,7 +47,9 @@ _HELD: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 _LAUNCHER: Final = "oozie:launcher:"
 _APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
 _WHEN: Final = re.compile(r"^\[[^\]]*\] *")
-_FULL: Final = re.compile(r"used space above threshold|no more usable space|No space left")
+_FULL: Final = re.compile(
+    r"used space above threshold|free space below limit|no more usable space|No space left"
+)
 _MOST_NODES: Final = 10
 
 

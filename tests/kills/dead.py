@@ -33,9 +33,7 @@ class Part:
     """What must be said.
 
     says: any of these codes, of the job that runs, within_s after the blow; also: of one begun
-    later, none when there is no telling. ends_s: within it the job ends by itself, with a code of
-    `says`; None: it is cancelled.
-    may_succeed: the job may not need what was taken away.
+    later. ends_s: within it the job ends by itself, with a code of `says`; None: it is cancelled.
     """
 
     says: frozenset[str]
@@ -44,7 +42,6 @@ class Part:
     also_s: float = 120.0
     ends_s: float | None = None
     sleep_s: float = LONG_S
-    may_succeed: bool = False
 
 
 def _of(*codes: str) -> frozenset[str]:
@@ -81,11 +78,10 @@ PARTS = {
         says=_of("NO_WORKERS"), within_s=120.0, also=_of("STAGING_FAILED", "NO_WORKERS")
     ),
     "disk": Part(
-        says=_of("NO_SPACE", "FILE_SYSTEM"),
-        within_s=300.0,
-        also=_of(),  # what the first job leaves may be room enough for another one
-        sleep_s=SHORT_S,
-        may_succeed=True,
+        says=_of("NO_SPACE"),
+        within_s=180.0,
+        also=_of("STAGING_FAILED"),  # the name node takes no changes on a full disk
+        ends_s=GIVES_UP_S + 90.0,
     ),
 }
 
@@ -102,18 +98,14 @@ async def happens(outage: Outage, name: str, part: Part) -> None:
         outage.fill_disk()
     else:
         outage.kill(name)
-    code = await outage.told(execution, part.says, part.within_s, part.may_succeed)
-    await outage.explained(execution, code or "SUCCEEDED")
-    succeeded = not code
+    await outage.explained(execution, await outage.told(execution, part.says, part.within_s))
     await outage.explained(outage.cluster_id, "outage")
-    if part.also:
-        other = await outage.execute(LONG_S)
-        code = await outage.told(other, part.also, part.also_s)
-        await outage.explained(other, code)
-    if part.ends_s is None and not succeeded:
+    other = await outage.execute(LONG_S)
+    await outage.explained(other, await outage.told(other, part.also, part.also_s))
+    if part.ends_s is None:
         # a dead engine kills nothing: given up, it is KILLED as wished
         await outage.cancelled(execution, CANCELLED_S + GIVES_UP_S)
-    elif part.ends_s is not None:
+    else:
         info = await outage.ended(execution, part.ends_s)
         assert info["failure"]["code"] in part.says, info
     await outage.deleted()

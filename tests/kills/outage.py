@@ -112,13 +112,8 @@ class Outage:
         info: Mapping[str, Any] = shown["info"]
         return info
 
-    async def told(
-        self, execution: str, codes: Collection[str], within_s: float, may_succeed: bool = False
-    ) -> str:
-        """The first code that is told of it, "" when it succeeds and may.
-
-        Raises Wrong for another one, or none in time.
-        """
+    async def told(self, execution: str, codes: Collection[str], within_s: float) -> str:
+        """The first code that is told of it. Raises Wrong for another one, or none in time."""
         began = seconds()
         while True:
             info = await self.info(execution)
@@ -131,9 +126,6 @@ class Outage:
                         f"{found['code']} is told, expected one of {sorted(codes)}: {found}"
                     )
                 return str(found["code"])
-            if info["status"] == "SUCCEEDED" and may_succeed:
-                self.say(f"+{spent:.1f} s SUCCEEDED")
-                return ""
             if info["status"] in ENDED:
                 raise Wrong(f"{info['status']} without a failure")
             if spent > within_s:
@@ -204,8 +196,8 @@ class Outage:
         self.say(f"server {server} deleted")
 
     def small_disk(self) -> None:
-        """The machines that are made from now on share a disk of their own."""
-        folder = self._daemon.state / "cloud" / "machines"
+        """The volumes that are made from now on, where machines keep their data, share a disk."""
+        folder = self._daemon.state / "cloud" / "volumes"
         folder.mkdir(parents=True)
         options = ["-o", f"size={DISK_MIB}m"]
         subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", folder], check=True)
@@ -216,7 +208,6 @@ class Outage:
         assert self._mounted is not None
         file = fill(self._mounted)
         self.say(f"{file.stat().st_size >> 20} MiB of {DISK_MIB} filled")
-        file.rename(self._mounted / ".filler")  # no machine's folder
 
     # ---- the end --------------------------------------------------------------------------------
 
@@ -236,8 +227,7 @@ class Outage:
 
         async def swept() -> bool:
             state = self._daemon.state
-            folders = [name for name in machine_folders(state) if not name.startswith(".")]
-            return not folders and not machine_processes(state)
+            return not machine_folders(state) and not machine_processes(state)
 
         await until(swept, "no process and no folder of a machine", 60.0)
         for mark in ("Traceback", "incident"):

@@ -156,6 +156,14 @@ class OfRecord(SynchronousTestCase):
         self.assertIn("JA017", told.text)
         self.assertIn("free space in HDFS", told.text)
 
+    def test_a_name_node_without_space_is_no_other_trouble_of_the_file_system(self) -> None:
+        """On a full disk it goes into safe mode; so it does while it starts."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "START_MANUAL"}
+        mode = "JA009: Cannot create directory /user/svcd. Name node is in safe mode."
+        full = f"{mode}\nResources are low on NN. Please add or free up more resources."
+        found = [of_giving_up({**action, "errorMessage": text}).code for text in (mode, full)]
+        self.assertEqual(found, ["FILE_SYSTEM", "NO_SPACE"])
+
     def test_a_kill_by_others_is_no_failing_program(self) -> None:
         """Somebody killed the workflow at the engine."""
         self.assertEqual(self.told("job-killed")[0], "KILLED_ELSEWHERE")

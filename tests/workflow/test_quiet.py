@@ -168,6 +168,11 @@ class Verdicts(SynchronousTestCase):
             ),
         )
 
+    def test_a_disk_without_the_least_room_is_full(self) -> None:
+        report = "1/1 local-dirs have no room: [ /d : free space below limit of 32MB ]"
+        idle = [Node(name="w1", state="UNHEALTHY", report=report)]
+        self.assertEqual(self.said(Word(active=0, idle=idle))[0], "NO_SPACE")
+
     def test_other_ills_are_no_full_disks(self) -> None:
         idle = [Node(name="w1", state="UNHEALTHY", report="the script says ERROR")]
         self.assertEqual(self.said(Word(active=0, idle=idle))[0], "NO_WORKERS")

@@ -140,7 +140,7 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.resource.cpu-vcores": str(places.vcores(machine)),
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
-        "yarn.nodemanager.disk-health-checker.enable": "false" if machine.root else "true",
+        **_disk_checks(machine),
         "yarn.nodemanager.resourcemanager.connect.retry-interval.ms": "200",
         "yarn.nodemanager.sleep-delay-before-sigkill.ms": "100" if machine.root else "250",
         "yarn.nodemanager.process-kill-wait.ms": "500" if machine.root else "5000",
@@ -152,6 +152,21 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.log-aggregation-enable": "false",
         "yarn.node-attribute.fs-store.root-dir": f"file://{place.run}/node-attribute",
         "yarn.node-labels.fs-store.root-dir": f"file://{place.run}/node-labels",
+    }
+
+
+def _disk_checks(machine: Machine) -> Properties:
+    """A node manager with a full disk says so and takes no work, before programs fail by it.
+
+    Machines that share a disk with much else are full when nothing is left, not at 90 %.
+    """
+    checker = "yarn.nodemanager.disk-health-checker"
+    if not machine.root:
+        return {f"{checker}.interval-ms": "30000"}
+    return {
+        f"{checker}.interval-ms": "10000",
+        f"{checker}.disk-utilization-threshold.enabled": "false",
+        f"{checker}.min-free-space-per-disk-mb": "32",
     }
 
 

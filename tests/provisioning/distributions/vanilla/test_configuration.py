@@ -123,6 +123,25 @@ class TestSites(SynchronousTestCase):
         self.assertIn("export HADOOP_USER_NAME=user", told)
         self.assertIn("export LANG=C.UTF-8", told)  # a login by SSH has none, and Java asks it
 
+    def test_node_managers_look_for_full_disks(self) -> None:
+        """A shared disk may be 90 % full of other things, and jobs run."""
+        shared = machines(self.cluster, root="/srv/cloud")
+        checker = "yarn.nodemanager.disk-health-checker"
+        told = site(self.cluster, self.machines, self.worker, "yarn-site")
+        self.assertEqual(
+            {name: value for name, value in told.items() if name.startswith(checker)},
+            {f"{checker}.interval-ms": "30000"},
+        )
+        told = site(self.cluster, shared, shared[1], "yarn-site")
+        self.assertEqual(
+            {name: value for name, value in told.items() if name.startswith(checker)},
+            {
+                f"{checker}.interval-ms": "10000",
+                f"{checker}.disk-utilization-threshold.enabled": "false",
+                f"{checker}.min-free-space-per-disk-mb": "32",
+            },
+        )
+
     def test_only_heads_have_lists_of_leaving_nodes(self) -> None:
         """Empty at first."""
         self.assertEqual(text(self.cluster, self.machines, self.master, "conf/exclude.hdfs"), "")
