@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -217,6 +217,10 @@ class ScriptedEngines:
                 del self._engines[next(iter(self._engines))]
             engine = self._engines[key] = ScriptedEngine(self._clock, self._run_s)
         return engine
+
+    def known(self) -> Sequence[str]:
+        """Keys of the engines that were used, the oldest first."""
+        return list(self._engines)
 
     def drop(self, key: str) -> None:
         """Forget an engine and its files."""

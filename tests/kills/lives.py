@@ -124,13 +124,26 @@ class Lives(Cycles):
         body = self.new_body()
         execution = await self.execute(SLEEP, {"cluster": body})
         shown = await self.tenant.done("GET", f"/job-executions/{execution}")
-        cluster_id = str(shown["cluster_id"])
+        # it may have come and gone in one kill, and then only its engine knows whose it was
+        cluster_id = str(shown["cluster_id"] or self._engine_of(execution))
         await self.tenant.until_execution(execution, "SUCCEEDED", ACTIVE_S + JOB_S)
         await self.tenant.until_gone(cluster_id, GONE_S)
         self.check_engine(cluster_id, {execution: "SUCCEEDED"})
         await self.service.check_cluster(cluster_id)
         if await self.named(body["name"]):
             raise Wrong(f"there is another cluster {body['name']}")
+
+    def _engine_of(self, execution: str) -> str:
+        """The id of the cluster whose engine had it."""
+        engines = self.service.engines
+        found = [
+            key
+            for key in engines.known()
+            if any(job.external_id == execution for job in engines.engine(key).jobs.values())
+        ]
+        if len(found) != 1:
+            raise Wrong(f"execution {execution} is at the engines of {found}")
+        return found[0]
 
     def check_engine(self, cluster_id: str, ends: Mapping[str, str]) -> None:
         """Each execution was submitted once, and ended as it should; one that was cancelled
