@@ -9,7 +9,6 @@ Source: Oozie 5.2.1; tests/fixtures/oozie holds its recorded answers.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,6 +16,7 @@ from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
 from svcd.clients.http import Answer, HttpClient
+from svcd.model import foreign
 from svcd.model.redaction import named
 from svcd.model.secret import Secret
 from svcd.ports import EngineError, Fault, JobLine
@@ -204,7 +204,7 @@ def _line(row: Mapping[str, object]) -> JobLine:
 
 def _object(call: str, answer: Answer) -> Mapping[str, object]:
     try:
-        tree = json.loads(answer.body)
+        tree = foreign.loads(answer.body)
     except ValueError:
         raise _senseless(call, "the answer is not JSON") from None
     if not isinstance(tree, dict):
@@ -220,7 +220,7 @@ def _body_text(answer: Answer) -> str:
     """What a body without headers says: the JSON message, or the page without its tags."""
     text = answer.body[:4096].decode("utf-8", "replace")
     try:
-        tree = json.loads(text)
+        tree = foreign.loads(text)
     except ValueError:
         return " ".join(_TAGS.sub(" ", answer.told(text)).split())
     message = tree.get("errorMessage") if isinstance(tree, dict) else None

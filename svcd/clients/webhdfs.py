@@ -9,12 +9,12 @@ Source: Hadoop 3.5 and 2.10, WebHDFS REST API.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from svcd.clients.http import Answer, HttpClient
+from svcd.model import foreign
 from svcd.model.redaction import whole_forms, without_pieces
 from svcd.ports import EngineError, Fault
 
@@ -182,7 +182,7 @@ def _unquoted(text: str, sent: bytes) -> str:
 
 def _remote_exception(body: bytes) -> tuple[str, str]:
     try:
-        tree = json.loads(body)
+        tree = foreign.loads(body)
     except ValueError:
         return "", ""
     inner = tree.get("RemoteException") if isinstance(tree, dict) else None
@@ -194,7 +194,7 @@ def _remote_exception(body: bytes) -> tuple[str, str]:
 
 def _object(call: str, answer: Answer) -> Mapping[str, object]:
     try:
-        tree = json.loads(answer.body)
+        tree = foreign.loads(answer.body)
     except ValueError:
         raise _senseless(call, "the answer is not JSON") from None
     if not isinstance(tree, dict):

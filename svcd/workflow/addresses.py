@@ -32,10 +32,13 @@ def addresses_of(cluster: Cluster, endpoints: Endpoints) -> Mapping[str, str]:
 
 def reachable(url: str, addresses: Mapping[str, str]) -> str | None:
     """`url` with the address to use for its host; None when the host is not the cluster's."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:  # no URL at all
+        return None
     host = parts.hostname or ""
     address = addresses.get(host) or addresses.get(host.split(".")[0])
     if address is None or parts.scheme not in ("http", "https"):
         return None
-    port = f":{parts.port}" if parts.port else ""
     return urlunsplit(parts._replace(netloc=f"{address}{port}"))

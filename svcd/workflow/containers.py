@@ -7,7 +7,6 @@ Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server RE
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
+from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
 from svcd.workflow import failures
@@ -206,7 +206,7 @@ class _Reading:
     async def _json(self, url: str) -> Mapping[str, object]:
         body = await self._get(url)
         try:
-            tree = json.loads(body or b"{}")
+            tree = foreign.loads(body or b"{}")
         except ValueError:
             return {}
         return tree if isinstance(tree, dict) else {}

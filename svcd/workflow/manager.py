@@ -9,13 +9,13 @@ Source: Hadoop 3.5, ResourceManager REST APIs (metrics, nodes, apps); the tag is
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from attrs import frozen
 
+from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
 from svcd.workflow.addresses import addresses_of, reachable
@@ -104,7 +104,7 @@ class Manager:
         if status != 200:
             return {}
         try:
-            tree = json.loads(body)
+            tree = foreign.loads(body)
         except ValueError:
             return {}
         return tree if isinstance(tree, dict) else {}
@@ -116,11 +116,15 @@ def manager_of(console: str, host: str) -> str:
     console: of an action; an engine that was not told the manager's web address says localhost, and
     one that has not started the action says nothing. host: the manager's, as jobs are sent to it.
     """
-    parts = urlsplit(console)
+    try:
+        parts = urlsplit(console)
+        port = parts.port or _PORT
+    except ValueError:  # no URL at all
+        return f"http://{host}:{_PORT}"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return f"http://{host}:{_PORT}"
     if parts.hostname in ("localhost", "0.0.0.0"):
-        return f"{parts.scheme}://{host}:{parts.port or _PORT}"
+        return f"{parts.scheme}://{host}:{port}"
     before, proxied, _ = parts.path.partition("/proxy/")
     return urlunsplit((parts.scheme, parts.netloc, before if proxied else "", "", ""))
 

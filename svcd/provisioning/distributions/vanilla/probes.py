@@ -6,11 +6,12 @@ compared. A body that makes no sense is something to wait for, never an exceptio
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
+
+from svcd.model import foreign
 
 
 @frozen
@@ -183,7 +184,7 @@ def _listed(address: str, name: str, hosts: Collection[str]) -> bool:
 
 def _json(body: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(body)
+        found = foreign.loads(body)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,0 +1,43 @@
+"""JSON of others: what cannot be stored or read does not get in."""
+
+from __future__ import annotations
+
+import msgspec
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.foreign import MOST_DEPTH, loads
+
+
+class ForeignTests(SynchronousTestCase):
+    def test_usual_answer(self) -> None:
+        self.assertEqual(loads(b'{"a": [1, "x", null, true]}'), {"a": [1, "x", None, True]})
+
+    def test_pair_of_surrogates_is_one_character(self) -> None:
+        self.assertEqual(loads(rb'"\ud83d\ude00"'), "\U0001f600")
+
+    def test_half_of_a_pair_becomes_a_question_mark(self) -> None:
+        self.assertEqual(loads(rb'{"\udc00": "cut \uD83d"}'), {"?": "cut ?"})
+
+    def test_half_of_a_pair_in_bytes_is_replaced(self) -> None:
+        msgspec.json.encode(loads(b'"cut \xed\xa0\x80"'))
+
+    def test_endless_number_is_a_floating_one(self) -> None:
+        self.assertEqual(loads(b"1" + b"0" * 30), 1e30)
+
+    def test_number_beyond_all_is_infinite(self) -> None:
+        self.assertEqual(loads(b"9" * 5000), float("inf"))
+
+    def test_deep_nesting_is_no_json(self) -> None:
+        for depth in (MOST_DEPTH + 1, 900, 100_000):
+            self.assertRaises(ValueError, loads, b"[" * depth + b"]" * depth)
+
+    def test_deepest_nesting_allowed(self) -> None:
+        body = b"[" * MOST_DEPTH + b"]" * MOST_DEPTH
+        self.assertEqual(msgspec.json.encode(loads(body)), body)
+
+    def test_brackets_in_texts_are_not_nested(self) -> None:
+        self.assertEqual(loads('["' + "[" * 500 + '\\"{"]'), ["[" * 500 + '"{'])
+
+    def test_no_json(self) -> None:
+        for body in (b"", b"<html>", b"\xff\xfe", b"{"):
+            self.assertRaises(ValueError, loads, body)
