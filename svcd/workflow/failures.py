@@ -17,6 +17,8 @@ from svcd.model.job import Failure
 
 MOST_TEXT: Final = 2000
 """Characters of a failure's text."""
+_MOST_READ: Final = 8192
+"""Characters of a reason that are searched: a hostile engine may send very many."""
 
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     # the words of image/java/org/svcd/objstore/ObjStoreException.java
@@ -63,12 +65,6 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFoundException")),
     (Code.EXIT_CODE, re.compile(r"exit code \[\d+\]")),
 )
-
-_CAUSE: Final = re.compile(
-    r"^(?:Caused by: |Error: |.*\bERROR\b.*?)?((?:\w+\.)+\w*(?:Exception|Error)\b.*)$"
-    r"|\b(ERROR \d{4}: .+)$"
-)
-_WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
 
 
 def failure(code: Code, step: str, reason: str) -> Failure:
@@ -159,28 +155,9 @@ def failed_action(record: Mapping[str, object]) -> Mapping[str, object] | None:
     return None
 
 
-def cause(log: str) -> str:
-    """The most telling line of a program's log, else "".
-
-    That is the last exception with a message; exceptions that only wrap others do not count.
-    """
-    silent = told = ""
-    for line in log.splitlines():
-        match = _CAUSE.search(line.strip())
-        if match is None:
-            continue
-        found = match.group(1) or match.group(2)
-        if _WRAPPER.match(found):
-            continue
-        if ": " in found:
-            told = found
-        else:
-            silent = found
-    return (told or silent)[:MOST_TEXT]
-
-
 def _by_text(text: str) -> Code | None:
-    return next((code for code, pattern in _TEXTS if pattern.search(text)), None)
+    head = text[:_MOST_READ]
+    return next((code for code, pattern in _TEXTS if pattern.search(head)), None)
 
 
 def _actions(record: Mapping[str, object]) -> Sequence[Mapping[str, object]]:

@@ -4,7 +4,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.workflow.failures import (
     Code,
-    cause,
     failure,
     gave_up,
     is_silent,
@@ -217,26 +216,10 @@ class Texts(SynchronousTestCase):
         self.assertTrue(told.startswith("a bccc"))
         self.assertLess(len(told), 2100)
 
-    def test_the_last_exception_of_a_log_is_the_cause(self) -> None:
-        """Frames and other lines do not count."""
-        log = (
-            "INFO starting\n"
-            "2026-11-20 18:00:00 ERROR Launcher - org.apache.pig.PigException: ERROR 1070: no\n"
-            "\tat org.apache.pig.Main(Main.java:1)\n"
-            "Caused by: java.io.IOException: disk full\n"
-            "done\n"
+    def test_a_reason_that_goes_on_for_ever(self) -> None:
+        """The engine runs on the caller's machines; its words are searched in bounded time."""
+        bad = "Input Path " * 100_000
+        told = of_record(
+            {"actions": [{"name": "s", "status": "ERROR", "errorCode": "X", "errorMessage": bad}]}
         )
-        self.assertEqual(cause(log), "java.io.IOException: disk full")
-        self.assertEqual(cause("nothing here"), "")
-
-    def test_wrappers_are_not_the_cause(self) -> None:
-        """What the launcher of a broken Pig script printed."""
-        log = (
-            "2026 [main] ERROR org.apache.pig.Grunt  - ERROR 1070: Could not resolve X\n"
-            "java.lang.reflect.InvocationTargetException\n"
-            "Caused by: org.apache.oozie.action.hadoop.LauncherMainException\n"
-        )
-        self.assertEqual(cause(log), "ERROR 1070: Could not resolve X")
-        self.assertEqual(
-            cause("java.lang.NullPointerException\n"), "java.lang.NullPointerException"
-        )
+        self.assertEqual(told.code, "EXCEPTION")
