@@ -164,7 +164,10 @@ class _Reading:
         container = _CONTAINER.search(logs)
         if container is None:
             return []
-        node = urlsplit(logs)
+        try:
+            node = urlsplit(logs)
+        except ValueError:  # no URL at all
+            return []
         origin = f"{node.scheme}://{node.netloc}"
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
 

@@ -125,6 +125,13 @@ class Reading(Urls):
         told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
         self.assertEqual(told, "YARN says of application_1_0001: IO error")
 
+    def test_logs_at_what_is_no_url_are_not_read(self) -> None:
+        logs = "http://[::1/container_1_1_01_000001"
+        app = {"finalStatus": "FAILED", "diagnostics": "IO error", "amContainerLogs": logs}
+        self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+
     def test_a_resource_manager_that_does_not_answer_is_told(self) -> None:
         """Nothing else is known then."""
         faults = Faults()
