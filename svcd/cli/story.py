@@ -349,7 +349,8 @@ def _awaited(
             left = "" if now is None else f", in {duration(until - now)}"
             limit = f"; is given up at {moment(until)}{left}"
         yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{limit}"
-        yield f"    {waiting['code']}: {waiting['text']}"
+        text = _without_advice(waiting["text"], waiting["code"])
+        yield f"    {waiting['code']}: {text}"
         yield from explained(waiting["code"])
     elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
         yield f"  waits for the cluster to become Active; it is {cluster['status']}"

@@ -16,6 +16,7 @@ from svcd.cli import door, why
 from svcd.cli.door import Answer, Door, DoorError
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
+from svcd.model.failures import KNOWN, Code
 from svcd.settings import Server, Settings
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.fakes import Api
@@ -177,6 +178,8 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("waits in step submit since 2026-01-01 00:00:06 UTC, for 1 min 00 s", told)
         self.assertIn("; is given up at ", told)
         self.assertIn("    ENGINE_UNREACHABLE: ", told)
+        advice = KNOWN[Code.ENGINE_UNREACHABLE].advice
+        self.assertEqual(told.count(advice), 1)
 
     def test_execution_that_failed(self) -> None:
         """Cluster, times, the engine's word, the action's error, the logs; by the job's name."""
