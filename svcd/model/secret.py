@@ -53,12 +53,18 @@ class Revealing(Protocol):
 _living: WeakValueDictionary[int, Revealing] = WeakValueDictionary()
 _latest: OrderedDict[str, None] = OrderedDict()  # a failure that nobody took is told late
 _MOST_LATEST = 256
+_LONGEST_LATEST = 8192  # keys and tokens are shorter
 
 
 def watch(holder: Revealing) -> None:
-    """While `holder` lives, and a little longer, its secret is taken out of tracebacks."""
+    """While `holder` lives, and a little longer, its secret is taken out of tracebacks.
+
+    One of more than 8,192 characters, as a job's argument may be, only while it lives.
+    """
     _living[id(holder)] = holder
     text = holder.reveal()
+    if len(text) > _LONGEST_LATEST:
+        return
     _latest[text] = None
     _latest.move_to_end(text)
     if len(_latest) > _MOST_LATEST:

@@ -128,3 +128,11 @@ class LivingTests(SynchronousTestCase):
         kept = Secret("one-that-lives"), Credentials(user="u", password="another-that-lives")
         self.assertLessEqual({"one-that-lives", "another-that-lives"}, set(secret.living()))
         self.assertEqual(len(kept), 2)
+
+    def test_what_lived_is_known_for_a_while(self) -> None:
+        """A failure may be told after its secret has gone; but not of texts without bound."""
+        Secret("one-that-lived")
+        Secret("x" * 8193)
+        known = secret.living()
+        self.assertIn("one-that-lived", known)
+        self.assertNotIn("x" * 8193, known)
