@@ -13,10 +13,7 @@ a start with nothing open, and the memory likewise. Each start is killed, and ha
 
 from __future__ import annotations
 
-import asyncio
-import os
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,13 +22,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import evolve
-from twisted.internet import task
-from twisted.internet.defer import Deferred
 
 from benchmarks.figures import Figure, ratio
 from benchmarks.postgres_server import NotInstalled, PostgresServer
 from benchmarks.processes import Server, twistd
-from benchmarks.rows import cluster
+from benchmarks.rows import cluster, fill, fill_postgres
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import (
     ClusterId,
@@ -44,10 +39,6 @@ from svcd.model.ids import (
 )
 from svcd.model.job import Execution, ExecutionStatus, Job, JobBinary, JobType
 from svcd.ports import Tx
-from svcd.sealer import FernetSealer
-from svcd.settings import Database
-from svcd.store.sqlite import SqliteDatabase
-from svcd.store.store import SqlStore
 
 OPEN: Final = 1000
 _ACCEPTED: Final = 250
@@ -113,57 +104,32 @@ def _stepped(row: Cluster, **fields: Any) -> Cluster:
     return evolve(row, node_groups=groups)
 
 
-async def _fill(store: SqlStore) -> None:
+async def _work(tx: Tx) -> None:
     now = timestamp(time.time())
-
-    async def work(tx: Tx) -> None:
-        await tx.job_binaries.add(
-            JobBinary(
-                id=_BINARY,
-                tenant_id=_TENANT,
-                name="count.pig",
-                url="internaldb://00000000-0000-4000-9000-000000000003",
-                created_at=now,
-            )
+    await tx.job_binaries.add(
+        JobBinary(
+            id=_BINARY,
+            tenant_id=_TENANT,
+            name="count.pig",
+            url="internaldb://00000000-0000-4000-9000-000000000003",
+            created_at=now,
         )
-        await tx.jobs.add(
-            Job(
-                id=_JOB,
-                tenant_id=_TENANT,
-                name="count",
-                type=JobType.PIG,
-                mains=(_BINARY,),
-                created_at=now,
-            )
+    )
+    await tx.jobs.add(
+        Job(
+            id=_JOB,
+            tenant_id=_TENANT,
+            name="count",
+            type=JobType.PIG,
+            mains=(_BINARY,),
+            created_at=now,
         )
-        for each in unfinished(now):
-            if isinstance(each, Cluster):
-                await tx.clusters.add(each)
-            else:
-                await tx.executions.add(each)
-
-    await store.open(now)
-    await store.tx(work)
-    await store.close()
-
-
-async def _fill_postgres(reactor: Any, state: Path, url: str) -> None:
-    from svcd.store.postgres import PostgresDatabase
-
-    database = PostgresDatabase(reactor, Database(url=url), print)
-    await database.open()
-    await _fill(SqlStore(database, FernetSealer(state / "seal.key")))
-
-
-def _write(state: Path, url: str) -> None:
-    state.mkdir(exist_ok=True)
-    if url:  # a process has one reactor
-        command = [sys.executable, "-m", "benchmarks.restart", str(state), url]
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        subprocess.run(command, check=True, cwd=_ROOT, env=environment)
-    else:
-        database = SqliteDatabase(state / "svcd.sqlite")
-        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key"))))
+    )
+    for each in unfinished(now):
+        if isinstance(each, Cluster):
+            await tx.clusters.add(each)
+        else:
+            await tx.executions.add(each)
 
 
 class _Silence:
@@ -207,7 +173,7 @@ class _Starts:
             self._server.execute(f"create database {name}")
             url = self._server.url(name)
         if much:
-            _write(self._folder / name, url)
+            fill(self._folder / name, url, "benchmarks.restart", _work)
         server, _, _ = twistd(
             name, "svcd", self._folder, {**settings, "database.url": url} if url else settings
         )
@@ -285,8 +251,4 @@ def run(quick: bool) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    task.react(
-        lambda reactor: Deferred.fromCoroutine(
-            _fill_postgres(reactor, Path(sys.argv[1]), sys.argv[2])
-        )
-    )
+    fill_postgres(_work)

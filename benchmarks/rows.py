@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from twisted.internet import task
@@ -16,12 +18,14 @@ from twisted.internet.defer import Deferred
 from benchmarks.lives import MASTER, WORKER
 from svcd.model import wire
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
-from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp
+from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp, timestamp
 from svcd.ports import Tx
 from svcd.sealer import FernetSealer
 from svcd.settings import Database
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
+
+Work: TypeAlias = Callable[[Tx], Awaitable[None]]
 
 LISTS: Final[Mapping[str, int]] = {"hundred": 100, "thousand": 1000}
 """tenant -> how many clusters it has."""
@@ -97,31 +101,46 @@ def write(state: Path, url: str = "") -> None:
 
     url: of a PostgreSQL database; "" for SQLite in the state folder.
     """
+    fill(state, url, "benchmarks.rows", _work)
+
+
+def fill(state: Path, url: str, module: str, work: Work) -> None:
+    """Put what `work` writes into the database of a daemon that is not running.
+
+    url: as of `write`. module: calls `fill_postgres` with the same work when it is run.
+    """
     state.mkdir(exist_ok=True)
-    if url:
-        command = [sys.executable, "-m", "benchmarks.rows", str(state), url]
-        subprocess.run(command, check=True, cwd=_ROOT)  # a process has one reactor
+    if url:  # a process has one reactor
+        command = [sys.executable, "-m", module, str(state), url]
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        subprocess.run(command, check=True, cwd=_ROOT, env=environment)
     else:
         database = SqliteDatabase(state / "svcd.sqlite")
-        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key"))))
+        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key")), work))
 
 
-async def _fill(store: SqlStore) -> None:
-    async def work(tx: Tx) -> None:
-        for each in _all():
-            await tx.clusters.add(each)
+def fill_postgres(work: Work) -> None:
+    """In a process of its own: argv is the state folder and the database's address."""
 
-    await store.open(_AT)
+    async def run(reactor: Any) -> None:
+        from svcd.store.postgres import PostgresDatabase
+
+        database = PostgresDatabase(reactor, Database(url=sys.argv[2]), print)
+        await database.open()
+        await _fill(SqlStore(database, FernetSealer(Path(sys.argv[1]) / "seal.key")), work)
+
+    task.react(lambda reactor: Deferred.fromCoroutine(run(reactor)))
+
+
+async def _fill(store: SqlStore, work: Work) -> None:
+    await store.open(timestamp(time.time()))
     await store.tx(work)
     await store.close()
 
 
-async def _fill_postgres(reactor: Any, state: Path, url: str) -> None:
-    from svcd.store.postgres import PostgresDatabase
-
-    database = PostgresDatabase(reactor, Database(url=url), print)
-    await database.open()
-    await _fill(SqlStore(database, FernetSealer(state / "seal.key")))
+async def _work(tx: Tx) -> None:
+    for each in _all():
+        await tx.clusters.add(each)
 
 
 def _all() -> Iterator[Cluster]:
@@ -131,8 +150,4 @@ def _all() -> Iterator[Cluster]:
 
 
 if __name__ == "__main__":
-    task.react(
-        lambda reactor: Deferred.fromCoroutine(
-            _fill_postgres(reactor, Path(sys.argv[1]), sys.argv[2])
-        )
-    )
+    fill_postgres(_work)
