@@ -174,7 +174,11 @@ class Gate:
             return
         turn: Deferred[None] = Deferred()
         self._waiting.append(turn)
-        await turn
+        try:
+            await turn
+        except GeneratorExit:  # collected as garbage: a closed coroutine cannot take its turn
+            self._waiting.remove(turn)
+            raise
 
     async def __aexit__(self, *_: object) -> None:
         while self._waiting:

@@ -162,6 +162,28 @@ class GateTests(SynchronousTestCase):
         first.callback(None)
         self.assertEqual(log, ["a", "c"])
 
+    def test_abandoned_gate_wakes_no_closed_waiter(self) -> None:
+        """The collector closes the waiter first, then the holder: no turn is passed on."""
+
+        def abandon() -> None:
+            gate = Gate(1)
+
+            async def hold() -> None:
+                async with gate:
+                    never: Deferred[None] = Deferred()
+                    never.itself = never  # type: ignore[attr-defined]
+                    await never
+
+            waiter, holder = hold(), hold()  # collected in the order of their making
+            running = [Deferred.fromCoroutine(holder), Deferred.fromCoroutine(waiter)]
+            for each in running:
+                each.all = running  # type: ignore[attr-defined]
+
+        abandon()
+        gc.collect()
+        gc.collect()  # a Deferred logs its unhandled error once it is freed, a round later
+        self.assertEqual(self.flushLoggedErrors(RuntimeError), [])
+
 
 class BackoffTests(SynchronousTestCase):
     def test_delays_double_up_to_the_most(self) -> None:
