@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from typing import Any, Protocol, TypeVar
 
+from svcd.ports import Leases
 from svcd.tasks import Parked
 
 T = TypeVar("T")
@@ -65,6 +66,18 @@ async def under(term: Term, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`. To be run as a Deferred of its own, so that the term stays inside."""
     _TERM.set(term)
     return await work
+
+
+async def if_held(leases: Leases, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    """The result of `work` under the lease of `key`; None: it is not held, or was lost meanwhile.
+
+    For rounds over many keys, of which every daemon does its own. Work that has a task of its own
+    gets its lease from `KeyedTasks`.
+    """
+    try:
+        return await leases.drive(key, work())
+    except LeaseLost:
+        return None
 
 
 def detached(start: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -22,6 +22,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.errors import ServiceUnavailable
+
+if TYPE_CHECKING:
+    from svcd.ports import Leases
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -265,23 +268,33 @@ class KeyedTasks(Generic[K]):
 
     work: called with the key; returns the seconds until it wants to run again, or None to rest.
     A failure is logged and retried with back-off. At most `limit` keys run at once.
-    failed: told of each failure: the key, how many in a row, its incident id, the exception.
+    failed: called at each failure: the key, how many in a row, its incident id, the exception.
+    leases: work runs only while the lease of its key is held, and is driven under its term.
+    lease_key: the lease's key of a task's key, read just before each run; None: the run needs no
+    lease. Without `lease_key` a task's key is its lease's key.
+    parked: called with a key whose work was `Parked`, as when the lease is not held or was lost.
     """
 
     def __init__(
         self,
         clock: IReactorTime,
         name: str,
-        work: Callable[[K], Awaitable[float | None]],
+        work: Callable[[K], Coroutine[Any, Any, float | None]],
         limit: int = 1000,
         backoff: Backoff = Backoff(first_s=1.0, most_s=60.0),
         rng: random.Random | None = None,
         failed: Callable[[K, int, str, Exception], None] | None = None,
+        leases: Leases | None = None,
+        lease_key: Callable[[K], Awaitable[str | None]] | None = None,
+        parked: Callable[[K], None] | None = None,
     ) -> None:
         self._clock = clock
         self._name = name
         self._work = work
         self._failed = failed
+        self._leases = leases
+        self._lease_key = lease_key
+        self._parked = parked
         self._gate = Gate(limit)
         self._backoff = backoff
         self._rng = rng or random.Random(0)
@@ -335,13 +348,22 @@ class KeyedTasks(Generic[K]):
         if not running.called:
             self._running[key] = running
 
+    async def _driven(self, key: K) -> float | None:
+        """One run of the work. Raises Parked when the lease of `key` is not held."""
+        if self._leases is None:
+            return await self._work(key)
+        lease = str(key) if self._lease_key is None else await self._lease_key(key)
+        if lease is None:
+            return await self._work(key)
+        return await self._leases.drive(lease, self._work(key))
+
     async def _run(self, key: K) -> None:
         again: float | None = None
         try:
             async with self._gate:
                 if self._stopping:
                     return
-                again = await self._work(key)
+                again = await self._driven(key)
             self._failures.pop(key, None)
         except CancelledError:
             if not self._stopping:
@@ -349,6 +371,8 @@ class KeyedTasks(Generic[K]):
                 again = self._backoff.first_s
         except Parked:
             self._failures.pop(key, None)
+            if self._parked is not None:
+                self._parked(key)
         except Exception as error:
             count = self._failures[key] = self._failures.get(key, 0) + 1
             again = self._backoff.delay_s(count, self._rng)

@@ -11,7 +11,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd import fencing
 from svcd.clients.connections import Connections
 from svcd.clients.ssh_wire import Exec
-from svcd.fencing import Alone, LeaseLost
+from svcd.clock import VirtualClock
+from svcd.fencing import Alone, LeaseLost, if_held
+from svcd.store.holdings import Holdings, Taken
+from svcd.store.shares import shard_of
+from svcd.tasks import KeyedTasks
 
 
 @define
@@ -68,6 +72,69 @@ class TermTests(SynchronousTestCase):
         self.assertTrue(alone.holds("c-1"))
         driven = Deferred.fromCoroutine(alone.drive("c-1", work()))
         self.assertIsNone(self.successResultOf(driven))
+
+
+class LeasedTasksTests(SynchronousTestCase):
+    """Tasks and rounds over keys of which each daemon works on its own."""
+
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.leases = Holdings(self.clock, self.clock.seconds, "me", 1e9, 0.0)
+        self.leases.renewed(self.leases.now())
+        self.hold("a")
+        self.runs: list[tuple[str, int | None]] = []
+        self.parked: list[str] = []
+        self.keys: dict[str, str | None] = {}
+
+    def hold(self, key: str) -> None:
+        self.leases.took([Taken(shard=shard_of(key), epoch=1, free_s=1.0)])
+
+    async def work(self, key: str) -> float | None:
+        term = fencing.current()
+        self.runs.append((key, None if term is None else term.shard))
+        return None
+
+    async def lease_key(self, key: str) -> str | None:
+        return self.keys[key]
+
+    def woken(self, tasks: KeyedTasks[str], *keys: str) -> None:
+        for each in keys:
+            tasks.wake(each)
+        self.clock.advance(1000)
+
+    def test_task_runs_under_the_lease_of_its_key(self) -> None:
+        """The others rest, without a failure."""
+        tasks = KeyedTasks(
+            self.clock, "test", self.work, leases=self.leases, parked=self.parked.append
+        )
+        self.woken(tasks, "a", "b")
+        self.assertEqual((self.runs, self.parked), ([("a", shard_of("a"))], ["b"]))
+        self.assertEqual(list(tasks.active()), [])
+
+    def test_lease_of_a_key_is_read_before_each_run(self) -> None:
+        """It can change, as when the cluster of an execution goes; some work needs none."""
+        self.keys = {"x": "a", "y": "b", "z": None}
+        tasks = KeyedTasks(
+            self.clock, "test", self.work, leases=self.leases, lease_key=self.lease_key
+        )
+        self.woken(tasks, "x", "y", "z")
+        self.assertEqual(self.runs, [("x", shard_of("a")), ("z", None)])
+        self.keys["y"] = "a"
+        self.woken(tasks, "y")
+        self.assertEqual(self.runs[2:], [("y", shard_of("a"))])
+
+    def test_round_skips_a_key_whose_lease_is_not_held(self) -> None:
+        """None is its result."""
+
+        async def shard() -> int | None:
+            term = fencing.current()
+            return None if term is None else term.shard
+
+        results = [
+            self.successResultOf(Deferred.fromCoroutine(if_held(self.leases, key, shard)))
+            for key in ("a", "b")
+        ]
+        self.assertEqual(results, [shard_of("a"), None])
 
 
 class _Line:

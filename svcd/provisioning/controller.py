@@ -21,7 +21,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound, ServiceUnavailable
-from svcd.fencing import Alone, LeaseLost
+from svcd.fencing import Alone
 from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
 from svcd.model.ids import ClusterId, InstanceId
@@ -103,7 +103,13 @@ class Controller:
         self._seen: dict[ClusterId, tuple[float, Observed]] = {}
         self._aliens: set[ClusterId] = set()  # not looked at yet since others may have driven them
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
-            clock, "cluster", self._work, rng=rng, failed=self._crashed
+            clock,
+            "cluster",
+            self._drive,
+            rng=rng,
+            failed=self._crashed,
+            leases=self._leases,
+            parked=self._forget,
         )
         self._rescan = Loop(clock, "unsettled clusters", rescan_s, self._scan)
 
@@ -177,13 +183,6 @@ class Controller:
             )
 
     # ---- one cluster ----
-
-    async def _work(self, cluster_id: ClusterId) -> float | None:
-        try:
-            return await self._leases.drive(cluster_id, self._drive(cluster_id))
-        except LeaseLost:
-            self._forget(cluster_id)
-            raise
 
     async def _drive(self, cluster_id: ClusterId) -> float | None:
         """Passes until the cluster rests (None) or there is only waiting to do (seconds)."""

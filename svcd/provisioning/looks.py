@@ -109,7 +109,7 @@ class Looks:
     def soon(self, cluster_id: ClusterId) -> None:
         """Somebody waits in vain for something of the cluster: look at once, but not often."""
         kept = self._kept.get(cluster_id)
-        if self._every_s <= 0 or not self._leases.holds(cluster_id):
+        if self._every_s <= 0:
             return
         now = self._clock.seconds()
         if kept is None:

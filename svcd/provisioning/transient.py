@@ -7,10 +7,12 @@ A transient cluster without any execution yet is left alone, however old it is: 
 
 from __future__ import annotations
 
+from functools import partial
+
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.fencing import Alone
+from svcd.fencing import Alone, if_held
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
 from svcd.ports import Leases, Store, Tx
@@ -55,8 +57,7 @@ class Transient:
 
     async def _turn(self) -> None:
         for cluster_id in await self._store.read(lambda tx: tx.clusters.idle_transient()):
-            if self._leases.holds(cluster_id):
-                await self._leases.drive(cluster_id, self._end(cluster_id))
+            await if_held(self._leases, cluster_id, partial(self._end, cluster_id))
 
     def _may_end(self, row: Cluster) -> bool:
         """One in Error is of no use either, unless it is kept to be looked at."""

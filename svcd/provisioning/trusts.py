@@ -25,7 +25,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
-from svcd.fencing import Alone, LeaseLost
+from svcd.fencing import Alone, if_held
 from svcd.model import marks
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
@@ -203,7 +203,10 @@ class TrustSweep:
             found = await self._find([r for r in doomed if not r.trust_id])
         except CloudError as error:
             found = error
-        work = [partial(self._under_lease, r, found) for r in doomed]
+        work = [
+            partial(if_held, self._leases, r.cluster_id, partial(self._settle, r, found))
+            for r in doomed
+        ]
         for failure in await gather(work, _AT_ONCE):
             if failure is not None:
                 raise failure
@@ -231,14 +234,6 @@ class TrustSweep:
             ]
             for r in asked
         }
-
-    async def _under_lease(
-        self, row: LooseTrust, found: Mapping[str, Sequence[str]] | CloudError
-    ) -> None:
-        try:
-            await self._leases.drive(row.cluster_id, self._settle(row, found))
-        except LeaseLost:
-            return  # another daemon does it
 
     async def _settle(
         self, row: LooseTrust, found: Mapping[str, Sequence[str]] | CloudError

@@ -31,7 +31,7 @@ from svcd.model.ids import ClusterId, InstanceId, TenantId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust, LooseTrust
-from svcd.ports import CloudError, Fault
+from svcd.ports import CloudError, Fault, Leases
 from svcd.provisioning.controller import Controller
 from svcd.provisioning.distributions.spi import (
     Command,
@@ -647,6 +647,8 @@ class PlainSealer:
 class Site:
     """A controller with all its fakes on one virtual clock."""
 
+    leases: Leases | None = None
+
     def __init__(self, **settings: Any) -> None:
         self.clock = VirtualClock(NOW)
         self.store = MemoryStore()
@@ -662,7 +664,12 @@ class Site:
 
     def new_controller(self) -> Controller:
         return Controller(
-            self.ports(), self.clock, self.settings, random.Random(1), settled=self.settled.append
+            self.ports(),
+            self.clock,
+            self.settings,
+            random.Random(1),
+            settled=self.settled.append,
+            leases=self.leases,
         )
 
     def ports(self) -> Ports:

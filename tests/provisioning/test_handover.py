@@ -34,10 +34,10 @@ class _Two(Site):
         self.give(0)
 
     def new_controller(self) -> Controller:
-        made = super().new_controller()
         holdings = Holdings(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
+        self.leases = holdings
+        made = super().new_controller()
         holdings.watch(made.rescan, made.forget)
-        made._leases = holdings
         self.held.append(holdings)
         return made
 
