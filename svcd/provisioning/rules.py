@@ -267,6 +267,7 @@ def check_scale(
     errors: list[SvcdError] = []
     distribution = checks.plugin(cluster.plugin_name, cluster.engine_version, facts, errors)
     existing = {g.name: g for g in cluster.node_groups}
+    taken = {name.lower(): name for name in existing}
     checks.names_differ("$.resize_node_groups", [r.name for r in resizes], errors)
     for number, resize in enumerate(resizes):
         if resize.name not in existing:
@@ -278,11 +279,13 @@ def check_scale(
             )
     checks.names_differ("$.add_node_groups", [a.name for a in added], errors)
     for number, add in enumerate(added):
-        if add.name in existing:
+        has = taken.get(add.name.lower())
+        if has is not None:
+            why = "" if has == add.name else "; names that differ only in case are the same"
             errors.append(
                 InvalidReference(
                     f"$.add_node_groups[{number}].name: the cluster has a node group "
-                    f"{add.name!r} already; use resize_node_groups"
+                    f"{has!r} already{why}; use resize_node_groups"
                 )
             )
     groups = _groups(

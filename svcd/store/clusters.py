@@ -1,4 +1,9 @@
-"""Clusters and their events. Every update is a compare-and-set on `version`."""
+"""Clusters and their events. Every update is a compare-and-set on `version`.
+
+Note: names without regard to case. The unique index on `name_key` decides which of two inserts has
+the name. Of clusters that an earlier release took with names that differ in case alone, the oldest
+has the key and the others have null; when the holder is dropped, the next one gets the key.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,14 @@ update clusters
        version = :version, refs = :refs, record = :record, wire = :wire
  where id = :id and version = :version - 1
 """
+_KEY_OF = "select tenant_id, name_key from clusters where id = :id and name_key is not null"
 _DROP = "delete from clusters where id = :id"
+_KEYLESS = """
+select id from clusters
+ where tenant_id = :tenant_id and name_key is null and lower(name) = :name_key
+ order by created_at, id limit 1
+"""
+_GIVE_KEY = "update clusters set name_key = :name_key where id = :id and name_key is null"
 _UNSETTLED = """
 select id, generation from clusters
  where generation > settled_generation order by created_at, id
@@ -70,6 +82,7 @@ class Clusters(Family[Cluster]):
         record=Cluster,
         columns={
             "name": lambda r: r.name,
+            "name_key": lambda r: r.name.lower(),
             "plugin_name": lambda r: r.plugin_name,
             "engine_version": lambda r: r.engine_version,
             "cluster_template_id": lambda r: r.cluster_template_id,
@@ -86,6 +99,7 @@ class Clusters(Family[Cluster]):
              "default_image_id"}
         ),
         taken=ClusterNameTaken,
+        any_case=True,
         wire=wire.cluster,
     )  # fmt: skip
 
@@ -101,7 +115,17 @@ class Clusters(Family[Cluster]):
         for row in await self._sql.all(_EXECUTIONS, {"id": id_}):
             execution = _execution_decoder.decode(row[0])
             await save_unconditionally(self._sql, evolve(execution, cluster_id=None))
+        key = await self._sql.one(_KEY_OF, {"id": id_})
         await self._sql.run(_DROP, {"id": id_})
+        if key is not None:
+            await self._pass_on(str(key[0]), str(key[1]))
+
+    async def _pass_on(self, tenant_id: str, name_key: str) -> None:
+        """Give the key to the next cluster of that name, and again when that one goes meanwhile."""
+        values = {"tenant_id": tenant_id, "name_key": name_key}
+        while (row := await self._sql.one(_KEYLESS, values)) is not None:
+            if await self._sql.run(_GIVE_KEY, {"id": row[0], "name_key": name_key}) == 1:
+                return
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}

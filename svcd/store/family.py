@@ -35,7 +35,8 @@ class Table(Generic[R]):
 
     what: the word for messages. columns: name -> value of a record, beside id, tenant_id,
     created_at and record. filters: columns that a list may be filtered by. taken: the error of a
-    name clash. wire: renders the stored wire JSON. hidden: condition of rows that do not show.
+    name clash. wire: renders the stored wire JSON. visible: condition of rows that show. any_case:
+    names that differ in case alone clash.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Table(Generic[R]):
     wire: Callable[[R], dict[str, object]] | None = None
     sealed: str | None = None
     visible: str = ""
+    any_case: bool = False
     decoder: msgspec.json.Decoder[R] = field(init=False, eq=False)
     insert: str = field(init=False)
     select: str = field(init=False)
@@ -84,8 +86,9 @@ class Family(Generic[R]):
             if self.table.taken is None or "name" not in str(conflict):
                 return conflict
             name = cast("Any", record).name
+            case = " (upper and lower case count as the same)" if self.table.any_case else ""
             return self.table.taken(
-                f"a {self.table.what} named {name!r} exists already in this tenant:"
+                f"a {self.table.what} named {name!r} exists already in this tenant{case}:"
                 " choose another name, or delete the other one first"
             )
 

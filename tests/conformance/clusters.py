@@ -19,6 +19,7 @@ from tests.conformance.bodies import (
     READY,
     V0,
     V1,
+    WORKERS,
     refused,
     unknown,
 )
@@ -122,6 +123,13 @@ CLUSTERS = (
         body=Only({"clusters": Has({"id": "{c}", "name": "c-{run}"})}),
     ),
     refused("a name is unique", CLUSTER, CLUSTERS_AT, "CLUSTER_NAME_ALREADY_EXISTS"),
+    refused(
+        "... without regard to case",
+        {**CLUSTER, "name": "C-{run}"},
+        CLUSTERS_AT,
+        "CLUSTER_NAME_ALREADY_EXISTS",
+        needs=COMMANDS,
+    ),
     *(
         refused(
             f"{name} is required",
@@ -245,6 +253,15 @@ CLUSTERS = (
             {"x": []},
             {"add_node_groups": [{"name": "m", "count": 1}]},
         )
+    ),
+    Row(
+        says="a new group whose name differs from an old one only in case",
+        method="PUT",
+        path=CLUSTERS_AT + "/{c}",
+        json={"add_node_groups": [{**WORKERS, "name": "Workers"}]},
+        status=400,
+        error="INVALID_REFERENCE",
+        needs=COMMANDS,
     ),
     Row(
         says="resize of an unknown group",

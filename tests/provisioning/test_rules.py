@@ -430,6 +430,19 @@ class ScaleTests(SynchronousTestCase):
             ],
         )
 
+    def test_a_group_whose_name_differs_in_case_alone_is_refused(self) -> None:
+        """Its machines would have the names of the other's."""
+        self.assertEqual(
+            self.refuse(running(1), FACTS, (worker(name="G0"),)),
+            [
+                (
+                    InvalidReference,
+                    "$.add_node_groups[0].name: the cluster has a node group 'g0' already; names "
+                    "that differ only in case are the same; use resize_node_groups",
+                )
+            ],
+        )
+
     def test_only_active_clusters_scale(self) -> None:
         """In every other status the request is refused, and says in which it is."""
         for status in S:

@@ -244,9 +244,10 @@ class StoreContract:
         )
 
     def test_name_is_compared_by_its_bytes(self) -> None:
-        """Upper case is another name."""
-        self.now(lambda tx: tx.clusters.add(cluster()))
-        self.now(lambda tx: tx.clusters.add(evolve(cluster(2), name="Cluster-1")))
+        """Upper case is another name, of all but clusters."""
+        upper = source(id=DataSourceId("x"), name=source().name.upper())
+        self.now(lambda tx: tx.data_sources.add(source()))
+        self.now(lambda tx: tx.data_sources.add(upper))
 
     def test_page_is_ordered_by_creation_and_follows_the_marker(self) -> None:
         """Pages of two walk all five rows once, in order of creation and then id."""

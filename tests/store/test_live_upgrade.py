@@ -17,7 +17,7 @@ from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
 from tests.store.contract import at
 from tests.store.dump import load_postgresql, seal_key
-from tests.store.postgres_server import drop_database, new_database
+from tests.store.postgres_server import drop_database, execute, new_database
 from tests.store.test_live_postgres import drive, own_reactor
 from tests.store.upgraded import UpgradeContract, add_tests
 
@@ -27,13 +27,15 @@ T = TypeVar("T")
 class PostgresUpgradeTests(SynchronousTestCase, UpgradeContract):
     """A database of its own for each."""
 
-    def opened(self, number: int) -> int:
+    def opened(self, number: int, also: str = "") -> int:
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
         folder = Path(self.mktemp())
         folder.mkdir()
         self.sealer = FernetSealer(seal_key(folder))
         load_postgresql(number, self.url)
+        if also:
+            execute(self.url, also)
         database = PostgresDatabase(own_reactor(), Database(url=self.url), self.fail)
         self.store = SqlStore(database, self.sealer)
         self.addCleanup(lambda: drive(self.store.close()))

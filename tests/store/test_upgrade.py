@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,12 +50,14 @@ class DumpTests(SynchronousTestCase):
 class SqliteUpgradeTests(SynchronousTestCase, UpgradeContract):
     """A file."""
 
-    def opened(self, number: int) -> int:
+    def opened(self, number: int, also: str = "") -> int:
         folder = Path(self.mktemp())
         folder.mkdir()
         self.sealer = FernetSealer(seal_key(folder))
         self.path = folder / "svcd.sqlite"
         load_sqlite(number, self.path)
+        with closing(sqlite3.connect(self.path)) as connection:
+            connection.executescript(also)
         self.store = SqlStore(SqliteDatabase(self.path), self.sealer)
         return int(now(Deferred.fromCoroutine(self.store.open(at(0)))))
 

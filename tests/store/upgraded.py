@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from attrs import evolve
+
+from svcd.errors import ClusterNameTaken
 from svcd.model.cluster import ClusterStatus
-from svcd.model.ids import JobBinaryInternalId, TenantId
+from svcd.model.ids import ClusterId, JobBinaryInternalId, TenantId
 from svcd.model.job import Credentials, ExecutionStatus, JobType
 from svcd.ports import Page, Tx
 from svcd.store import migrations
@@ -17,6 +20,15 @@ from tests.store.life import PASSWORD, PIECES, STRANGE
 T = TypeVar("T")
 
 TENANT = TenantId("demo")
+_TWIN = """
+insert into clusters (id, tenant_id, name, plugin_name, engine_version, cluster_template_id,
+  default_image_id, status, is_transient, generation, settled_generation, version, created_at, refs,
+  record, wire, used)
+select 'twin', tenant_id, 'Mine', plugin_name, engine_version, cluster_template_id,
+  default_image_id, status, is_transient, generation, settled_generation, version,
+  '2142-01-01 00:00:00.000000', refs,
+  replace(replace(record, '"name":"mine"', '"name":"Mine"'), id, 'twin'), wire, used from clusters;
+"""
 _LATER = {"loose_trusts": 5}
 """Tables that came with a later schema than the first: of no older one are there rows."""
 
@@ -26,8 +38,11 @@ ADD = "run `python -m tests.store.dump` and commit what it writes"
 class UpgradeContract:
     """Needs what raises NotImplementedError here."""
 
-    def opened(self, number: int) -> int:
-        """Load dump `number`, open a store on it, and return the schema it has then."""
+    def opened(self, number: int, also: str = "") -> int:
+        """Load dump `number`, open a store on it, and return the schema it has then.
+
+        also: statements that are run on the dump before that.
+        """
         raise NotImplementedError
 
     def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
@@ -39,6 +54,19 @@ class UpgradeContract:
 
     def all(self, family: str) -> Sequence[Any]:
         return self.now(lambda tx: getattr(tx, family).page(TENANT, Page()))
+
+    def test_older_clusters_that_differ_in_case_alone_stay(self) -> None:
+        """A new one of the name is refused until both are dropped."""
+        self.opened(5, _TWIN)
+        older, twin = self.all("clusters")
+        self.assertEqual((older.name, twin.name), ("mine", "Mine"))
+        new = evolve(older, id=ClusterId("new"), name="MINE")
+        for each in (older, twin):
+            with self.assertRaises(ClusterNameTaken):
+                self.now(lambda tx: tx.clusters.add(new))
+            self.now(lambda tx, c=each: tx.clusters.drop(c.id))
+        self.now(lambda tx: tx.clusters.add(new))
+        self.assertEqual([c.name for c in self.all("clusters")], ["MINE"])
 
     def check_upgrade(self, number: int) -> None:
         """Every family reads what was written by the release that had schema `number`."""

@@ -148,6 +148,8 @@ def _meant(table: str, column: str, record: Any) -> bool:
     """Whether a column may differ from what this release would write there."""
     if table == "internals":
         return column == "upload_id"  # it need not be the record's id
+    if table == "clusters":
+        return column == "name_key"  # null when another cluster has it
     # Once an execution that was stopped while it was being submitted counted as ended.
     return column == "ended" and record.end_time is not None and record.submitting
 
