@@ -207,7 +207,7 @@ class ScaleRequest:
 
 @frozen(kw_only=True)
 class GivenCredentials:
-    """`credentials` and `extra`. Whether both parts are needed is the command's to say."""
+    """`credentials` and `extra`. Whether any are needed is the command's to say."""
 
     secret: ClassVar[bool] = True
 
@@ -220,9 +220,12 @@ class GivenCredentials:
             return None
         return Credentials(user=self.user, password=self.password)
 
-    def given(self) -> bool:
-        """Whether any part was sent."""
-        return bool(self.user or self.password)
+    def fault(self, path: str) -> str:
+        """Of a part that was given alone; "" when both or none were."""
+        if bool(self.user) == bool(self.password):
+            return ""
+        given, lacking = ("user", "password") if self.user else ("password", "user")
+        return f"{path}.{lacking}: missing, {given} was given; give both or none"
 
 
 @frozen(kw_only=True)

@@ -151,8 +151,10 @@ class Jobs:
     # ---- data sources, binaries, jobs ----
 
     async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
-        """Raises InvalidCredentials (object store without account), InvalidData (a text that no job
-        could be told) and DataSourceNameTaken."""
+        """Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
+        text that no job could be told) and DataSourceNameTaken."""
+        if fault := new.credentials.fault("$.credentials"):
+            raise InvalidCredentials(fault)
         credentials = new.credentials.whole()
         if new.type == "objstore" and credentials is None:
             raise InvalidCredentials(
@@ -177,7 +179,10 @@ class Jobs:
         return record
 
     async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary:
-        """Raises BadJobBinary, InvalidReference (no such internal binary), JobBinaryNameTaken."""
+        """Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (no such
+        internal binary), JobBinaryNameTaken."""
+        if fault := new.extra.fault("$.extra"):
+            raise InvalidCredentials(fault)
         place = location(new.url)
         extra = new.extra.whole()
         if place is None:

@@ -74,6 +74,17 @@ DATA_SOURCES = (
         "INVALID_CREDENTIALS",
         needs=COMMANDS,
     ),
+    *(
+        refused(
+            f"a {kind} source with {part} alone",
+            {**SOURCE, "name": "nc-{run}", "type": kind, "credentials": {part: "x"}},
+            SOURCES_AT,
+            "INVALID_CREDENTIALS",
+            needs=COMMANDS,
+        )
+        for kind in ("objstore", "hdfs")
+        for part in ("user", "password")
+    ),
     Row(
         says="a name may start with a digit and hold _",
         method="POST",
@@ -213,6 +224,17 @@ JOB_BINARIES = (
         BINARIES_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
+    ),
+    *(
+        refused(
+            f"a binary {url} with {part} alone",
+            {"name": "w-{run}", "url": url, "extra": {part: "x"}},
+            BINARIES_AT,
+            "INVALID_CREDENTIALS",
+            needs=COMMANDS,
+        )
+        for url in ("internaldb://{jbi}", "objstore-internal://box/o")
+        for part in ("user", "password")
     ),
     refused(
         "object store without user and password",

@@ -48,13 +48,32 @@ class Objects(WorkflowCase):
         self.fail_to_end(self.jobs.create_data_source(CALLER, new), DataSourceNameTaken)
 
     def test_an_object_store_source_needs_an_account(self) -> None:
-        for given in (GivenCredentials(), GivenCredentials(user="ann")):
-            new = NewDataSource(name="d", type="objstore", url="objstore://a", credentials=given)
-            self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidCredentials)
+        new = NewDataSource(name="d", type="objstore", url="objstore://a")
+        self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidCredentials)
         plain = NewDataSource(name="d", type="hdfs", url="/data")
         self.assertEqual(
             self.run_to_end(self.jobs.create_data_source(CALLER, plain)).credentials, None
         )
+
+    def test_half_an_account_is_refused(self) -> None:
+        """Of every kind of source and binary; which half lacks is told, and no part is quoted."""
+        user, password = GivenCredentials(user="ann"), GivenCredentials(user="", password="pw")
+        for given, text in (
+            (user, "password: missing, user was given; give both or none"),
+            (password, "user: missing, password was given; give both or none"),
+        ):
+            for kind, url in (("objstore", "objstore://a"), ("hdfs", "/data")):
+                source = NewDataSource(name="d", type=kind, url=url, credentials=given)
+                error = self.fail_to_end(
+                    self.jobs.create_data_source(CALLER, source), InvalidCredentials
+                )
+                self.assertEqual(error.message, f"$.credentials.{text}")
+            for url in ("internaldb://i1", "objstore-internal://box/o", "http://x/y"):
+                binary = NewJobBinary(name="n", url=url, extra=given)
+                error = self.fail_to_end(
+                    self.jobs.create_job_binary(CALLER, binary), InvalidCredentials
+                )
+                self.assertEqual(error.message, f"$.extra.{text}")
 
     def test_a_data_source_that_no_job_could_be_told_is_refused(self) -> None:
         """Every place at once, and nothing of the account."""
