@@ -73,12 +73,18 @@ class Images:
 
     @route("POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
     async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Json:
-        """Register, or overwrite what was registered."""
+        """Register, or overwrite what was registered.
+
+        Tags of an image that is not registered go: a registration begins without any.
+        """
+        image = await self._image(call, image_id)
         given = {wire.IMAGE_USERNAME: body.username}
         gone = [wire.IMAGE_DESCRIPTION]
         if body.description:
             given[wire.IMAGE_DESCRIPTION] = body.description
             gone = []
+        if not is_registered(image):
+            gone += [name for name in image.properties if name.startswith(wire.IMAGE_TAG)]
         return await self._change(call, image_id, given, gone)
 
     @route("DELETE", "/images/<image_id>")

@@ -203,6 +203,23 @@ IMAGES = (
             }
         ),
     ),
+    Row(says="unregister", method="DELETE", path=V0 + "/images/{image_id}", status=204),
+    Row(
+        says="an image that is not registered can be tagged",
+        method="POST",
+        path=V0 + "/images/{image_id}/tag",
+        json={"tags": ["early"]},
+        status=202,
+        body=Only({"image": image(["early"], {"_svc_tag_early": "True"}, "")}),
+    ),
+    Row(
+        says="... and is registered without these tags",
+        method="POST",
+        path=V0 + "/images/{image_id}",
+        json={"username": "ubuntu", "description": "words"},
+        status=202,
+        body=Only({"image": image([], REGISTERED)}),
+    ),
     refused("username is required", {"description": "d"}, V0 + "/images/{image_id}"),
     refused("username is not empty", {"username": ""}, V0 + "/images/{image_id}"),
     refused("nothing else", {"username": "u", "x": 1}, V0 + "/images/{image_id}"),
