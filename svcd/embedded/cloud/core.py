@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import random
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -32,8 +32,8 @@ PRIVATE_NETWORK_ID = "00000000-0000-4000-8000-000000000011"
 PUBLIC_NETWORK_ID = "00000000-0000-4000-8000-000000000012"
 PRIVATE_SUBNET_ID = "00000000-0000-4000-8000-000000000021"
 PUBLIC_SUBNET_ID = "00000000-0000-4000-8000-000000000022"
-FLOATING_NETWORK = "127.2.0.0/16"
 REGION = "RegionOne"
+_LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 DEMO_KEYPAIR = "demo"
 
 FLAVORS = {
@@ -174,14 +174,22 @@ class Core:
 
     def images(self) -> list[Image]:
         """All images, built-in ones first, changed ones as they are now."""
-        rows = self.state.images
-        built_in = [rows.get(each.id) or each for each in self._built_in_images()]
-        return built_in + [row for row in rows.values() if not row.builtin]
+        built_in = [self._kept(each) for each in self._built_in_images()]
+        return built_in + [row for row in self.state.images.values() if not row.builtin]
 
     def image(self, id_: str) -> Image | None:
         """One image."""
-        found = self.state.images.get(id_)
-        return found or next((i for i in self._built_in_images() if i.id == id_), None)
+        for each in self._built_in_images():
+            if each.id == id_:
+                return self._kept(each)
+        return self.state.images.get(id_)
+
+    def _kept(self, built_in: Image) -> Image:
+        """A built-in image with what was changed of it; its SSH port is that of this run."""
+        kept = self.state.images.get(built_in.id)
+        if kept is None:
+            return built_in
+        return evolve(kept, properties={**kept.properties, **built_in.properties})
 
     def _built_in_images(self) -> tuple[Image, Image]:
         port = {"_svc_ssh_port": str(self.config.ssh_port)}
@@ -200,6 +208,21 @@ class Core:
 
     # ---- addresses ----
 
+    @property
+    def floating_network(self) -> str:
+        """Beside `embedded.network` and of its size; in its upper half where there is no room."""
+        network = ipaddress.IPv4Network(self.config.network)
+        size = network.num_addresses
+        for first in (network.network_address + size, network.network_address - size):
+            if first in _LOOPBACK and network.subnet_of(_LOOPBACK):
+                return str(ipaddress.IPv4Network((first, network.prefixlen)))
+        return str(list(network.subnets())[1])
+
+    def taken_addresses(self) -> Iterator[str]:
+        """Fixed and floating ones: the two networks may overlap."""
+        yield from (port.address for port in self.state.ports.values())
+        yield from (each.address for each in self.state.floating_ips.values())
+
     def free_address(self, network: str, taken: Iterable[str]) -> str | None:
         """An address of `network` not in `taken`, the one longest unused first; None: all taken.
 
@@ -210,7 +233,8 @@ class Core:
         start = self._cursors.get(network)
         if start is None:  # once in each process: go on behind the highest in use
             base = int(net.network_address)
-            start = max((int(ipaddress.ip_address(each)) - base for each in used), default=9)
+            offsets = (int(ipaddress.ip_address(each)) - base for each in used)
+            start = max((each for each in offsets if 0 <= each < size), default=9)
         for step in range(1, size):
             offset = (start + step) % size
             if 10 <= offset < size - 1 and (address := str(net[offset])) not in used:

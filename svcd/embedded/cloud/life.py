@@ -173,8 +173,7 @@ class Life:
     def new_port(self, server_id: str, project_id: str, groups: tuple[str, ...]) -> Port | None:
         """A port with a free fixed address; None when the network is full."""
         core = self._core
-        taken = (p.address for p in core.state.ports.values())
-        address = core.free_address(core.config.network, taken)
+        address = core.free_address(core.config.network, core.taken_addresses())
         if address is None:
             return None
         a, b, c, d = (int(part) for part in address.split("."))

@@ -14,7 +14,6 @@ from attrs import evolve
 from klein import Klein
 
 from svcd.embedded.cloud.core import (
-    FLOATING_NETWORK,
     PRIVATE_NETWORK_ID,
     PRIVATE_SUBNET_ID,
     PUBLIC_NETWORK_ID,
@@ -210,7 +209,7 @@ class Network(Service):
             }
             for id_, name, network, cidr in (
                 (PRIVATE_SUBNET_ID, "private", PRIVATE_NETWORK_ID, self._core.config.network),
-                (PUBLIC_SUBNET_ID, "public", PUBLIC_NETWORK_ID, FLOATING_NETWORK),
+                (PUBLIC_SUBNET_ID, "public", PUBLIC_NETWORK_ID, self._core.floating_network),
             )
         ]
 
@@ -340,8 +339,8 @@ class Network(Service):
         limit = self._core.limit(call.project, "floating_ips")
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
-        taken = (f.address for f in state.floating_ips.values())
-        address = self._core.free_address(FLOATING_NETWORK, taken)
+        core = self._core
+        address = core.free_address(core.floating_network, core.taken_addresses())
         if address is None:
             text = f"No more IP addresses available on network {PUBLIC_NETWORK_ID}."
             raise Refusal(409, text, "IpAddressGenerationFailure")

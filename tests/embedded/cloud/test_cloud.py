@@ -319,6 +319,34 @@ class LifeTests(CloudCase):
             seen = [s.addresses[0][0] for s in rig.run(session.servers(C))]
         self.assertEqual(sorted(seen), [f"127.1.0.{n}" for n in (10, 11, 12, 13)])
 
+    def test_floating_addresses_lie_beside_the_network(self) -> None:
+        """Of its size; where that is no loopback address, in its upper half."""
+        for network, address, shown in (
+            ("127.1.0.0/16", "127.2.0.10", "127.2.0.0/16"),
+            ("127.77.3.0/24", "127.77.4.10", "127.77.4.0/24"),
+            ("127.255.0.0/16", "127.254.0.10", "127.254.0.0/16"),
+            ("127.0.0.0/8", "127.128.0.10", "127.128.0.0/9"),
+            ("10.1.0.0/26", "10.1.0.42", "10.1.0.32/27"),
+        ):
+            rig, session = self.rig_of(embedded=Embedded(network=network))
+            ip = rig.run(session.create_floating_ip("public", ""))
+            self.assertEqual(ip.address, address)
+            token = rig.token("demo", "demo", "demo").reveal()
+            subnets = rig.raw("GET", "/network/v2.0/subnets", token=token).json()["subnets"]
+            self.assertEqual([s["cidr"] for s in subnets], [network, shown])
+
+    def test_fixed_and_floating_addresses_of_one_network_differ(self) -> None:
+        """The upper half is used by both."""
+        rig, session = self.rig_of(embedded=Embedded(network="10.1.0.0/27"))
+        floating = [rig.run(session.create_floating_ip("public", "")).address for _ in range(5)]
+        self.assertEqual(floating, [f"10.1.0.{n}" for n in (26, 27, 28, 29, 30)])
+        for _ in range(17):
+            rig.run(session.create_server(plain()))
+            rig.clock.run_due()
+        servers = rig.run(session.servers(C))
+        fixed = {a for s in servers for a, *_ in s.addresses}
+        self.assertEqual(fixed, {f"10.1.0.{n}" for n in range(10, 26)})
+
     def test_quotas_are_refused_in_the_services_words(self) -> None:
         """Servers, volumes, floating IPs."""
         rig, session = self.rig_of(
@@ -396,6 +424,18 @@ class RestartTests(CloudCase):
         private = (folder / "cloud" / "keys" / "demo").read_text(encoding="ascii")
         self.assertTrue(private.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"))
         self.assertEqual((folder / "cloud" / "keys" / "demo").stat().st_mode & 0o777, 0o600)
+
+    def test_an_image_that_was_registered_has_the_ssh_port_of_this_run(self) -> None:
+        """What callers have set is kept."""
+        folder = Path(self.mktemp())
+        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=2222))
+        rig.run(session.set_image_properties(PLAIN_IMAGE_ID, {"_svc_username": "u"}, []))
+        rig.cloud.core.state.close()
+        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=3333))
+        wanted = {"_svc_username": "u", "_svc_ssh_port": "3333"}
+        self.assertEqual(rig.run(session.image(PLAIN_IMAGE_ID)).properties, wanted)
+        shown = {i.id: i.properties for i in rig.run(session.images())}
+        self.assertEqual(shown[PLAIN_IMAGE_ID], wanted)
 
     def test_running_machines_are_adopted_and_deletions_go_on(self) -> None:
         """Each by the same call as before."""
