@@ -42,7 +42,7 @@ lint: venv ## ruff, mypy --strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: lint image ## All tests, the live ones too
+test: lint image ## The tests, ten minutes; SVCD_TEST_EXHAUSTIVE=1 for all of them; TESTS=MODULE for one
 	@scripts/need postgresql
 	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
 

@@ -1,10 +1,14 @@
 """`python -m tests.run ...` is trial with one plain closing line built from trial's own result.
 
-Above that line stand the ids of the tests that failed, one a line. Two things more, by environment,
-which the door to main sets:
+Above that line stand the tests that were left out, by module and reason, and the ids of the tests
+that failed. `tests.run tests` runs a sample of the suite (tests/sample.py), the live modules in a
+process beside the rest. What that lane printed comes after the other's. The environment changes
+this; CI sets all three:
 
-SVCD_TEST_LANES=1: of `tests`, what needs the real OpenStack runs in a process beside the rest: it
-mostly waits. What that lane printed comes after the other's.
+SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
+
+SVCD_TEST_LANES=1: of everything, what needs the real OpenStack runs in a process beside the rest:
+it mostly waits.
 
 SVCD_TEST_AGAIN=N: up to N failed tests are run once more, each in a process of its own: real clouds
 and JVMs on a busy machine lose a race against a deadline now and then. A test that passes then is
@@ -16,17 +20,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 from twisted.scripts.trial import run as run_trial
 from twisted.trial.reporter import Reporter
 
 AGAIN = "SVCD_TEST_AGAIN"
+EXHAUSTIVE = "SVCD_TEST_EXHAUSTIVE"
 LANES = "SVCD_TEST_LANES"
 _RESULT = "SVCD_TEST_RESULT"
+_SAMPLE = "SVCD_TEST_SAMPLE"
 _AGAIN_S = 900.0
 _LANE_S = 3600.0
 _PLATFORM = ("tests.real_openstack", "tests.openstack_case", "tests.platform_services")
@@ -34,11 +41,15 @@ _PLATFORM = ("tests.real_openstack", "tests.openstack_case", "tests.platform_ser
 
 @frozen(kw_only=True)
 class Result:
-    """failed: ids of tests; a test that fails in its body and in a cleanup has failed once."""
+    """failed: ids of tests; a test that fails in its body and in a cleanup has failed once.
+
+    left_out: for each module and reason the number of tests, and what suites left of their cases.
+    """
 
     passed: int
     failed: tuple[str, ...]
     skipped: int
+    left_out: tuple[str, ...] = ()
 
     def line(self) -> str:
         return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
@@ -52,6 +63,18 @@ def result_of(reporter: Any) -> Result:
         passed=reporter.successes + len(reporter.expectedFailures),
         failed=tuple(sorted({case.id() for case in cases})),
         skipped=len(reporter.skips),
+        left_out=left_out((case.id(), str(reason)) for case, reason in reporter.skips),
+    )
+
+
+def left_out(skipped: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """(id of a test, reason) -> a line for each module and reason, with the number of tests."""
+    counts = Counter(
+        (test.rsplit(".", 2)[0], reason.partition("\n")[0]) for test, reason in skipped
+    )
+    return tuple(
+        f"{module}: {count} test{'s' * (count > 1)} ({reason})"
+        for (module, reason), count in sorted(counts.items())
     )
 
 
@@ -61,16 +84,23 @@ def joined(results: Sequence[Result]) -> Result:
         passed=sum(each.passed for each in results),
         failed=tuple(test for each in results for test in each.failed),
         skipped=sum(each.skipped for each in results),
+        left_out=tuple(line for each in results for line in each.left_out),
     )
 
 
-def lanes(modules: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Names of modules by their text: the rest, and those that use the real OpenStack."""
+def lanes(modules: Mapping[str, str], sample: bool) -> tuple[list[str], list[str]]:
+    """Names of modules by name and text: the rest, and those that run beside the rest.
+
+    Of a sample these are the live ones, which start processes and wait for them; otherwise those
+    that use the real OpenStack. The simulation is never among them: it keeps all cores busy.
+    """
     rest: list[str] = []
-    platform: list[str] = []
+    beside: list[str] = []
     for name, text in sorted(modules.items()):
-        (platform if any(each in text for each in _PLATFORM) else rest).append(name)
-    return rest, platform
+        live = "live" in name and ".simulation." not in name
+        waits = live if sample else any(each in text for each in _PLATFORM)
+        (beside if waits else rest).append(name)
+    return rest, beside
 
 
 def _modules() -> dict[str, str]:
@@ -81,13 +111,13 @@ def _modules() -> dict[str, str]:
     }
 
 
-def _in_lanes() -> Result:
+def _in_lanes(sample: bool) -> Result:
     """Both lanes to their ends."""
-    rest, platform = lanes(_modules())
+    rest, waiting = lanes(_modules(), sample)
     with tempfile.TemporaryDirectory(prefix="svcd-lanes-") as folder:
         beside = Path(folder) / "beside.txt"
         with beside.open("wb") as output:
-            other = _start(platform, Path(folder) / "beside.json", "_trial_temp-beside", output)
+            other = _start(waiting, Path(folder) / "beside.json", "_trial_temp-beside", output)
             try:
                 first = _end(_start(rest, Path(folder) / "first.json", "_trial_temp"), folder)
                 second = _end(other, folder)
@@ -118,11 +148,18 @@ def _end(lane: tuple[subprocess.Popen[bytes], Path], folder: str) -> Result:
     if not told.exists():  # it died: that is a failure too
         return Result(passed=0, failed=(f"the run itself (exit code {code})",), skipped=0)
     said = json.loads(told.read_text("utf-8"))
-    return Result(passed=said["passed"], failed=tuple(said["failed"]), skipped=said["skipped"])
+    return Result(
+        passed=said["passed"],
+        failed=tuple(said["failed"]),
+        skipped=said["skipped"],
+        left_out=tuple(said["left_out"]),
+    )
 
 
 def _closing(result: Result) -> Result:
-    """Tell what failed, try it again where that is wanted, and print the closing line."""
+    """Print what was left out and what failed, try that again where wanted, and close the run."""
+    for line in result.left_out:
+        print(f"left out: {line}", flush=True)
     for test in result.failed:
         print(f"failed: {test}", flush=True)
     most = int(os.environ.get(AGAIN) or 0)
@@ -152,8 +189,12 @@ def _without(*names: str) -> dict[str, str]:
 
 def main() -> int:
     """The exit code: 0 when every test passed or was skipped."""
-    if sys.argv[1:] == ["tests"] and os.environ.get(LANES):
-        return 1 if _closing(_in_lanes()).failed else 0
+    everything = sys.argv[1:] == ["tests"]
+    sample = everything and not os.environ.get(EXHAUSTIVE)
+    if sample:
+        os.environ[_SAMPLE] = "1"
+    if sample or (everything and os.environ.get(LANES)):
+        return 1 if _closing(_in_lanes(sample)).failed else 0
     ended: list[Result] = []
     done = Reporter.done
 
@@ -170,15 +211,12 @@ def main() -> int:
         if end.code not in (0, 1):
             print(f"trial ended with {end.code}", flush=True)
             return 1
-    result = joined(ended)
+    from tests.sample import LEFT_OUT  # not before the environment is set
+
+    result = joined([*ended, Result(passed=0, failed=(), skipped=0, left_out=tuple(LEFT_OUT))])
     told = os.environ.get(_RESULT)
     if told:
-        Path(told).write_text(
-            json.dumps(
-                {"passed": result.passed, "failed": result.failed, "skipped": result.skipped}
-            ),
-            encoding="utf-8",
-        )
+        Path(told).write_text(json.dumps(asdict(result)), encoding="utf-8")
         print(result.line(), flush=True)
         return 1 if result.failed else 0
     return 1 if _closing(result).failed else 0

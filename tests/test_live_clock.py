@@ -10,6 +10,9 @@ from twisted.trial.unittest import SkipTest
 
 from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, send, until
+from tests.sample import SLOW
+
+skip = SLOW
 
 LIBRARIES = sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))
 SOON_S = 180.0

@@ -31,6 +31,7 @@ from tests.processes import (
     send,
     until,
 )
+from tests.sample import SLOW
 
 
 class _LiveCase(DaemonCase):
@@ -158,6 +159,7 @@ class KillTests(_LiveCase):
     """kill -9 and SIGTERM in the middle."""
 
     timeout = 400
+    skip = SLOW
 
     async def interrupted(
         self, daemon: Daemon, delay_s: float, how: Callable[[], Awaitable[Any]]

@@ -14,7 +14,10 @@ from svcd.store.shares import SHARDS, shard_of
 from svcd.tasks import gather, sleep
 from tests.live import Tenant, seconds
 from tests.processes import Daemon, DaemonCase, reactor, send, until
+from tests.sample import SLOW
 from tests.store.postgres_server import drop_database, execute, new_database, own_server
+
+skip = SLOW
 
 _TAKEN_OVER_S = 60.0
 """Leases run out after 5 s; the machine of the tests may be busy."""

@@ -23,6 +23,9 @@ from svcd.provisioning.distributions.vanilla.image.build import (
     verify,
     versions,
 )
+from tests.sample import SLOW
+
+skip = SLOW
 
 HERE = Path(__file__).absolute().parent
 USUAL = (

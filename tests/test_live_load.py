@@ -23,7 +23,10 @@ from svcd.tasks import sleep
 from tests.disks import fill, small_disk
 from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, Program, reactor, send, until
+from tests.sample import SLOW
 from tests.test_live_door import Peer, get
+
+skip = SLOW
 
 CROWD = 10_000
 PATIENCE_S = 120.0

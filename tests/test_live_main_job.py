@@ -19,6 +19,7 @@ from twisted.trial.unittest import SkipTest
 from svcd.tasks import sleep
 from tests.live import Tenant, machine_folders
 from tests.processes import ROOT, Daemon, DaemonCase, machine_processes, reactor, send, until
+from tests.sample import SLOW
 
 STEPS = (
     "start the daemon",
@@ -66,7 +67,7 @@ def vanilla_prefix() -> Path:
 
 
 class MainJobTests(DaemonCase):
-    """`svcd demo` and a daemon killed in the middle of its cluster."""
+    """`svcd demo` from its first step to its last."""
 
     timeout = 600
 
@@ -90,6 +91,13 @@ class MainJobTests(DaemonCase):
         print("\n" + "\n".join(marks), end=" ")
         self.assertEqual(machine_processes(state), [])
         self.assertEqual(machine_folders(state), [])
+
+
+class InterruptionTests(DaemonCase):
+    """`svcd demo` and a daemon, stopped in the middle of their clusters."""
+
+    timeout = 600
+    skip = SLOW
 
     async def test_interrupted_demo_leaves_nothing(self) -> None:
         """SIGTERM while Hadoop starts: no process is left."""

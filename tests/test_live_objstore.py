@@ -25,6 +25,9 @@ from twisted.trial.unittest import SkipTest, TestCase
 
 from tests.objstore.peer import Fault, Peer
 from tests.real_openstack import given, missing
+from tests.sample import SLOW
+
+skip = SLOW
 
 PREFIX = Path(os.environ.get("SVCD_VANILLA_PREFIX", "/opt/svcd/vanilla"))
 PROBE = Path(__file__).parent / "objstore/org/svcd/probe/ObjStoreProbe.java"

@@ -12,7 +12,10 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
 from tests.kills.outage import CANCELLED_S, Outage
+from tests.sample import SLOW
 from tests.test_live_main_job import vanilla_prefix
+
+skip = SLOW
 
 
 class OutageTests(TestCase):

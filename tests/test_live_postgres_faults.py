@@ -23,6 +23,7 @@ from twisted.trial.unittest import SkipTest
 from svcd.tasks import sleep
 from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, Reply, reactor, send, until
+from tests.sample import SLOW
 from tests.store.postgres_server import (
     PostgresServer,
     drop_database,
@@ -30,6 +31,8 @@ from tests.store.postgres_server import (
     new_database,
     own_server,
 )
+
+skip = SLOW
 
 _KILL_ONE = """
 select pg_terminate_backend(pid) from pg_stat_activity

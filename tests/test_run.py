@@ -5,12 +5,34 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.run import AGAIN, LANES, Result, joined, lanes
+from tests.run import AGAIN, EXHAUSTIVE, Result, joined, lanes, left_out
 
+_SLOW = """
+from twisted.trial.unittest import SynchronousTestCase
+from tests.sample import SAMPLE, SLOW, leave_out
+
+class FastTests(SynchronousTestCase):
+    def test_cases(self):
+        leave_out("tests.cases", 3 if SAMPLE else 100, 100, "cases")
+
+class SlowTests(SynchronousTestCase):
+    skip = SLOW
+
+    def test_slow(self):
+        pass
+"""
+_LIVE = """
+from twisted.trial.unittest import SynchronousTestCase
+
+class LiveTests(SynchronousTestCase):
+    def test_one(self):
+        pass
+"""
 _STORY = """
 from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
@@ -43,13 +65,42 @@ class LanesTests(SynchronousTestCase):
             "tests.test_b": "from tests.real_openstack import given",
             "tests.test_a": "import json",
         }
-        self.assertEqual(lanes(modules), (["tests.test_a"], ["tests.test_b"]))
+        self.assertEqual(lanes(modules, sample=False), (["tests.test_a"], ["tests.test_b"]))
+
+    def test_of_a_sample_the_live_modules_run_beside_the_rest(self) -> None:
+        """The name decides; the simulation keeps all cores busy by itself."""
+        names = ("tests.test_a", "tests.test_live_b", "tests.simulation.test_live_seeds")
+        self.assertEqual(
+            lanes(dict.fromkeys(names, ""), sample=True),
+            (["tests.simulation.test_live_seeds", "tests.test_a"], ["tests.test_live_b"]),
+        )
 
     def test_results_add_up(self) -> None:
         """Failures of both lanes are named."""
         first = Result(passed=3, failed=("a",), skipped=1)
         second = Result(passed=2, failed=("b",), skipped=0)
         self.assertEqual(joined([first, second]).line(), "5 passed, 2 failed, 1 skipped")
+
+
+class LeftOutTests(SynchronousTestCase):
+    """The lines above the closing line."""
+
+    def test_skipped_tests_are_counted_by_module_and_reason(self) -> None:
+        """Only the first line of a reason is shown."""
+        skipped = [
+            ("tests.test_b.OneTests.test_1", "slow"),
+            ("tests.test_a.OneTests.test_1", "no server\nmore"),
+            ("tests.test_b.TwoTests.test_2", "slow"),
+        ]
+        self.assertEqual(
+            left_out(skipped),
+            ("tests.test_a: 1 test (no server)", "tests.test_b: 2 tests (slow)"),
+        )
+
+    def test_lines_of_both_lanes_are_kept(self) -> None:
+        """In the order of the lanes."""
+        one, two = (Result(passed=0, failed=(), skipped=0, left_out=(line,)) for line in ("a", "b"))
+        self.assertEqual(joined([one, two]).left_out, ("a", "b"))
 
 
 class ClosingLineTests(SynchronousTestCase):
@@ -60,11 +111,16 @@ class ClosingLineTests(SynchronousTestCase):
         folder.mkdir()
         story = _STORY.format(folder=folder)
         (folder / "story_of_a_run.py").write_text(story, encoding="utf-8")
-        kept = {k: v for k, v in os.environ.items() if k not in (AGAIN, LANES, "SVCD_TEST_RESULT")}
+        return self._trial(folder, [f"story_of_a_run.Story.{t}" for t in tests], environment)
+
+    def _trial(
+        self, folder: Path, tests: Sequence[str], environment: Mapping[str, str]
+    ) -> tuple[int, list[str]]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("SVCD_TEST_")}
         here = Path(__file__).absolute().parent.parent
-        path = os.pathsep.join([str(here), str(folder)])
+        path = os.pathsep.join([str(folder), str(here)])
         done = subprocess.run(
-            [sys.executable, "-m", "tests.run", *(f"story_of_a_run.Story.{t}" for t in tests)],
+            [sys.executable, "-m", "tests.run", *tests],
             env={**kept, "PYTHONPATH": path, **environment},
             cwd=folder,
             capture_output=True,
@@ -101,3 +157,33 @@ class ClosingLineTests(SynchronousTestCase):
         )
         code, lines = self._ran("test_once", **{AGAIN: "5"})
         self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 0 skipped"))
+
+    def _suite(self, *tests: str, **environment: str) -> list[str]:
+        """The end of a run of a package `tests` with a slow suite and one of many cases."""
+        folder = Path(self.mktemp()).absolute()
+        (folder / "tests").mkdir(parents=True)
+        (folder / "tests/__init__.py").touch()
+        for name in ("run.py", "sample.py"):
+            (folder / "tests" / name).write_bytes((Path(__file__).parent / name).read_bytes())
+        (folder / "tests/test_some.py").write_text(_SLOW, encoding="utf-8")
+        (folder / "tests/test_live_one.py").write_text(_LIVE, encoding="utf-8")
+        code, lines = self._trial(folder, tests, environment)
+        self.assertEqual(code, 0, lines)
+        return [line for line in lines if line.startswith("left out: ")] + lines[-1:]
+
+    def test_a_sample_runs_and_the_rest_is_named(self) -> None:
+        """Slow suites are skipped; suites of many cases say how many they left."""
+        self.assertEqual(
+            self._suite("tests"),
+            [
+                "left out: tests.test_some: 1 test (slow: SVCD_TEST_EXHAUSTIVE=1 runs it)",
+                "left out: tests.cases: 97 of 100 cases",
+                "2 passed, 0 failed, 1 skipped",
+            ],
+        )
+
+    def test_everything_runs_when_it_is_asked_for(self) -> None:
+        """By the environment, or by the name of the tests."""
+        closing = ["3 passed, 0 failed, 0 skipped"]
+        self.assertEqual(self._suite("tests", **{EXHAUSTIVE: "1"}), closing)
+        self.assertEqual(self._suite("tests.test_some", "tests.test_live_one"), closing)

@@ -10,7 +10,10 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, run, send, until
+from tests.sample import SLOW
 from tests.store.postgres_server import drop_database, new_database
+
+skip = SLOW
 
 _LISTS = {
     "node-group-templates": "node_group_templates",

@@ -30,8 +30,11 @@ from svcd.store.offline.content import Sum
 from svcd.store.offline.postgres import PostgresSession
 from tests.cli.databases import contents, everything, lived_in
 from tests.processes import ROOT
+from tests.sample import SLOW
 from tests.store.contract import at
 from tests.store.postgres_server import drop_database, execute, new_database
+
+skip = SLOW
 
 _PIECE_BYTES = 262_144
 _LARGE = 800  # pieces: 200 MB

@@ -6,6 +6,9 @@ import sqlite3
 
 from tests.live import Tenant
 from tests.processes import DaemonCase, Ended, run
+from tests.sample import SLOW
+
+skip = SLOW
 
 _GONE_S = 120.0
 _COMMAND_S = 300.0

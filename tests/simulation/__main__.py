@@ -27,12 +27,11 @@ def main(arguments: Sequence[str]) -> int:
         metavar="OPERATION",
         help=f"every call and what can befall it, of {', '.join(OPERATIONS)}; none: all",
     )
-    parser.add_argument("--every", type=int, default=1, help="only each so manieth case")
-    parser.add_argument("--thin", action="store_true", help="fewer of the cases that are alike")
+    parser.add_argument("--every", type=int, default=1, help="only one case in so many")
     given = parser.parse_args(arguments)
     with multiprocessing.Pool(given.jobs, maxtasksperchild=50) as pool:
         if given.cases is not None:
-            return _enumerate(pool, given.cases or list(OPERATIONS), given.every, given.thin)
+            return _enumerate(pool, given.cases or list(OPERATIONS), given.every)
         return _simulate(pool, range(given.first, given.first + given.seeds), given.show)
 
 
@@ -62,9 +61,9 @@ def _simulate(pool: Pool, seeds: range, show: bool) -> int:
     return 1 if failed else 0
 
 
-def _enumerate(pool: Pool, names: Sequence[str], every: int, thin: bool) -> int:
+def _enumerate(pool: Pool, names: Sequence[str], every: int) -> int:
     began = time.monotonic()
-    wanted = [each for name in names for each in enumeration.cases(OPERATIONS[name], thin)]
+    wanted = [each for name in names for each in enumeration.cases(OPERATIONS[name])]
     wanted = wanted[::every]
     failed: Counter[str] = Counter()
     for result in pool.imap(_play, wanted, chunksize=10):

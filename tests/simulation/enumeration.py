@@ -62,7 +62,6 @@ class Variant:
     """What befalls one call: a fault rule, an answer of its peer, or what is done to who calls.
 
     places: where it makes sense. methods: and for which, empty: for all. daemons: in the world.
-    kin: much like another one, so that some positions will do for it when time is short.
     """
 
     name: str
@@ -72,7 +71,6 @@ class Variant:
     answer: Callable[[str], Mapping[str, Any]] | None = None
     befall: Callable[[World, int], None] | None = None
     daemons: int = 1
-    kin: bool = False
 
     def fits(self, heard: Heard) -> bool:
         """Whether it makes sense for such a call."""
@@ -117,23 +115,23 @@ _TX = frozenset({"tx"})
 VARIANTS = (
     Variant("crash before", _ALL, befall=_crash(False)),
     Variant("crash after", _ALL, befall=_crash(True)),
-    Variant("stop", _ALL, befall=lambda world, number: world.plan.stops.add(number), kin=True),
+    Variant("stop", _ALL, befall=lambda world, number: world.plan.stops.add(number)),
     Variant("refused", _ALL, rule={"effect": Effect.REFUSED}),
     Variant("time-out before", _OUTSIDE, rule={"effect": Effect.TIMEOUT_BEFORE}),
     Variant("time-out after", _OUTSIDE, rule={"effect": Effect.TIMEOUT_AFTER}),
     Variant("answer lost", frozenset({"store"}), _TX, rule={"effect": Effect.TIMEOUT_AFTER}),
     Variant("database away", frozenset({"store"}), befall=_away),
     Variant("503", _OUTSIDE, rule={"effect": Effect.ANSWER, "status": 503}),
-    Variant("500", answer=partial(told, 500), kin=True),
-    Variant("502 page", answer=partial(page, 502), kin=True),
-    Variant("429", answer=partial(told, 429, **{"Retry-After": "7"}), kin=True),
+    Variant("500", answer=partial(told, 500)),
+    Variant("502 page", answer=partial(page, 502)),
+    Variant("429", answer=partial(told, 429, **{"Retry-After": "7"})),
     Variant("garbage", _OUTSIDE, rule={"effect": Effect.GARBAGE}),
     Variant("slow", _ALL, rule={"effect": Effect.DELAY, "delay_s": 20.0}),
     Variant("late", methods=_WRITES, rule={"effect": Effect.LATE, "delay_s": 45.0}),
     Variant("401", answer=partial(told, 401)),
-    Variant("403", answer=partial(told, 403), kin=True),
+    Variant("403", answer=partial(told, 403)),
     Variant("dead", _ALL, _WRITES | _TX | {""}, befall=_crash(True), daemons=2),
-    Variant("frozen before", _ALL, _WRITES | _TX | {""}, befall=_freeze(True), daemons=2, kin=True),
+    Variant("frozen before", _ALL, _WRITES | _TX | {""}, befall=_freeze(True), daemons=2),
     Variant("frozen after", _ALL, _WRITES | _TX | {""}, befall=_freeze(False), daemons=2),
 )
 
@@ -200,15 +198,14 @@ def trace(operation: Operation, daemons: int = 1) -> list[Heard]:
         world.close()
 
 
-def cases(operation: Operation, thin: bool = False) -> list[Case]:
-    """All of an operation, in order. thin: of variants that are like others each fourth one."""
+def cases(operation: Operation) -> list[Case]:
+    """All of an operation, in order."""
     return [
         Case(operation=operation.name, position=position, variant=variant.name)
         for daemons in (1, 2)
         for position, heard in enumerate(trace(operation, daemons))
-        for number, variant in enumerate(VARIANTS)
+        for variant in VARIANTS
         if variant.daemons == daemons and variant.fits(heard)
-        if not (thin and variant.kin and (position + number) % 4)
     ]
 
 

@@ -13,7 +13,10 @@ from twisted.web.client import Agent
 
 from svcd.tasks import with_deadline
 from tests.processes import Daemon, DaemonCase, reactor, send
+from tests.sample import SLOW
 from tests.store.postgres_server import drop_database, new_database
+
+skip = SLOW
 
 _PIECES = 200
 _PIECE_BYTES = 1_000_000

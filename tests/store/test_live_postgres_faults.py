@@ -27,6 +27,7 @@ from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.store import SqlStore
 from svcd.tasks import gather, sleep
 from tests.processes import until
+from tests.sample import SLOW
 from tests.store.contract import TENANT, at, cluster, internal
 from tests.store.postgres_server import (
     PostgresServer,
@@ -37,6 +38,8 @@ from tests.store.postgres_server import (
     own_server,
     steal,
 )
+
+skip = SLOW
 
 reactor: Any = _reactor
 
