@@ -93,7 +93,7 @@ def cluster(tenant: str, number: int) -> Cluster:
 
 def rendered(count: int) -> list[bytes]:
     """The wire form of as many clusters."""
-    return [msgspec.json.encode(wire.cluster(cluster("thousand", n))) for n in range(count)]
+    return [msgspec.json.encode(wire.Cluster.of(cluster("thousand", n))) for n in range(count)]
 
 
 def write(state: Path, url: str = "") -> None:

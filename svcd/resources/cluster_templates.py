@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from svcd.model import wire
 from svcd.model.ids import ClusterTemplateId
@@ -22,7 +23,7 @@ class ClusterTemplates:
         self._commands = services.templates
 
     @route("GET", "/cluster-templates", returns="cluster_templates")
-    async def list(self, call: Call) -> Sequence[bytes]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(
@@ -30,15 +31,15 @@ class ClusterTemplates:
         )
 
     @route("GET", "/cluster-templates/<template_id>", returns="cluster_template")
-    async def get(self, call: Call, template_id: str) -> bytes:
+    async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.ClusterTemplate]:
         """One."""
         id_ = ClusterTemplateId(template_id)
         return await self._store.rendered("cluster_templates", call.tenant_id, id_)
 
     @route("POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
-    async def create(self, call: Call, body: NewClusterTemplate) -> wire.Json:
+    async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
         """Make one."""
-        return wire.cluster_template(
+        return wire.ClusterTemplate.of(
             await self._commands.create_cluster_template(call.caller, body)
         )
 

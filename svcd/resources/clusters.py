@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from svcd.model import wire
 from svcd.model.ids import ClusterId
@@ -29,13 +30,13 @@ class Clusters:
         self._commands = services.clusters
 
     @route("GET", "/clusters", returns="clusters")
-    async def list(self, call: Call) -> Sequence[bytes]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(lambda tx: tx.clusters.rendered_page(call.tenant_id, page))
 
     @route("GET", "/clusters/<cluster_id>", returns="cluster")
-    async def get(self, call: Call, cluster_id: str) -> bytes:
+    async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
         """One."""
         id_ = ClusterId(cluster_id)
         return await self._store.rendered("clusters", call.tenant_id, id_)
@@ -44,15 +45,15 @@ class Clusters:
         await self.get(call, cluster_id)
 
     @route("POST", "/clusters", body=NewCluster, returns="cluster")
-    async def create(self, call: Call, body: NewCluster) -> wire.Json:
+    async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster; it is built behind the answer."""
-        return wire.cluster(await self._commands.create(call.caller, body))
+        return wire.Cluster.of(await self._commands.create(call.caller, body))
 
     @route("PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists")
-    async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Json:
+    async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:
         """Accept a change of size."""
         id_ = ClusterId(cluster_id)
-        return wire.cluster(await self._commands.scale(call.caller, id_, body))
+        return wire.Cluster.of(await self._commands.scale(call.caller, id_, body))
 
     @route("DELETE", "/clusters/<cluster_id>")
     async def delete(self, call: Call, cluster_id: str) -> None:
@@ -61,8 +62,8 @@ class Clusters:
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 
     @route("GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
-    async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Json]:
+    async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Event]:
         """Its story, oldest first (additive)."""
         id_ = ClusterId(cluster_id)
         events = await self._store.read(lambda tx: tx.clusters.events(call.tenant_id, id_))
-        return [wire.cluster_event(each) for each in events]
+        return [wire.Event.of(each) for each in events]

@@ -43,36 +43,36 @@ class Images:
         await self._image(call, image_id)
 
     @route("GET", "/images", returns="images")
-    async def list(self, call: Call) -> Sequence[wire.Json]:
+    async def list(self, call: Call) -> Sequence[wire.Image]:
         """Registered images that carry all the tags asked for."""
         wanted = set(call.all("tags"))
         shown = [
-            wire.image(image)
+            wire.Image.of(image)
             for image in await self._session(call).images()
             if is_registered(image) and wanted <= set(wire.image_tags(image))
         ]
         page = page_of(call, _FILTERS)
         for name, value in page.filters.items():
-            shown = [each for each in shown if each[name] == value]
+            shown = [each for each in shown if getattr(each, name) == value]
         if page.marker is not None:
-            ids = [each["id"] for each in shown]
+            ids = [each.id for each in shown]
             if page.marker not in ids:
                 raise NotFound.of("image", page.marker)
             shown = shown[ids.index(page.marker) + 1 :]
         return shown if page.limit is None else shown[: page.limit]
 
     @route("GET", "/images/<image_id>", returns="image")
-    async def get(self, call: Call, image_id: str) -> wire.Json:
+    async def get(self, call: Call, image_id: str) -> wire.Image:
         """One registered image."""
         image = await self._image(call, image_id)
         if not is_registered(image):
             raise ImageNotRegistered(
                 f"image {image_id!r} is not registered: register it by POST images/{image_id}"
             )
-        return wire.image(image)
+        return wire.Image.of(image)
 
     @route("POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
-    async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Json:
+    async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Image:
         """Register, or overwrite what was registered.
 
         Tags of an image that is not registered go: a registration begins without any.
@@ -106,18 +106,18 @@ class Images:
             await self._change(call, image_id, {}, kept)
 
     @route("POST", "/images/<image_id>/tag", body=Tags, returns="image", exists="_exists")
-    async def tag(self, call: Call, image_id: str, body: Tags) -> wire.Json:
+    async def tag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
         """Add tags. Idempotent."""
         given = {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in body.tags}
         return await self._change(call, image_id, given, [])
 
     @route("POST", "/images/<image_id>/untag", body=Tags, returns="image", exists="_exists")
-    async def untag(self, call: Call, image_id: str, body: Tags) -> wire.Json:
+    async def untag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
         """Remove tags. Idempotent."""
         return await self._change(call, image_id, {}, [wire.IMAGE_TAG + tag for tag in body.tags])
 
     async def _change(
         self, call: Call, image_id: str, given: dict[str, str], gone: Sequence[str]
-    ) -> wire.Json:
+    ) -> wire.Image:
         changed = await self._session(call).set_image_properties(image_id, given, gone)
-        return wire.image(changed)
+        return wire.Image.of(changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svcd.errors import BadJobBinary, InvalidReference
-from svcd.model import wire
+from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId
 from svcd.model.job import JobBinary
 from svcd.model.requests import NewJobBinary
@@ -29,26 +29,26 @@ class JobBinaries:
         self._hide = services.settings.server.hide_credentials
 
     @route("GET", "/job-binaries", returns="binaries", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire.Json]:
+    async def list(self, call: Call) -> Sequence[wire_jobs.JobBinary]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
-        return [wire.job_binary(each, self._hide) for each in found]
+        return [wire_jobs.JobBinary.of(each, self._hide) for each in found]
 
     @route("GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
-    async def get(self, call: Call, binary_id: str) -> wire.Json:
+    async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:
         """One."""
-        return wire.job_binary(await self._record(call, binary_id), self._hide)
+        return wire_jobs.JobBinary.of(await self._record(call, binary_id), self._hide)
 
     async def _record(self, call: Call, binary_id: str) -> JobBinary:
         id_ = JobBinaryId(binary_id)
         return await self._store.read(lambda tx: tx.job_binaries.get(call.tenant_id, id_))
 
     @route("POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
-    async def create(self, call: Call, body: NewJobBinary) -> wire.Json:
+    async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Make one."""
         made = await self._commands.create_job_binary(call.caller, body)
-        return wire.job_binary(made, self._hide, created=True)
+        return wire_jobs.JobBinary.of(made, self._hide, created=True)
 
     @route("DELETE", "/job-binaries/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from svcd.errors import BadJobBinary, ServiceUnavailable
-from svcd.model import names, wire
+from svcd.model import names, wire_jobs
 from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.model.job import JobBinaryInternal
 from svcd.resources._answers import Download
@@ -31,16 +31,16 @@ class JobBinaryInternals:
         self._metrics = services.metrics
 
     @route("GET", "/job-binary-internals", returns="binaries", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire.Json]:
+    async def list(self, call: Call) -> Sequence[wire_jobs.JobBinaryInternal]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.internals.page(call.tenant_id, page))
-        return [wire.job_binary_internal(each) for each in found]
+        return [wire_jobs.JobBinaryInternal.of(each) for each in found]
 
     @route("GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1")
-    async def get(self, call: Call, binary_id: str) -> wire.Json:
+    async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinaryInternal:
         """One, without its data."""
-        return wire.job_binary_internal(await self._record(call, binary_id))
+        return wire_jobs.JobBinaryInternal.of(await self._record(call, binary_id))
 
     async def _record(self, call: Call, binary_id: str) -> JobBinaryInternal:
         id_ = JobBinaryInternalId(binary_id)
@@ -56,7 +56,7 @@ class JobBinaryInternals:
         returns="job_binary_internal",
         since="1.1",
     )
-    async def upload(self, call: Call, name: str, body: Body) -> wire.Json:
+    async def upload(self, call: Call, name: str, body: Body) -> wire_jobs.JobBinaryInternal:
         """Store the body under the name of the path; its media type is ignored."""
         if not names.is_data_name(name):
             raise BadJobBinary(
@@ -72,7 +72,7 @@ class JobBinaryInternals:
                 await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
             raise
         self._metrics.uploaded(record.datasize)
-        return wire.job_binary_internal(record)
+        return wire_jobs.JobBinaryInternal.of(record)
 
     async def _receive(
         self, call: Call, name: str, body: Body, upload_id: str

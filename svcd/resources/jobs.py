@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svcd.model import wire
+from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
@@ -26,38 +26,38 @@ class Jobs:
         self._hide = services.settings.server.hide_credentials
 
     @route("GET", "/jobs", returns="jobs", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire.Json]:
+    async def list(self, call: Call) -> Sequence[wire_jobs.Job]:
         """All, by creation, with their binaries as objects."""
         page = page_of(call, _FILTERS)
 
-        async def load(tx: Tx) -> Sequence[wire.Json]:
+        async def load(tx: Tx) -> Sequence[wire_jobs.Job]:
             jobs = await tx.jobs.page(call.tenant_id, page)
             if not jobs:
                 return []
             known = await tx.job_binaries.page(call.tenant_id, Page())
             binaries = {each.id: each for each in known}
-            return [wire.job(each, binaries, self._hide) for each in jobs]
+            return [wire_jobs.Job.of(each, binaries, self._hide) for each in jobs]
 
         return await self._store.read(load)
 
     @route("GET", "/jobs/<job_id>", returns="job", since="1.1")
-    async def get(self, call: Call, job_id: str) -> wire.Json:
+    async def get(self, call: Call, job_id: str) -> wire_jobs.Job:
         """One."""
 
-        async def load(tx: Tx) -> wire.Json:
+        async def load(tx: Tx) -> wire_jobs.Job:
             return await self._expanded(tx, await tx.jobs.get(call.tenant_id, JobId(job_id)))
 
         return await self._store.read(load)
 
-    async def _expanded(self, tx: Tx, job: Job) -> wire.Json:
+    async def _expanded(self, tx: Tx, job: Job) -> wire_jobs.Job:
         binaries: dict[JobBinaryId, JobBinary] = {}
         for id_ in (*job.mains, *job.libs):
             if id_ not in binaries:
                 binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
-        return wire.job(job, binaries, self._hide)
+        return wire_jobs.Job.of(job, binaries, self._hide)
 
     @route("POST", "/jobs", body=NewJob, returns="job", since="1.1")
-    async def create(self, call: Call, body: NewJob) -> wire.Json:
+    async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Make one."""
         made = await self._commands.create_job(call.caller, body)
         return await self._store.read(lambda tx: self._expanded(tx, made))
@@ -68,7 +68,7 @@ class Jobs:
         await self._store.tx(lambda tx: tx.jobs.remove(call.tenant_id, JobId(job_id)))
 
     @route("GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
-    async def hints(self, call: Call, job_type: str) -> wire.Json:
+    async def hints(self, call: Call, job_type: str) -> wire_jobs.JobConfig:
         """Advice for the configuration of a type."""
         return self._commands.hints(job_type)
 
@@ -83,6 +83,10 @@ class Jobs:
         exists="_exists",
         since="1.1",
     )
-    async def execute(self, call: Call, job_id: str, body: ExecuteRequest) -> wire.Json:
+    async def execute(
+        self, call: Call, job_id: str, body: ExecuteRequest
+    ) -> wire_jobs.JobExecution:
         """Accept a run on a cluster, or on a new transient one (additive)."""
-        return wire.execution(await self._commands.execute(call.caller, JobId(job_id), body))
+        return wire_jobs.JobExecution.of(
+            await self._commands.execute(call.caller, JobId(job_id), body)
+        )

@@ -16,13 +16,14 @@ class Marks:
         self._installation = services.installation
 
     @route("GET", "/marks", returns="marks", since="1.1")
-    async def get(self, call: Call) -> wire.Json:
+    async def get(self, call: Call) -> wire.Marks:
         """The mark of this installation, the tenant's clusters, the caller's trusts in use."""
         tenant = call.tenant_id
         rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
-        mine = [r for r in rows if r.trust_id is not None and r.trustor_id == call.caller.user_id]
-        return {
-            "installation": self._installation,
-            "clusters": [row.id for row in rows],
-            "trusts": [row.trust_id for row in mine],
-        }
+        user = call.caller.user_id
+        mine = [r.trust_id for r in rows if r.trust_id is not None and r.trustor_id == user]
+        return wire.Marks(
+            installation=self._installation,
+            clusters=[row.id for row in rows],
+            trusts=mine,
+        )

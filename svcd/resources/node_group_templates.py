@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from svcd.model import wire
 from svcd.model.ids import NodeGroupTemplateId
@@ -22,7 +23,7 @@ class NodeGroupTemplates:
         self._commands = services.templates
 
     @route("GET", "/node-group-templates", returns="node_group_templates")
-    async def list(self, call: Call) -> Sequence[bytes]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(
@@ -30,7 +31,7 @@ class NodeGroupTemplates:
         )
 
     @route("GET", "/node-group-templates/<template_id>", returns="node_group_template")
-    async def get(self, call: Call, template_id: str) -> bytes:
+    async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.NodeGroupTemplate]:
         """One."""
         id_ = NodeGroupTemplateId(template_id)
         return await self._store.rendered("node_group_templates", call.tenant_id, id_)
@@ -38,9 +39,9 @@ class NodeGroupTemplates:
     @route(
         "POST", "/node-group-templates", body=NewNodeGroupTemplate, returns="node_group_template"
     )
-    async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.Json:
+    async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
         """Make one."""
-        return wire.node_group_template(
+        return wire.NodeGroupTemplate.of(
             await self._commands.create_node_group_template(call.caller, body)
         )
 

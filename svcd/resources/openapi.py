@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from svcd.model import wire
 from svcd.model.shapes import Shape
+from svcd.model.wire_jobs import OPEN
 from svcd.resources._answers import JSON, Answer, encode
-from svcd.resources._described import LISTS, OPEN, answer_of
 from svcd.resources._route import Call, Raw, Route, route
+
+Json: TypeAlias = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
 _ERROR = {
@@ -45,10 +46,10 @@ class OpenApi:
         return Answer(200, self._made, JSON)
 
 
-def document(routes: Sequence[Route]) -> wire.Json:
+def document(routes: Sequence[Route]) -> Json:
     """The OpenAPI document of `routes`."""
     shapes = {each.body.cls for each in routes if isinstance(each.body, Shape)}
-    shapes |= {answer for each in routes if (answer := answer_of(each)) is not None}
+    shapes |= {_answer_of(each)[0] for each in routes if _is_json(each)}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
     for name, schema in schemas.items():
@@ -56,7 +57,7 @@ def document(routes: Sequence[Route]) -> wire.Json:
             schema["additionalProperties"] = False
     schemas["Error"] = _ERROR
     by_class = dict(zip(ordered, refs, strict=True))
-    paths: wire.Json = {}
+    paths: Json = {}
     first: dict[str, str] = {}  # paths that differ in names only are one path in OpenAPI
     for each in routes:
         path = first.setdefault(
@@ -81,9 +82,9 @@ def document(routes: Sequence[Route]) -> wire.Json:
     }
 
 
-def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.Json:
+def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
     text = inspect.getdoc(made.handler) or ""
-    operation: wire.Json = {
+    operation: Json = {
         "operationId": re.sub(r"\W+", "_", f"{made.method} {made.pattern}").strip("_").lower(),
         "summary": text.split("\n")[0],
         "parameters": [
@@ -100,7 +101,7 @@ def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.
     }
     if made.open:
         operation["security"] = []
-    if _is_list(made) and made.pattern.startswith("/v1.1/"):
+    if _is_json(made) and _answer_of(made)[1] and made.pattern.startswith("/v1.1/"):
         operation["parameters"] += [
             {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
         ]
@@ -115,18 +116,33 @@ def _operation(made: Route, path: str, by_class: dict[type, wire.Json]) -> wire.
     return operation
 
 
-def _is_list(made: Route) -> bool:
-    return made.method == "GET" and made.returns in LISTS
+def _is_json(made: Route) -> bool:
+    return not made.plain and made.success != 204
 
 
-def _success(made: Route, by_class: dict[type, wire.Json]) -> wire.Json:
+def _answer_of(made: Route) -> tuple[type, bool]:
+    """The class that the handler's annotation names, and whether it answers a list of it.
+
+    `Annotated[bytes, Cluster]` is the JSON text of a Cluster.
+    """
+    answer = get_type_hints(made.handler, include_extras=True)["return"]
+    many = get_origin(answer) is Sequence
+    if many:
+        (answer,) = get_args(answer)
+    if get_origin(answer) is Annotated:
+        answer = get_args(answer)[1]
+    return answer, many
+
+
+def _success(made: Route, by_class: dict[type, Json]) -> Json:
     if made.success == 204:
         return {"description": "done"}
     if made.plain:
         return {"description": "the data", "content": {"*/*": {}}}
-    schema: Any = by_class[answer_of(made)]
+    answer, many = _answer_of(made)
+    schema: Any = by_class[answer]
     if made.returns is not None:
-        inner = {"type": "array", "items": schema} if _is_list(made) else schema
+        inner = {"type": "array", "items": schema} if many else schema
         schema = {
             "type": "object",
             "properties": {made.returns: inner},

@@ -15,39 +15,42 @@ from svcd.resources._route import RAW, Call, route
 from svcd.resources.services import ApiServices
 
 
-def short(distribution: Any) -> wire.Json:
+def short(distribution: Any) -> wire.Plugin:
     """A plugin as in lists."""
-    return {
-        "name": distribution.name,
-        "title": distribution.title,
-        "description": distribution.description,
-        "versions": list(distribution.versions),
-    }
+    return wire.Plugin(
+        name=distribution.name,
+        title=distribution.title,
+        description=distribution.description,
+        versions=list(distribution.versions),
+    )
 
 
-def detail(distribution: Any, version: str) -> wire.Json:
-    """A plugin with what one version has."""
-    return {
-        **short(distribution),
-        "node_processes": {
+def detail(distribution: Any, version: str) -> wire.PluginVersion:
+    """A plugin with the processes, tags and options of one version."""
+    return wire.PluginVersion(
+        name=distribution.name,
+        title=distribution.title,
+        description=distribution.description,
+        versions=list(distribution.versions),
+        node_processes={
             service: list(processes)
             for service, processes in distribution.node_processes(version).items()
         },
-        "required_image_tags": list(distribution.required_image_tags(version)),
-        "configs": [
-            {
-                "name": each.name,
-                "description": each.description,
-                "default_value": _default(each.default_value),
-                "config_type": each.config_type,
-                "applicable_target": each.applicable_target,
-                "scope": each.scope.value,
-                "is_optional": each.is_optional,
-                "priority": each.priority,
-            }
+        required_image_tags=list(distribution.required_image_tags(version)),
+        configs=[
+            wire.ConfigEntry(
+                name=each.name,
+                description=each.description,
+                default_value=_default(each.default_value),
+                config_type=each.config_type,
+                applicable_target=each.applicable_target,
+                scope=each.scope.value,
+                is_optional=each.is_optional,
+                priority=each.priority,
+            )
             for each in distribution.configs(version)
         ],
-    }
+    )
 
 
 def _default(value: ConfigValue) -> str | bool:
@@ -63,17 +66,17 @@ class Plugins:
         self._templates = services.templates
 
     @route("GET", "/plugins", returns="plugins")
-    async def list(self, call: Call) -> Sequence[wire.Json]:
+    async def list(self, call: Call) -> Sequence[wire.Plugin]:
         """All, in the order of the settings."""
         return [short(each) for each in self._distributions.all()]
 
     @route("GET", "/plugins/<plugin_name>", returns="plugin")
-    async def get(self, call: Call, plugin_name: str) -> wire.Json:
+    async def get(self, call: Call, plugin_name: str) -> wire.Plugin:
         """One."""
         return short(self._distributions.get(plugin_name))
 
     @route("GET", "/plugins/<plugin_name>/<version>", returns="plugin")
-    async def version(self, call: Call, plugin_name: str, version: str) -> wire.Json:
+    async def version(self, call: Call, plugin_name: str, version: str) -> wire.PluginVersion:
         """One, with a version's processes, tags and options."""
         return detail(self._of(plugin_name, version), version)
 
@@ -104,7 +107,7 @@ class Plugins:
     )
     async def convert(
         self, call: Call, plugin_name: str, version: str, body: Body, template_name: str = ""
-    ) -> wire.Json:
+    ) -> wire.ClusterTemplate:
         """Make a cluster template of a configuration file."""
         distribution = self._of(plugin_name, version)
         new: NewClusterTemplate = convert(
@@ -123,6 +126,6 @@ class Plugins:
             template_name=template_name,
             flavor_id=call.one("flavor_id") or "",
         )
-        return wire.cluster_template(
+        return wire.ClusterTemplate.of(
             await self._templates.create_cluster_template(call.caller, new)
         )

@@ -25,6 +25,7 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.wire_jobs import JobConfig
 from svcd.ports import Cloud, Identity, ObjectStore, Store
 from svcd.settings import Settings
 
@@ -63,7 +64,7 @@ class JobCommands(Protocol):
     async def cancel(self, caller: Caller, execution_id: ExecutionId) -> Execution: ...
     async def delete_execution(self, caller: Caller, execution_id: ExecutionId) -> None: ...
     async def log(self, caller: Caller, execution_id: ExecutionId) -> bytes: ...
-    def hints(self, type_name: str) -> dict[str, object]:
+    def hints(self, type_name: str) -> JobConfig:
         """Raises NotFound."""
         ...
 

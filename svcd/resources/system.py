@@ -20,26 +20,26 @@ class System:
         self._readiness = services.readiness
 
     @route("GET", "/", returns="versions", open=True)
-    async def versions(self, call: Call) -> Sequence[wire.Json]:
+    async def versions(self, call: Call) -> Sequence[wire.Version]:
         """The versions of the interface."""
         return [
-            {"id": "v1.0", "status": "SUPPORTED"},
-            {"id": "v1.1", "status": "CURRENT"},
+            wire.Version(id="v1.0", status="SUPPORTED"),
+            wire.Version(id="v1.1", status="CURRENT"),
         ]
 
     @route("GET", "/healthz", open=True)
-    async def health(self, call: Call) -> wire.Json:
+    async def health(self, call: Call) -> wire.Health:
         """The process answers."""
-        return {"status": "ok"}
+        return wire.Health(status="ok")
 
     @route("GET", "/readyz", open=True)
-    async def ready(self, call: Call) -> wire.Json:
+    async def ready(self, call: Call) -> wire.Readiness:
         """Everything that requests need is there. 503 names what is not."""
         parts = await self._readiness()
         wrong = [f"{part}: {problem}" for part, problem in parts.items() if problem]
         if wrong:
             raise ServiceUnavailable("not ready: " + "; ".join(wrong))
-        return {"status": "ready", "parts": dict.fromkeys(parts, "ready")}
+        return wire.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
 
     @route("GET", "/metrics", open=True, plain=True)
     async def expose(self, call: Call) -> Answer:

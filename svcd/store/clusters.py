@@ -100,7 +100,7 @@ class Clusters(Family[Cluster]):
         ),
         taken=ClusterNameTaken,
         any_case=True,
-        wire=wire.cluster,
+        wire=wire.Cluster.of,
     )  # fmt: skip
 
     async def find(self, id_: ClusterId) -> Cluster | None:

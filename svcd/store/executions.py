@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from attrs import evolve
 
-from svcd.model import wire
+from svcd.model import wire_jobs
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.store.database import Sql
@@ -57,7 +57,7 @@ class Executions(Family[Execution]):
             "version": lambda r: r.version,
         },
         filters=frozenset({"job_id", "cluster_id", "input_id", "output_id", "status"}),
-        wire=wire.execution,
+        wire=wire_jobs.JobExecution.of,
         visible=" and hidden = 0",
     )
 
@@ -105,6 +105,6 @@ async def save_unconditionally(sql: Sql, execution: Execution) -> None:
         "hidden": int(later.delete_requested),
         "version": later.version,
         "record": msgspec.json.encode(later).decode(),
-        "wire": msgspec.json.encode(wire.execution(later)).decode(),
+        "wire": msgspec.json.encode(wire_jobs.JobExecution.of(later)).decode(),
     }
     await sql.run(_SET, values)

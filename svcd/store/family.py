@@ -16,6 +16,7 @@ from attrs import field, frozen
 from svcd.errors import NameTaken, NotFound
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
+from svcd.model.wire import View
 from svcd.ports import Page, Sealer
 from svcd.store.database import Conflict, Parameters, Sql
 
@@ -35,8 +36,8 @@ class Table(Generic[R]):
 
     what: the word for messages. columns: name -> value of a record, beside id, tenant_id,
     created_at and record. filters: columns that a list may be filtered by. taken: the error of a
-    name clash. wire: renders the stored wire JSON. visible: condition of rows that show. any_case:
-    names that differ in case alone clash.
+    name clash. wire: the answer whose JSON is stored beside it. visible: condition of rows that
+    show. any_case: names that differ in case alone clash.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Table(Generic[R]):
     columns: Mapping[str, Callable[[R], object]]
     filters: frozenset[str]
     taken: type[NameTaken] | None = None
-    wire: Callable[[R], dict[str, object]] | None = None
+    wire: Callable[[R], View] | None = None
     sealed: str | None = None
     visible: str = ""
     any_case: bool = False

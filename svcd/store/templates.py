@@ -44,7 +44,7 @@ class NodeGroupTemplates(Family[NodeGroupTemplate]):
         },
         filters=frozenset({"name", "plugin_name", "engine_version", "flavor_id"}),
         taken=NodeGroupTemplateNameTaken,
-        wire=wire.node_group_template,
+        wire=wire.NodeGroupTemplate.of,
     )
 
     async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
@@ -68,7 +68,7 @@ class ClusterTemplates(Family[ClusterTemplate]):
         },
         filters=frozenset({"name", "plugin_name", "engine_version"}),
         taken=ClusterTemplateNameTaken,
-        wire=wire.cluster_template,
+        wire=wire.ClusterTemplate.of,
     )
 
     async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:

@@ -50,6 +50,7 @@ from svcd.model.requests import (
     NewJob,
     NewJobBinary,
 )
+from svcd.model.wire_jobs import JobConfig
 from svcd.ports import Engine, EngineError, Fault, I_contra, R, Rows, Store, Tx
 from svcd.settings import Workflow
 from svcd.tasks import DeadlineExceeded, with_deadline
@@ -144,7 +145,7 @@ class Jobs:
         self._changes = Changes(store, poller.announce)
         self._logs = Logs(engine, poller.containers, settings.log_bytes)
 
-    def hints(self, type_name: str) -> dict[str, object]:
+    def hints(self, type_name: str) -> JobConfig:
         """The `job_config` of a job type. Raises NotFound."""
         return job_config(type_name, self._engines)
 

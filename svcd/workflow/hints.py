@@ -7,6 +7,7 @@ from typing import Final
 
 from svcd.errors import NotFound
 from svcd.model.job import JobType
+from svcd.model.wire_jobs import ConfigHint, JobConfig
 from svcd.workflow.engines import Advice, Engines
 
 JAR: Final = (
@@ -26,7 +27,7 @@ JAR: Final = (
 """Name, default and description. Source: interface, "Job configuration hints"."""
 
 
-def job_config(type_name: str, engines: Engines) -> dict[str, object]:
+def job_config(type_name: str, engines: Engines) -> JobConfig:
     """The answer's `job_config` for the type in the path.
 
     Raises NotFound for a type that does not exist.
@@ -36,19 +37,19 @@ def job_config(type_name: str, engines: Engines) -> dict[str, object]:
     except ValueError:
         raise NotFound.of("job type", type_name) from None
     configs = list(_own(job_type))
-    known = {entry["name"] for entry in configs}
+    known = {entry.name for entry in configs}
     for hint in _unique(engines.hints(job_type)):
         if hint.name not in known:
             configs.append(
-                {"name": hint.name, "value": hint.value, "description": hint.description}
+                ConfigHint(name=hint.name, value=hint.value, description=hint.description)
             )
-    return {"configs": configs, "args": {}}
+    return JobConfig(configs=configs, args={})
 
 
-def _own(job_type: JobType) -> Sequence[dict[str, str]]:
+def _own(job_type: JobType) -> Sequence[ConfigHint]:
     if job_type not in {JobType.JAR, JobType.MAP_REDUCE}:
         return []
-    return [{"name": n, "value": v, "description": d} for n, v, d in JAR]
+    return [ConfigHint(name=n, value=v, description=d) for n, v, d in JAR]
 
 
 def _unique(hints: Sequence[Advice]) -> Sequence[Advice]:

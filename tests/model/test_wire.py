@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model import wire
+from svcd.model import wire, wire_jobs
 from svcd.model.cloud import Image
 from svcd.model.cluster import (
     Cluster,
@@ -55,6 +59,11 @@ GROUP = {
 }
 
 
+def rendered(render: Callable[..., wire.View], *given: Any, **more: Any) -> Any:
+    """The JSON value of the answer."""
+    return msgspec.to_builtins(render(*given, **more))
+
+
 class TemplateTests(SynchronousTestCase):
     def test_a_node_group_template(self) -> None:
         """The pool is left out unless given; a missing description is empty."""
@@ -75,10 +84,10 @@ class TemplateTests(SynchronousTestCase):
             "plugin_name": "vanilla",
             "engine_version": "3.5.0",
         }
-        self.assertEqual(wire.node_group_template(record), {**head, **GROUP})
+        self.assertEqual(rendered(wire.NodeGroupTemplate.of, record), {**head, **GROUP})
         pooled = evolve(record, floating_ip_pool="public", description="d")
         self.assertEqual(
-            wire.node_group_template(pooled),
+            rendered(wire.NodeGroupTemplate.of, pooled),
             {**head, **GROUP, "floating_ip_pool": "public", "description": "d"},
         )
 
@@ -98,7 +107,7 @@ class TemplateTests(SynchronousTestCase):
             created_at=AT,
         )
         self.assertEqual(
-            wire.cluster_template(record),
+            rendered(wire.ClusterTemplate.of, record),
             {
                 "id": "c",
                 "name": "ct",
@@ -114,7 +123,9 @@ class TemplateTests(SynchronousTestCase):
             },
         )
         networked = evolve(record, neutron_management_network="net")
-        self.assertEqual(wire.cluster_template(networked)["neutron_management_network"], "net")
+        self.assertEqual(
+            rendered(wire.ClusterTemplate.of, networked)["neutron_management_network"], "net"
+        )
 
 
 class ClusterTests(SynchronousTestCase):
@@ -152,7 +163,7 @@ class ClusterTests(SynchronousTestCase):
     def test_a_waiting_cluster(self) -> None:
         """Instances have a name and an id; nothing else is known yet. No key, no trust."""
         self.assertEqual(
-            wire.cluster(self.record),
+            rendered(wire.Cluster.of, self.record),
             {
                 "id": "c",
                 "name": "cl",
@@ -203,7 +214,7 @@ class ClusterTests(SynchronousTestCase):
             neutron_management_network="net",
             updated_at=LATER,
         )
-        shown = wire.cluster(record)
+        shown = rendered(wire.Cluster.of, record)
         self.assertEqual(
             shown["node_groups"][0]["instances"],
             [
@@ -234,7 +245,7 @@ class ClusterTests(SynchronousTestCase):
         """All fields, as kept."""
         event = ClusterEvent(at=AT, generation=1, step="spawn", outcome="done")
         self.assertEqual(
-            wire.cluster_event(event),
+            rendered(wire.Event.of, event),
             {
                 "at": "2013-10-09 12:37:15.000000",
                 "generation": 1,
@@ -275,15 +286,17 @@ class DataTests(SynchronousTestCase):
             "tenant_id": "t",
             "created_at": "2013-10-09 12:37:15.000000",
         }
-        self.assertEqual(wire.data_source(self.source, created=True), created)
-        self.assertEqual(wire.data_source(self.source), {**created, "updated_at": None})
+        self.assertEqual(rendered(wire_jobs.DataSource.of, self.source, created=True), created)
+        self.assertEqual(
+            rendered(wire_jobs.DataSource.of, self.source), {**created, "updated_at": None}
+        )
 
     def test_hidden_credentials(self) -> None:
         """Both parts are masked; none stay none."""
-        shown = wire.data_source(self.source, hide=True)
+        shown = rendered(wire_jobs.DataSource.of, self.source, hide=True)
         self.assertEqual(shown["credentials"], {"user": "***", "password": "***"})
         bare = evolve(self.source, credentials=None)
-        self.assertEqual(wire.data_source(bare, hide=True)["credentials"], {})
+        self.assertEqual(rendered(wire_jobs.DataSource.of, bare, hide=True)["credentials"], {})
 
     def test_an_internal_binary(self) -> None:
         """Without digest and data."""
@@ -296,7 +309,7 @@ class DataTests(SynchronousTestCase):
             created_at=AT,
         )
         self.assertEqual(
-            wire.job_binary_internal(record),
+            rendered(wire_jobs.JobBinaryInternal.of, record),
             {
                 "id": "i",
                 "name": "x",
@@ -328,7 +341,7 @@ class DataTests(SynchronousTestCase):
             "updated_at": None,
         }
         self.assertEqual(
-            wire.job(job, {self.binary.id: self.binary}),
+            rendered(wire_jobs.Job.of, job, {self.binary.id: self.binary}),
             {
                 "id": "j",
                 "name": "n",
@@ -341,7 +354,7 @@ class DataTests(SynchronousTestCase):
                 "updated_at": None,
             },
         )
-        created = wire.job_binary(self.binary, created=True)
+        created = rendered(wire_jobs.JobBinary.of, self.binary, created=True)
         self.assertEqual(created, {k: v for k, v in binary.items() if k != "updated_at"})
 
     def test_a_pending_execution(self) -> None:
@@ -356,7 +369,7 @@ class DataTests(SynchronousTestCase):
             created_at=AT,
         )
         self.assertEqual(
-            wire.execution(record),
+            rendered(wire_jobs.JobExecution.of, record),
             {
                 "id": "e",
                 "job_id": "j",
@@ -391,7 +404,7 @@ class DataTests(SynchronousTestCase):
             end_time=LATER,
             created_at=AT,
         )
-        shown = wire.execution(record)
+        shown = rendered(wire_jobs.JobExecution.of, record)
         self.assertEqual(
             shown["info"],
             {
@@ -429,7 +442,7 @@ class ImageTests(SynchronousTestCase):
             },
         )
         self.assertEqual(
-            wire.image(image),
+            rendered(wire.Image.of, image),
             {
                 "id": "i",
                 "name": "n",

@@ -20,7 +20,7 @@ SOUNDS = re.compile(
     r"pass|secret|token|key|cred|trust(?!or)|private|seal|stdin|extra|configs|args|params|content$|^sent$",
     re.IGNORECASE,
 )
-_LEFT_OUT = ("svcd.embedded", "svcd.resources._described")
+_LEFT_OUT = ("svcd.embedded",)
 
 SECRET: Mapping[str, str] = {
     "cli.cloud_doctor.Login.application_credential_id": "command application credential id",

@@ -44,7 +44,6 @@ _NOT_READ = (
     "svcd.embedded",
     "svcd.testing",
     "svcd.provisioning.distributions",
-    "svcd.resources._described",
     "svcd.model.failures",
     "svcd.model.shapes",
 )

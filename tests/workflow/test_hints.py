@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import NotFound
@@ -11,7 +12,7 @@ from tests.workflow.support import FakeEngines
 
 class Hints(SynchronousTestCase):
     def config(self, type_name: str) -> Any:
-        return job_config(type_name, FakeEngines())
+        return msgspec.to_builtins(job_config(type_name, FakeEngines()))
 
     def test_jar_holds_the_twelve_of_the_interface_first(self) -> None:
         """With their defaults; the distribution's advice follows; no `params`."""
