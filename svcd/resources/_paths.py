@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from svcd.resources._dispatch import segments_of
+from svcd.web.tree import segments_of
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
@@ -17,7 +18,7 @@ def tenant_in(path: bytes) -> str | None:
     return None
 
 
-def decoded(names: tuple[str, ...], values: tuple[bytes, ...]) -> dict[str, str] | None:
+def decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] | None:
     """The path's values as text; None when one is no text or holds a control character."""
     try:
         result = {n: v.decode("utf-8") for n, v in zip(names, values, strict=True)}

@@ -9,16 +9,14 @@ Note: shielded. A handler is never cancelled: not when its caller goes away, not
 longer than `request_timeout_s` (the caller is told, the work goes on and is logged if it fails). So
 no database call is ever cut off.
 
-Note: the quick way. A handler that never has to wait (SQLite) is driven to its end in place,
-without a Deferred; one that waits is carried on by `Deferred.fromCoroutine` from where it stopped.
+Klein runs the handlers; finding them and the order of the checks are the door's.
 """
 
 from __future__ import annotations
 
 import re
-import types
 import uuid
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -27,9 +25,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.resource import IResource
 from twisted.web.server import NOT_DONE_YET
-from zope.interface import implementer
 
 from svcd import logs
 from svcd.errors import (
@@ -51,6 +47,7 @@ from svcd.model.secret import Secret
 from svcd.model.shapes import Shape
 from svcd.ports import Identity
 from svcd.resources._answers import (
+    JSON,
     Answer,
     Download,
     encode,
@@ -58,13 +55,15 @@ from svcd.resources._answers import (
     header_lines,
 )
 from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
-from svcd.resources._dispatch import Leaf, Tree, allowed, segments_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json
 from svcd.resources._paths import decoded, shown, tenant_in
-from svcd.resources._route import RAW, Call, Options, Route, bound, declared, endpoint
+from svcd.resources._route import RAW, Call, Options, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
+from svcd.resources.openapi import document
 from svcd.tasks import incident_id
+from svcd.web.routing import HasRoutes, Routed, at_once
+from svcd.web.tree import Leaf, allowed, segments_of
 
 log = Logger()
 
@@ -97,12 +96,10 @@ def _anonymous(tenant: str) -> Caller:
     return Caller(tenant_id=TenantId(tenant), user_id="anonymous", user_name="anonymous")
 
 
-@implementer(IResource)
-class Rest:
+class Rest(Routed[Route]):
     """The API as one leaf resource of twisted.web."""
 
-    isLeaf = True
-    server = None
+    app = Klein()
 
     def __init__(
         self, clock: IReactorTime, metrics: Metrics, identity: Identity | None, options: Options
@@ -111,45 +108,32 @@ class Rest:
         self._clock = clock
         self._identity = identity
         self._options = options
-        self._classes: tuple[type, ...] = ()
-        self._routes: dict[str, Route] = {}
-        self._tree: Tree[Route] | None = None
+        self._routes: list[Route] = []
         self._prefix = f"req-{uuid.uuid4().hex[:12]}-"
         self._count = 0
         self._running = 0
         self._idle: list[Deferred[None]] = []
+        self._description: bytes | None = None
+        super().__init__(self)
 
     # ---- routes ----
 
-    def add(self, resource: object) -> None:
-        """Take the marked methods of `resource` as routes."""
-        self._classes = (*self._classes, type(resource))
-        for each in bound(resource, self._options.sizes):
-            self._routes[each.endpoint] = each
-        self._tree = None
-
-    @property
-    def app(self) -> Klein:
-        """The routes as a Klein app, for everything that speaks Klein."""
-        return _klein(self._classes).__get__(self, type(self))
+    def endpoints_of(self, resource: HasRoutes) -> Iterable[Route]:
+        """With what each asks of the door."""
+        made = list(bound(resource, self._options.sizes))
+        self._routes += made
+        return made
 
     def routes(self) -> Sequence[Route]:
         """All routes, in the order in which they were added."""
-        return list(self._routes.values())
+        return self._routes
 
-    @property
-    def tree(self) -> Tree[Route]:
-        """Compiled when first asked for after the last `add`."""
-        if self._tree is None:
-            self._tree = Tree(self.app, self._routes)
-        return self._tree
-
-    def _from_klein(self, request: Any, **_: str) -> Deferred[None]:
-        """Klein's way in: the same as ours; None leaves the answer alone."""
-        done: Deferred[None] = Deferred()
-        request.notifyFinish().addBoth(lambda _: done.callback(None))
-        self.render(request)
-        return done
+    @route(app, "GET", "/openapi.json", open=True, plain=True)
+    async def describe(self, call: Call) -> Answer:
+        """This description."""
+        if self._description is None:
+            self._description = encode(document(self._routes))
+        return Answer(200, self._description, JSON)
 
     # ---- what the site asks ----
 
@@ -167,7 +151,7 @@ class Rest:
         if made is None:
             return self._options.max_json_bytes, False
         limit = self._options.max_json_bytes if made.limit is None else made.limit
-        return limit, made.streams
+        return limit, made.spec.streams
 
     def idle(self) -> Deferred[None]:
         """Fires when no handler runs any more."""
@@ -180,29 +164,21 @@ class Rest:
 
     # ---- resource ----
 
-    def getChildWithDefault(self, name: bytes, request: Any) -> Rest:
-        """Everything below is us."""
-        return self
-
-    def putChild(self, path: bytes, child: IResource) -> None:
-        """Not taken: routes come from `add`."""
-        raise NotImplementedError
-
-    def render(self, request: Any) -> int:
+    def render(self, request: Any) -> Any:
         """Answer `request`, now or later."""
         x = _Exchange(request, self._request_id(request), self._clock.seconds())
         self.metrics.request_started()
         token = logs.request_id.set(x.request_id)
         tenant = logs.tenant.set("")
-        work = self._serve(x)
         try:
-            waits_for = work.send(None)
-        except StopIteration as stop:
-            self._answer(x, stop.value)
+            answer = at_once(self._serve(x))
         except Exception as error:
             self._fail(x, error)
         else:
-            self._carry_on(x, _rest_of(work, waits_for))
+            if isinstance(answer, Deferred):
+                self._carry_on(x, answer)
+            else:
+                self._answer(x, answer)
         finally:
             logs.tenant.reset(tenant)
             logs.request_id.reset(token)
@@ -216,7 +192,7 @@ class Rest:
                 return text
         return self.new_request_id()
 
-    def _carry_on(self, x: _Exchange, work: Generator[Any, Any, Answer | Download]) -> None:
+    def _carry_on(self, x: _Exchange, work: Deferred[Answer | Download]) -> None:
         self._running += 1
         timer = None
         if not getattr(x.request, "early", False):
@@ -234,7 +210,7 @@ class Rest:
             finally:
                 self._ended()
 
-        Deferred.fromCoroutine(work).addBoth(done)
+        work.addBoth(done)
 
     def _ended(self) -> None:
         self._running -= 1
@@ -268,7 +244,7 @@ class Rest:
             found = self.tree.find([*segments[:-1], segments[-1][: -len(_JSON_SUFFIX)]], method)
             if found is not None:
                 made = found[0].methods.get(method)
-                if made is None or made.suffix:
+                if made is None or made.spec.suffix:
                     return (*found, True)
         found = self.tree.find(segments, method)
         return None if found is None else (*found, False)
@@ -283,10 +259,10 @@ class Rest:
             raise NotFound(f"path {shown(request.path)} not found")
         leaf, raw_values, suffix = found
         made = leaf.methods.get(method)
-        names = leaf.names if made is None else made.names
-        x.pattern = leaf.pattern if made is None else made.pattern
-        values = decoded(names, raw_values)
-        if names and names[0] == "tenant_id":
+        of_path = next(iter(leaf.methods.values())) if made is None else made
+        x.pattern = of_path.pattern
+        values = decoded(of_path.names, raw_values)
+        if not of_path.spec.open:
             caller = await self._authorize(x, None if values is None else values.pop("tenant_id"))
         else:
             caller = _anonymous("")
@@ -298,16 +274,19 @@ class Rest:
                 return Answer(200, headers=allow)
             raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
         body = self._body_of(request, made, suffix)
-        call = Call(caller, "1.1" if leaf.pattern.startswith("/v1.1") else "1.0", request.args)
+        call = Call(caller, "1.1" if of_path.pattern.startswith("/v1.1") else "1.0", request.args)
         if made.exists is not None:
             await made.exists(call, **values)
-        if isinstance(made.body, Shape):
-            shaped = made.body.decode(body.read() if body else b"", self._options.limits)
-            result = await made.handler(call, body=shaped, **values)
-        elif made.body is RAW:
-            result = await made.handler(call, body=_raw_body(request), **values)
+        shape = made.spec.body
+        if isinstance(shape, Shape):
+            shaped = shape.decode(body.read() if body else b"", self._options.limits)
+            result = made.run(call, body=shaped, **values)
+        elif shape is RAW:
+            result = made.run(call, body=_raw_body(request), **values)
         else:
-            result = await made.handler(call, **values)
+            result = made.run(call, **values)
+        if isinstance(result, Deferred):
+            result = await result
         return self._wrapped(made, result)
 
     async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
@@ -333,6 +312,7 @@ class Rest:
 
     def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
         """The body's file after the checks of size and media types."""
+        spec = made.spec
         limit = getattr(request, "too_large", None)
         if limit is not None:
             raise too_large(limit)
@@ -340,14 +320,14 @@ class Rest:
         if unkept is not None:
             raise unkept
         headers = request.requestHeaders
-        if not made.plain and not suffix:
+        if not spec.plain and not suffix:
             accept = headers.getRawHeaders(b"Accept")
             if accept and accept[0] != b"*/*" and not accepts_json(b",".join(accept)):
                 raise NotAcceptable("answers are application/json; send Accept: application/json")
-        if made.body is None:
+        if spec.body is None:
             return None
         content = request.content
-        if not made.streams:
+        if not spec.streams:
             most = self._options.max_json_bytes if made.limit is None else made.limit
             size = content.seek(0, 2)
             content.seek(0)
@@ -357,7 +337,7 @@ class Rest:
             headers.hasHeader(b"Content-Length") or headers.hasHeader(b"Transfer-Encoding")
         ):
             raise LengthRequired("send a body with a Content-Length")
-        if isinstance(made.body, Shape) and size:
+        if isinstance(spec.body, Shape) and size:
             types_ = headers.getRawHeaders(b"Content-Type")
             if not types_ or not is_json(types_[0]):
                 given = shown(types_[0]) if types_ else "none"
@@ -369,10 +349,10 @@ class Rest:
     # ---- the answer ----
 
     def _wrapped(self, made: Route, result: object) -> Answer | Download:
-        if made.plain:
+        if made.spec.plain:
             assert isinstance(result, (Answer, Download))
             return result
-        if made.success == 204:
+        if made.spec.success == 204:
             return Answer(204)
         before, after = made.wrapper
         parts: tuple[bytes, ...]
@@ -382,7 +362,7 @@ class Rest:
             parts = (before, b"[", b",".join(result), b"]", after)  # of one piece: no copy
         else:
             parts = (before, encode(result), after)
-        return Answer(made.success, b"".join(parts))
+        return Answer(made.spec.success, b"".join(parts))
 
     def _answer(self, x: _Exchange, answer: Answer | Download) -> None:
         if x.answered:
@@ -529,40 +509,6 @@ async def _closed(download: Download) -> None:
     close = getattr(download.pieces, "aclose", None)
     if close is not None:
         await close()
-
-
-@lru_cache(maxsize=64)
-def _klein(classes: tuple[type, ...]) -> Klein:
-    """The routes of resource classes, registered once: werkzeug takes 25 ms to compile them."""
-    app = Klein()
-    for cls in classes:
-        for each in declared(cls):
-            method, pattern = each["method"], each["pattern"]
-            name = endpoint(method, pattern)
-            app.route(pattern, methods=[method], endpoint=name)(Rest._from_klein)
-    return app
-
-
-@types.coroutine
-def _rest_of(
-    work: Coroutine[Any, Any, Answer | Download], waits_for: Any
-) -> Generator[Any, Any, Answer | Download]:
-    """The rest of a coroutine that was started by hand and now waits for `waits_for`."""
-    while True:
-        thrown: BaseException | None = None
-        got = None
-        try:
-            got = yield waits_for
-        except GeneratorExit:  # forgotten: `work` may have been closed before
-            work.close()
-            raise
-        except BaseException as error:
-            thrown = error
-        try:
-            waits_for = work.send(got) if thrown is None else work.throw(thrown)
-        except StopIteration as stop:
-            result: Answer | Download = stop.value
-            return result
 
 
 def _raw_body(request: Any) -> Body:

@@ -1,16 +1,18 @@
-"""The route decorator, and what it makes of a method: values only, nothing acts here."""
+"""The route decorator of the door's resources, and the routes it makes of their methods."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
+from klein import Klein
 
 from svcd.model.cloud import Caller
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
+from svcd.web import routing
+from svcd.web.routing import Endpoint, HasRoutes, endpoints
 
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 
@@ -26,48 +28,50 @@ RAW = Raw()
 
 
 @frozen(kw_only=True, eq=False)
-class Route:
-    """One method of one path.
+class Spec:
+    """What a handler asks of the door, beside its rules.
 
-    body: a compiled shape, RAW, or None when a body is ignored. limit: most bytes of it, None for
-    the usual. streams: the handler reads the body while it arrives. returns: the key that wraps the
-    result, None for none. exists: awaited before the body is looked at; raises NotFound. plain:
-    the result is an `Answer` or `Download` made by the handler. open: no token, no tenant.
-    suffix: whether `.json` may follow the last segment.
+    body: a compiled shape, RAW, or None when a body is ignored. returns: the key that wraps the
+    result, None for none. success: the status. exists: the method that is awaited before the body
+    is looked at; raises NotFound. limit: the server setting with the most bytes of a body, None for
+    the usual. streams: the handler reads the body while it arrives. plain: the result is an
+    `Answer` or `Download` made by the handler. open: no token, no tenant. suffix: whether `.json`
+    may follow the last segment.
     """
 
-    method: str
-    path: str
-    handler: Callable[..., Awaitable[object]]
     body: Shape[Any] | Raw | None = None
-    limit: int | None = None
-    streams: bool = False
     returns: str | None = None
     success: int = 200
-    since: str = "1.0"
-    exists: Callable[..., Awaitable[None]] | None = None
+    exists: str | None = None
+    limit: str | None = None
+    streams: bool = False
     plain: bool = False
     open: bool = False
     suffix: bool = True
-    wrapper: tuple[bytes, bytes] = (b"", b"")
-    pattern: str = ""
-    names: tuple[str, ...] = ()
-
-    @property
-    def endpoint(self) -> str:
-        """Its name in the Klein app."""
-        return endpoint(self.method, self.pattern)
 
 
-def endpoint(method: str, pattern: str) -> str:
-    """The name of a route in the Klein app."""
-    return f"{method} {pattern}"
+_SPEC: Final = "__svcd_spec__"
+"""The attribute of a handler that holds its Spec."""
+
+
+@frozen(kw_only=True, eq=False)
+class Route(Endpoint):
+    """A route of the door. handler, exists: bound methods.
+
+    limit: most bytes of a body, None for the usual. wrapper: what stands around the result.
+    """
+
+    spec: Spec
+    handler: Callable[..., Awaitable[object]]
+    exists: Callable[..., Awaitable[None]] | None
+    limit: int | None
+    wrapper: tuple[bytes, bytes]
 
 
 def route(
+    app: Klein,
     method: str,
-    path: str,
-    *,
+    *paths: str,
     body: type | Raw | None = None,
     returns: str | None = None,
     success: int | None = None,
@@ -79,73 +83,48 @@ def route(
     open: bool = False,
     suffix: bool = True,
 ) -> Callable[[F], F]:
-    """Marks a method of a resource class as the handler of `method` `path`.
+    """Marks a method of a resource class as the handler of `method` of each of `paths`.
 
-    path: below `/v1.x/<tenant_id>`, with `<name>` segments that become keyword arguments; absolute
-    when `open`. body: an attrs class of `svcd.model.requests` (argument `body`), or RAW. exists:
-    name of the method that checks the ids. limit: name of the server setting with the most bytes.
-    See `Route` for the rest.
+    paths: below `/v1.x/<tenant_id>` of the versions from `since` on, with `<name>` segments that
+    become keyword arguments; absolute when `open`. body: an attrs class of `svcd.model.requests`
+    (argument `body`), or RAW. See `Spec` for the rest.
     """
+    prefixes = [""] if open else [f"/v{v}/<tenant_id>" for v in VERSIONS if v >= since]
+    spec = Spec(
+        body=body if body is None or isinstance(body, Raw) else Shape(body),
+        returns=returns,
+        success=_SUCCESS[method] if success is None else success,
+        exists=exists,
+        limit=limit,
+        streams=streams,
+        plain=plain,
+        open=open,
+        suffix=suffix,
+    )
+    register = routing.route(
+        app, [method], *(prefix + path for path in paths for prefix in prefixes)
+    )
 
     def mark(function: F) -> F:
-        marks: list[dict[str, Any]] = function.__dict__.setdefault("__routes__", [])
-        marks.append(
-            {
-                "method": method,
-                "path": path,
-                "body": body,
-                "returns": returns,
-                "success": _SUCCESS[method] if success is None else success,
-                "since": since,
-                "exists": exists,
-                "streams": streams,
-                "limit": limit,
-                "plain": plain,
-                "open": open,
-                "suffix": suffix,
-            }
-        )
-        return function
+        function.__dict__[_SPEC] = spec
+        return register(function)
 
     return mark
 
 
-@lru_cache(maxsize=256)
-def declared(cls: type) -> Sequence[Mapping[str, Any]]:
-    """The fields of the routes that `cls` marks, one for each version; shapes are compiled.
-
-    handler, exists and limit are names still: `bound` looks them up for an instance.
-    """
-    found: list[Mapping[str, Any]] = []
-    for name in dir(cls):
-        for mark in getattr(getattr(cls, name), "__routes__", ()):
-            shape, key = mark["body"], mark["returns"]
-            fields = {
-                **mark,
-                "handler": name,
-                "body": shape if shape is None or isinstance(shape, Raw) else Shape(shape),
-                "wrapper": (b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
-            }
-            versions = [v for v in VERSIONS if v >= mark["since"]]
-            for prefix in [""] if mark["open"] else [f"/v{v}/<tenant_id>" for v in versions]:
-                pattern = prefix + mark["path"]
-                names = tuple(s[1:-1] for s in pattern.split("/") if s.startswith("<"))
-                found.append({**fields, "pattern": pattern, "names": names})
-    return found
-
-
-def bound(resource: object, sizes: Mapping[str, int]) -> Iterator[Route]:
+def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
     """The routes of `resource`. sizes: the limits by their names."""
-    cls: type = type(resource)
-    for fields in declared(cls):
-        exists, limit = fields["exists"], fields["limit"]
+    for each in endpoints(resource):
+        handler = getattr(resource, each.endpoint)
+        spec: Spec = handler.__func__.__dict__[_SPEC]
+        key = spec.returns
         yield Route(
-            **{
-                **fields,
-                "handler": getattr(resource, fields["handler"]),
-                "exists": getattr(resource, exists) if exists else None,
-                "limit": sizes[limit] if limit else None,
-            }
+            **asdict(each, recurse=False),
+            spec=spec,
+            handler=handler,
+            exists=getattr(resource, spec.exists) if spec.exists else None,
+            limit=sizes[spec.limit] if spec.limit else None,
+            wrapper=(b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
         )
 
 

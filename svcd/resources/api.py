@@ -16,7 +16,6 @@ from svcd.resources.job_executions import JobExecutions
 from svcd.resources.jobs import Jobs
 from svcd.resources.marks import Marks
 from svcd.resources.node_group_templates import NodeGroupTemplates
-from svcd.resources.openapi import OpenApi
 from svcd.resources.plugins import Plugins
 from svcd.resources.services import ApiServices
 from svcd.resources.system import System
@@ -62,7 +61,6 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         Marks,
     ):
         rest.add(family(services))
-    rest.add(OpenApi(rest.routes))
     site = ApiSite(
         rest,
         rest,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from klein import Klein
+
 from svcd.model import wire
 from svcd.model.ids import ClusterTemplateId
 from svcd.model.requests import NewClusterTemplate
@@ -18,11 +20,13 @@ _FILTERS = ("name", "plugin_name", "engine_version")
 class ClusterTemplates:
     """`/cluster-templates`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.templates
 
-    @route("GET", "/cluster-templates", returns="cluster_templates")
+    @route(app, "GET", "/cluster-templates", returns="cluster_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
@@ -30,20 +34,20 @@ class ClusterTemplates:
             lambda tx: tx.cluster_templates.rendered_page(call.tenant_id, page)
         )
 
-    @route("GET", "/cluster-templates/<template_id>", returns="cluster_template")
+    @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.ClusterTemplate]:
         """One."""
         id_ = ClusterTemplateId(template_id)
         return await self._store.rendered("cluster_templates", call.tenant_id, id_)
 
-    @route("POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
+    @route(app, "POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
         """Make one."""
         return wire.ClusterTemplate.of(
             await self._commands.create_cluster_template(call.caller, body)
         )
 
-    @route("DELETE", "/cluster-templates/<template_id>")
+    @route(app, "DELETE", "/cluster-templates/<template_id>")
     async def delete(self, call: Call, template_id: str) -> None:
         """Refused while a cluster uses it."""
         id_ = ClusterTemplateId(template_id)

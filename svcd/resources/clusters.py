@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from klein import Klein
+
 from svcd.model import wire
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
@@ -25,17 +27,19 @@ _FILTERS = (
 class Clusters:
     """`/clusters`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.clusters
 
-    @route("GET", "/clusters", returns="clusters")
+    @route(app, "GET", "/clusters", returns="clusters")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(lambda tx: tx.clusters.rendered_page(call.tenant_id, page))
 
-    @route("GET", "/clusters/<cluster_id>", returns="cluster")
+    @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
         """One."""
         id_ = ClusterId(cluster_id)
@@ -44,24 +48,26 @@ class Clusters:
     async def _exists(self, call: Call, cluster_id: str) -> None:
         await self.get(call, cluster_id)
 
-    @route("POST", "/clusters", body=NewCluster, returns="cluster")
+    @route(app, "POST", "/clusters", body=NewCluster, returns="cluster")
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster; it is built behind the answer."""
         return wire.Cluster.of(await self._commands.create(call.caller, body))
 
-    @route("PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists")
+    @route(
+        app, "PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists"
+    )
     async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:
         """Accept a change of size."""
         id_ = ClusterId(cluster_id)
         return wire.Cluster.of(await self._commands.scale(call.caller, id_, body))
 
-    @route("DELETE", "/clusters/<cluster_id>")
+    @route(app, "DELETE", "/clusters/<cluster_id>")
     async def delete(self, call: Call, cluster_id: str) -> None:
         """Accept the end of the cluster. `?force=true` (v1.1, additive) drops the record."""
         force = call.version != "1.0" and (call.one("force") or "").lower() in ("true", "1", "yes")
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 
-    @route("GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
+    @route(app, "GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
     async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Event]:
         """Its story, oldest first (additive)."""
         id_ = ClusterId(cluster_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from klein import Klein
+
 from svcd.model import wire_jobs
 from svcd.model.ids import DataSourceId
 from svcd.model.requests import NewDataSource
@@ -17,32 +19,34 @@ _FILTERS = ("name", "type", "url")
 class DataSources:
     """`/data-sources`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.jobs
         self._hide = services.settings.server.hide_credentials
 
-    @route("GET", "/data-sources", returns="data_sources", since="1.1")
+    @route(app, "GET", "/data-sources", returns="data_sources", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.DataSource]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.data_sources.page(call.tenant_id, page))
         return [wire_jobs.DataSource.of(each, self._hide) for each in found]
 
-    @route("GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
+    @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:
         """One."""
         id_ = DataSourceId(data_source_id)
         found = await self._store.read(lambda tx: tx.data_sources.get(call.tenant_id, id_))
         return wire_jobs.DataSource.of(found, self._hide)
 
-    @route("POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
+    @route(app, "POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Make one; the location itself is not looked at."""
         made = await self._commands.create_data_source(call.caller, body)
         return wire_jobs.DataSource.of(made, self._hide, created=True)
 
-    @route("DELETE", "/data-sources/<data_source_id>", since="1.1")
+    @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1")
     async def delete(self, call: Call, data_source_id: str) -> None:
         """Refused while an execution refers to it."""
         id_ = DataSourceId(data_source_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from klein import Klein
+
 from svcd.errors import ImageNotRegistered, InvalidReference, NotFound
 from svcd.model import wire
 from svcd.model.cloud import Image
@@ -24,6 +26,8 @@ def is_registered(image: Image) -> bool:
 class Images:
     """`/images`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._cloud = services.cloud
         self._store = services.store
@@ -42,7 +46,7 @@ class Images:
     async def _exists(self, call: Call, image_id: str) -> None:
         await self._image(call, image_id)
 
-    @route("GET", "/images", returns="images")
+    @route(app, "GET", "/images", returns="images")
     async def list(self, call: Call) -> Sequence[wire.Image]:
         """Registered images that carry all the tags asked for."""
         wanted = set(call.all("tags"))
@@ -61,7 +65,7 @@ class Images:
             shown = shown[ids.index(page.marker) + 1 :]
         return shown if page.limit is None else shown[: page.limit]
 
-    @route("GET", "/images/<image_id>", returns="image")
+    @route(app, "GET", "/images/<image_id>", returns="image")
     async def get(self, call: Call, image_id: str) -> wire.Image:
         """One registered image."""
         image = await self._image(call, image_id)
@@ -71,7 +75,7 @@ class Images:
             )
         return wire.Image.of(image)
 
-    @route("POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
+    @route(app, "POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
     async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Image:
         """Register, or overwrite what was registered.
 
@@ -87,7 +91,7 @@ class Images:
             gone += [name for name in image.properties if name.startswith(wire.IMAGE_TAG)]
         return await self._change(call, image_id, given, gone)
 
-    @route("DELETE", "/images/<image_id>")
+    @route(app, "DELETE", "/images/<image_id>")
     async def unregister(self, call: Call, image_id: str) -> None:
         """Forget it; its tags go too. Idempotent."""
         image = await self._image(call, image_id)
@@ -105,13 +109,13 @@ class Images:
         if kept:
             await self._change(call, image_id, {}, kept)
 
-    @route("POST", "/images/<image_id>/tag", body=Tags, returns="image", exists="_exists")
+    @route(app, "POST", "/images/<image_id>/tag", body=Tags, returns="image", exists="_exists")
     async def tag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
         """Add tags. Idempotent."""
         given = {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in body.tags}
         return await self._change(call, image_id, given, [])
 
-    @route("POST", "/images/<image_id>/untag", body=Tags, returns="image", exists="_exists")
+    @route(app, "POST", "/images/<image_id>/untag", body=Tags, returns="image", exists="_exists")
     async def untag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
         """Remove tags. Idempotent."""
         return await self._change(call, image_id, {}, [wire.IMAGE_TAG + tag for tag in body.tags])

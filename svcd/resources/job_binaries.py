@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from klein import Klein
+
 from svcd.errors import BadJobBinary, InvalidReference
 from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId
@@ -22,20 +24,22 @@ _FILTERS = ("name", "url")
 class JobBinaries:
     """`/job-binaries`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.jobs
         self._binaries = Binaries(services.store, services.object_store)
         self._hide = services.settings.server.hide_credentials
 
-    @route("GET", "/job-binaries", returns="binaries", since="1.1")
+    @route(app, "GET", "/job-binaries", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinary]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
         return [wire_jobs.JobBinary.of(each, self._hide) for each in found]
 
-    @route("GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
+    @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:
         """One."""
         return wire_jobs.JobBinary.of(await self._record(call, binary_id), self._hide)
@@ -44,19 +48,19 @@ class JobBinaries:
         id_ = JobBinaryId(binary_id)
         return await self._store.read(lambda tx: tx.job_binaries.get(call.tenant_id, id_))
 
-    @route("POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
+    @route(app, "POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Make one."""
         made = await self._commands.create_job_binary(call.caller, body)
         return wire_jobs.JobBinary.of(made, self._hide, created=True)
 
-    @route("DELETE", "/job-binaries/<binary_id>", since="1.1")
+    @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:
         """Refused while a job uses it."""
         id_ = JobBinaryId(binary_id)
         await self._store.tx(lambda tx: tx.job_binaries.remove(call.tenant_id, id_))
 
-    @route("GET", "/job-binaries/<binary_id>/data", plain=True, since="1.1")
+    @route(app, "GET", "/job-binaries/<binary_id>/data", plain=True, since="1.1")
     async def data(self, call: Call, binary_id: str) -> Download:
         """The raw data, from wherever it is kept."""
         record = await self._record(call, binary_id)

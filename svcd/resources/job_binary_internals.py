@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 
+from klein import Klein
+
 from svcd.errors import BadJobBinary, ServiceUnavailable
 from svcd.model import names, wire_jobs
 from svcd.model.ids import JobBinaryInternalId, timestamp
@@ -23,6 +25,8 @@ _FILTERS = ("name",)
 class JobBinaryInternals:
     """`/job-binary-internals`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._binaries = Binaries(services.store, services.object_store)
@@ -30,14 +34,16 @@ class JobBinaryInternals:
         self._new_id = services.new_id
         self._metrics = services.metrics
 
-    @route("GET", "/job-binary-internals", returns="binaries", since="1.1")
+    @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinaryInternal]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.internals.page(call.tenant_id, page))
         return [wire_jobs.JobBinaryInternal.of(each) for each in found]
 
-    @route("GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1")
+    @route(
+        app, "GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1"
+    )
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinaryInternal:
         """One, without its data."""
         return wire_jobs.JobBinaryInternal.of(await self._record(call, binary_id))
@@ -47,6 +53,7 @@ class JobBinaryInternals:
         return await self._store.read(lambda tx: tx.internals.get(call.tenant_id, id_))
 
     @route(
+        app,
         "PUT",
         "/job-binary-internals/<name>",
         body=RAW,
@@ -99,13 +106,13 @@ class JobBinaryInternals:
     async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
         await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))
 
-    @route("GET", "/job-binary-internals/<binary_id>/data", plain=True, since="1.1")
+    @route(app, "GET", "/job-binary-internals/<binary_id>/data", plain=True, since="1.1")
     async def data(self, call: Call, binary_id: str) -> Download:
         """The raw data."""
         record = await self._record(call, binary_id)
         return Download(size=record.datasize, pieces=self._binaries.pieces(record))
 
-    @route("DELETE", "/job-binary-internals/<binary_id>", since="1.1")
+    @route(app, "DELETE", "/job-binary-internals/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:
         """Refused while a job binary points to it."""
         id_ = JobBinaryInternalId(binary_id)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from klein import Klein
+
 from svcd.model import wire_jobs
 from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
@@ -18,41 +20,43 @@ _FILTERS = ("job_id", "cluster_id", "input_id", "output_id", "status")
 class JobExecutions:
     """`/job-executions`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.jobs
 
-    @route("GET", "/job-executions", returns="job_executions", since="1.1")
+    @route(app, "GET", "/job-executions", returns="job_executions", since="1.1")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(lambda tx: tx.executions.rendered_page(call.tenant_id, page))
 
-    @route("GET", "/job-executions/<execution_id>", since="1.1")
+    @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
     async def get(self, call: Call, execution_id: str) -> Annotated[bytes, wire_jobs.JobExecution]:
         """One, as last read from the engine."""
         id_ = ExecutionId(execution_id)
         return await self._store.rendered("executions", call.tenant_id, id_)
 
-    @route("GET", "/job-executions/<execution_id>/refresh-status", since="1.1")
+    @route(app, "GET", "/job-executions/<execution_id>/refresh-status", since="1.1")
     async def refresh(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Ask the engine now."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.refresh(call.caller, id_))
 
-    @route("GET", "/job-executions/<execution_id>/cancel", since="1.1")
+    @route(app, "GET", "/job-executions/<execution_id>/cancel", since="1.1")
     async def cancel(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Kill it; a finished one is answered unchanged."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.cancel(call.caller, id_))
 
-    @route("GET", "/job-executions/<execution_id>/log", plain=True, since="1.1")
+    @route(app, "GET", "/job-executions/<execution_id>/log", plain=True, since="1.1")
     async def log(self, call: Call, execution_id: str) -> Answer:
         """The engine's log of it (additive)."""
         text = await self._commands.log(call.caller, ExecutionId(execution_id))
         return Answer(200, text, b"text/plain; charset=utf-8")
 
-    @route("DELETE", "/job-executions/<execution_id>", since="1.1")
+    @route(app, "DELETE", "/job-executions/<execution_id>", since="1.1")
     async def delete(self, call: Call, execution_id: str) -> None:
         """A running one is killed first."""
         await self._commands.delete_execution(call.caller, ExecutionId(execution_id))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from klein import Klein
+
 from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId
 from svcd.model.job import Job, JobBinary
@@ -19,13 +21,15 @@ _FILTERS = ("name", "type")
 class Jobs:
     """`/jobs`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.jobs
         self._distributions = services.distributions
         self._hide = services.settings.server.hide_credentials
 
-    @route("GET", "/jobs", returns="jobs", since="1.1")
+    @route(app, "GET", "/jobs", returns="jobs", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.Job]:
         """All, by creation, with their binaries as objects."""
         page = page_of(call, _FILTERS)
@@ -40,7 +44,7 @@ class Jobs:
 
         return await self._store.read(load)
 
-    @route("GET", "/jobs/<job_id>", returns="job", since="1.1")
+    @route(app, "GET", "/jobs/<job_id>", returns="job", since="1.1")
     async def get(self, call: Call, job_id: str) -> wire_jobs.Job:
         """One."""
 
@@ -56,18 +60,18 @@ class Jobs:
                 binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
         return wire_jobs.Job.of(job, binaries, self._hide)
 
-    @route("POST", "/jobs", body=NewJob, returns="job", since="1.1")
+    @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1")
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Make one."""
         made = await self._commands.create_job(call.caller, body)
         return await self._store.read(lambda tx: self._expanded(tx, made))
 
-    @route("DELETE", "/jobs/<job_id>", since="1.1")
+    @route(app, "DELETE", "/jobs/<job_id>", since="1.1")
     async def delete(self, call: Call, job_id: str) -> None:
         """Refused while an execution refers to it."""
         await self._store.tx(lambda tx: tx.jobs.remove(call.tenant_id, JobId(job_id)))
 
-    @route("GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
+    @route(app, "GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
     async def hints(self, call: Call, job_type: str) -> wire_jobs.JobConfig:
         """Advice for the configuration of a type."""
         return self._commands.hints(job_type)
@@ -76,6 +80,7 @@ class Jobs:
         await self._store.read(lambda tx: tx.jobs.get(call.tenant_id, JobId(job_id)))
 
     @route(
+        app,
         "POST",
         "/jobs/<job_id>/execute",
         body=ExecuteRequest,

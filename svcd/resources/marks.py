@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from klein import Klein
+
 from svcd.model import wire
 from svcd.ports import Page
 from svcd.resources._route import Call, route
@@ -11,11 +13,13 @@ from svcd.resources.services import ApiServices
 class Marks:
     """`/marks`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._installation = services.installation
 
-    @route("GET", "/marks", returns="marks", since="1.1")
+    @route(app, "GET", "/marks", returns="marks", since="1.1")
     async def get(self, call: Call) -> wire.Marks:
         """The mark of this installation, the tenant's clusters, the caller's trusts in use."""
         tenant = call.tenant_id

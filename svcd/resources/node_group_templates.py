@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from klein import Klein
+
 from svcd.model import wire
 from svcd.model.ids import NodeGroupTemplateId
 from svcd.model.requests import NewNodeGroupTemplate
@@ -18,11 +20,13 @@ _FILTERS = ("name", "plugin_name", "engine_version", "flavor_id")
 class NodeGroupTemplates:
     """`/node-group-templates`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.templates
 
-    @route("GET", "/node-group-templates", returns="node_group_templates")
+    @route(app, "GET", "/node-group-templates", returns="node_group_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """All, by creation."""
         page = page_of(call, _FILTERS)
@@ -30,14 +34,18 @@ class NodeGroupTemplates:
             lambda tx: tx.node_group_templates.rendered_page(call.tenant_id, page)
         )
 
-    @route("GET", "/node-group-templates/<template_id>", returns="node_group_template")
+    @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.NodeGroupTemplate]:
         """One."""
         id_ = NodeGroupTemplateId(template_id)
         return await self._store.rendered("node_group_templates", call.tenant_id, id_)
 
     @route(
-        "POST", "/node-group-templates", body=NewNodeGroupTemplate, returns="node_group_template"
+        app,
+        "POST",
+        "/node-group-templates",
+        body=NewNodeGroupTemplate,
+        returns="node_group_template",
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
         """Make one."""
@@ -45,7 +53,7 @@ class NodeGroupTemplates:
             await self._commands.create_node_group_template(call.caller, body)
         )
 
-    @route("DELETE", "/node-group-templates/<template_id>")
+    @route(app, "DELETE", "/node-group-templates/<template_id>")
     async def delete(self, call: Call, template_id: str) -> None:
         """Refused while a cluster or cluster template uses it."""
         id_ = NodeGroupTemplateId(template_id)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from svcd.model.shapes import Shape
 from svcd.model.wire_jobs import OPEN
-from svcd.resources._answers import JSON, Answer, encode
-from svcd.resources._route import Call, Raw, Route, route
+from svcd.resources._route import Raw, Route
 
 Json: TypeAlias = dict[str, Any]
 
@@ -31,24 +30,9 @@ _ERROR = {
 _PAGING = ("limit", "marker")
 
 
-class OpenApi:
-    """The description, made when it is first asked for."""
-
-    def __init__(self, routes: Callable[[], Sequence[Route]]) -> None:
-        self._routes = routes
-        self._made: bytes | None = None
-
-    @route("GET", "/openapi.json", open=True, plain=True)
-    async def get(self, call: Call) -> Answer:
-        """This description."""
-        if self._made is None:
-            self._made = encode(document(self._routes()))
-        return Answer(200, self._made, JSON)
-
-
 def document(routes: Sequence[Route]) -> Json:
     """The OpenAPI document of `routes`."""
-    shapes = {each.body.cls for each in routes if isinstance(each.body, Shape)}
+    shapes = {each.spec.body.cls for each in routes if isinstance(each.spec.body, Shape)}
     shapes |= {_answer_of(each)[0] for each in routes if _is_json(each)}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
@@ -92,32 +76,32 @@ def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
             for name in re.findall(r"\{(\w+)\}", path)
         ],
         "responses": {
-            str(made.success): _success(made, by_class),
+            str(made.spec.success): _success(made, by_class),
             "default": {
                 "description": "an error",
                 "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}},
             },
         },
     }
-    if made.open:
+    if made.spec.open:
         operation["security"] = []
     if _is_json(made) and _answer_of(made)[1] and made.pattern.startswith("/v1.1/"):
         operation["parameters"] += [
             {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
         ]
-    if isinstance(made.body, Shape):
-        schema = by_class[made.body.cls]
+    if isinstance(made.spec.body, Shape):
+        schema = by_class[made.spec.body.cls]
         operation["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": schema}},
         }
-    elif isinstance(made.body, Raw):
+    elif isinstance(made.spec.body, Raw):
         operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     return operation
 
 
 def _is_json(made: Route) -> bool:
-    return not made.plain and made.success != 204
+    return not made.spec.plain and made.spec.success != 204
 
 
 def _answer_of(made: Route) -> tuple[type, bool]:
@@ -135,20 +119,20 @@ def _answer_of(made: Route) -> tuple[type, bool]:
 
 
 def _success(made: Route, by_class: dict[type, Json]) -> Json:
-    if made.success == 204:
+    if made.spec.success == 204:
         return {"description": "done"}
-    if made.plain:
+    if made.spec.plain:
         return {"description": "the data", "content": {"*/*": {}}}
     answer, many = _answer_of(made)
     schema: Any = by_class[answer]
-    if made.returns is not None:
+    if made.spec.returns is not None:
         inner = {"type": "array", "items": schema} if many else schema
         schema = {
             "type": "object",
-            "properties": {made.returns: inner},
-            "required": [made.returns],
+            "properties": {made.spec.returns: inner},
+            "required": [made.spec.returns],
         }
     return {
-        "description": "accepted" if made.success == 202 else "found",
+        "description": "accepted" if made.spec.success == 202 else "found",
         "content": {"application/json": {"schema": schema}},
     }

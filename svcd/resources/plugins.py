@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from klein import Klein
+
 from svcd.errors import NotFound
 from svcd.model import wire
 from svcd.model.convert import convert
@@ -61,21 +63,23 @@ def _default(value: ConfigValue) -> str | bool:
 class Plugins:
     """`/plugins`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._distributions = services.distributions
         self._templates = services.templates
 
-    @route("GET", "/plugins", returns="plugins")
+    @route(app, "GET", "/plugins", returns="plugins")
     async def list(self, call: Call) -> Sequence[wire.Plugin]:
         """All, in the order of the settings."""
         return [short(each) for each in self._distributions.all()]
 
-    @route("GET", "/plugins/<plugin_name>", returns="plugin")
+    @route(app, "GET", "/plugins/<plugin_name>", returns="plugin")
     async def get(self, call: Call, plugin_name: str) -> wire.Plugin:
         """One."""
         return short(self._distributions.get(plugin_name))
 
-    @route("GET", "/plugins/<plugin_name>/<version>", returns="plugin")
+    @route(app, "GET", "/plugins/<plugin_name>/<version>", returns="plugin")
     async def version(self, call: Call, plugin_name: str, version: str) -> wire.PluginVersion:
         """One, with a version's processes, tags and options."""
         return detail(self._of(plugin_name, version), version)
@@ -90,15 +94,9 @@ class Plugins:
         self._of(plugin_name, version)
 
     @route(
+        app,
         "POST",
         "/plugins/<plugin_name>/<version>/convert-config",
-        body=RAW,
-        returns="cluster_template",
-        exists="_exists",
-        limit="convert",
-    )
-    @route(
-        "POST",
         "/plugins/<plugin_name>/<version>/convert-config/<template_name>",
         body=RAW,
         returns="cluster_template",

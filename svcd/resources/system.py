@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from klein import Klein
+
 from svcd import metrics
 from svcd.errors import ServiceUnavailable
 from svcd.model import wire
@@ -15,11 +17,13 @@ from svcd.resources.services import ApiServices
 class System:
     """`/`, `/healthz`, `/readyz`, `/metrics`."""
 
+    app = Klein()
+
     def __init__(self, services: ApiServices) -> None:
         self._metrics = services.metrics
         self._readiness = services.readiness
 
-    @route("GET", "/", returns="versions", open=True)
+    @route(app, "GET", "/", returns="versions", open=True)
     async def versions(self, call: Call) -> Sequence[wire.Version]:
         """The versions of the interface."""
         return [
@@ -27,12 +31,12 @@ class System:
             wire.Version(id="v1.1", status="CURRENT"),
         ]
 
-    @route("GET", "/healthz", open=True)
+    @route(app, "GET", "/healthz", open=True)
     async def health(self, call: Call) -> wire.Health:
         """The process answers."""
         return wire.Health(status="ok")
 
-    @route("GET", "/readyz", open=True)
+    @route(app, "GET", "/readyz", open=True)
     async def ready(self, call: Call) -> wire.Readiness:
         """Everything that requests need is there. 503 names what is not."""
         parts = await self._readiness()
@@ -41,7 +45,7 @@ class System:
             raise ServiceUnavailable("not ready: " + "; ".join(wrong))
         return wire.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
 
-    @route("GET", "/metrics", open=True, plain=True)
+    @route(app, "GET", "/metrics", open=True, plain=True)
     async def expose(self, call: Call) -> Answer:
         """Prometheus text format."""
         return Answer(200, self._metrics.exposition(), metrics.CONTENT_TYPE.encode())

@@ -134,7 +134,7 @@ BLUEPRINT = (
 
 def with_body(peer: Connected) -> Sequence[Route]:
     """Every route that takes a body."""
-    return [each for each in peer.service.rest.routes() if each.body is not None]
+    return [each for each in peer.service.rest.routes() if each.spec.body is not None]
 
 
 @frozen(kw_only=True)
@@ -249,10 +249,10 @@ def _long(good: Any, length: int, pattern: str | None) -> Any:
 
 def shapes(routes: Sequence[Route]) -> Sequence[type]:
     """The classes of bodies, each once."""
-    found = {each.body.cls for each in routes if isinstance(each.body, Shape)}
+    found = {each.spec.body.cls for each in routes if isinstance(each.spec.body, Shape)}
     return sorted(found, key=lambda cls: cls.__name__)
 
 
 def raw(each: Route) -> bool:
     """Whether the body is no JSON of ours."""
-    return isinstance(each.body, Raw)
+    return isinstance(each.spec.body, Raw)

@@ -106,11 +106,11 @@ class BodySizeTests(SynchronousTestCase):
         if raw(route):
             name = b"n%d" % next(self.number)
             return BLUEPRINT.replace(b'"t"', b'"%b"' % name).ljust(size)
-        assert isinstance(route.body, Shape)
-        tree = dict(LEAST[route.body.cls])
+        assert isinstance(route.spec.body, Shape)
+        tree = dict(LEAST[route.spec.body.cls])
         if "name" in tree:
             tree["name"] = f"n{next(self.number)}"
-        if route.body.cls is requests.ExecuteRequest:
+        if route.spec.body.cls is requests.ExecuteRequest:
             tree["cluster_id"] = self.cluster_id
         return json.dumps(tree).encode().ljust(size)
 

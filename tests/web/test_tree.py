@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from klein import Klein
-from klein.resource import KleinResource
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.resources._dispatch import Tree, allowed, segments_of
-from tests.support import StandInService
+from svcd.web.tree import Tree, allowed, names_in, segments_of
 
 
 def tree_of(*rules: tuple[str, str]) -> Tree[str]:
-    """A tree whose routes are their own endpoints."""
-    app = Klein()
-    routes = {}
+    """A tree in which every route is served by its own text."""
+    tree: Tree[str] = Tree()
     for method, rule in rules:
-        endpoint = f"{method} {rule}"
-        app.route(rule, methods=[method], endpoint=endpoint)(lambda request: b"")
-        routes[endpoint] = endpoint
-    return Tree(app, routes)
+        tree.add(rule, [method], f"{method} {rule}")
+    return tree
 
 
 class TreeTests(SynchronousTestCase):
@@ -42,6 +36,20 @@ class TreeTests(SynchronousTestCase):
             self.found(tree, b"POST", b"/j/hints/execute"), ("POST /j/<id>/execute", (b"hints",))
         )
 
+    def test_the_rest_of_a_path_comes_last(self) -> None:
+        """It holds one segment at least, and empty ones as they are."""
+        tree = tree_of(
+            ("GET", "/a/<path:rest>"),
+            ("GET", "/a/<id>"),
+            ("GET", "/a/b"),
+            ("PUT", "/a/<path:rest>"),
+        )
+        self.assertEqual(self.found(tree, b"GET", b"/a/b"), ("GET /a/b", ()))
+        self.assertEqual(self.found(tree, b"GET", b"/a/c"), ("GET /a/<id>", (b"c",)))
+        self.assertEqual(self.found(tree, b"PUT", b"/a/b"), ("PUT /a/<path:rest>", (b"b",)))
+        self.assertEqual(self.found(tree, b"GET", b"/a/b//c"), ("GET /a/<path:rest>", (b"b//c",)))
+        self.assertIsNone(tree.find([b"a"], b"GET"))
+
     def test_a_miss_is_none(self) -> None:
         """Too short, too long, empty segments."""
         tree = tree_of(("GET", "/a/<id>"))
@@ -49,43 +57,22 @@ class TreeTests(SynchronousTestCase):
             self.assertIsNone(tree.find(segments, b"GET"))
 
     def test_a_rule_that_is_more_than_segments_is_refused(self) -> None:
-        """At compile time."""
-        self.assertRaises(ValueError, tree_of, ("GET", "/a/<int:id>"))
-        self.assertRaises(ValueError, tree_of, ("GET", "/a/x<id>"))
+        """Converters, parts of segments, a rest in the middle, a slash at the end."""
+        for rule in ("/a/<int:id>", "/a/x<id>", "/<path:a>/b", "/a/", "a", ""):
+            self.assertRaises(ValueError, tree_of, ("GET", rule))
+
+    def test_a_route_that_is_served_already_is_refused(self) -> None:
+        """Klein would serve the first and never the second."""
+        self.assertRaises(ValueError, tree_of, ("GET", "/a/<id>"), ("GET", "/a/<name>"))
+
+    def test_names(self) -> None:
+        """In order."""
+        self.assertEqual(names_in("/a/<b>/c/<path:d>"), ("b", "d"))
+        self.assertEqual(names_in("/"), ())
 
     def test_allow(self) -> None:
         """OPTIONS always, HEAD with GET."""
         self.assertEqual(allowed({b"GET": 1, b"POST": 1}), "GET, HEAD, OPTIONS, POST")
-
-    def test_the_tree_agrees_with_klein(self) -> None:
-        """Every route of the service is found by both, with the same values."""
-        service = StandInService()
-        self.addCleanup(service.close)
-        urls = service.rest.app.url_map.bind("a")
-        for route in service.rest.routes():
-            path = "/".join(
-                f"v{n}" if s.startswith("<") else s for n, s in enumerate(route.pattern.split("/"))
-            )
-            endpoint, values = urls.match(path, route.method)
-            segments = segments_of(path.encode())
-            assert segments is not None
-            hit = service.rest.tree.find(segments, route.method.encode())
-            assert hit is not None
-            self.assertIs(hit[0].methods[route.method.encode()], route)
-            self.assertEqual(endpoint, f"{route.method} {route.pattern}")
-            self.assertEqual(
-                dict(zip(route.names, [v.decode() for v in hit[1]], strict=True)), values
-            )
-
-    def test_klein_serves_the_same_routes(self) -> None:
-        """Its own resource leads to the same handlers."""
-        service = StandInService()
-        self.addCleanup(service.close)
-        service.agent.serve("http://api.memory", KleinResource(service.rest.app))
-        answer = service.call("GET", "/v1.1/demo/clusters")
-        self.assertEqual((answer.status, answer.body), (200, b'{"clusters":[]}'))
-        missing = service.call("GET", "/v1.1/demo/clusters/nope")
-        self.assertEqual((missing.status, missing.json["error_name"]), (404, "NOT_FOUND"))
 
 
 class SegmentsTests(SynchronousTestCase):

@@ -1,6 +1,4 @@
-"""Finds the route of a path in a tree of segments compiled from Klein's own url_map.
-
-Every rule must be made of plain segments and `<name>`s; another kind is refused when compiled.
+"""Finds what serves a path in a tree of its segments.
 
 Note: why a tree. Werkzeug's bind and match cost more than the rest of a request together, and its
 errors are HTML; the tree costs a few dictionary look-ups and knows the methods of a path.
@@ -8,68 +6,71 @@ errors are HTML; the tree costs a few dictionary look-ups and knows the methods 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from attrs import define, field
-from klein import Klein
 
 R = TypeVar("R")
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
+_VARIABLE = re.compile(r"<(?P<rest>path:)?(?P<name>[A-Za-z_]\w*)>")
 
 
 @define(slots=True)
 class Leaf(Generic[R]):
-    """A path: its pattern, the names of its variable segments, and its route by method."""
+    """A path: the rule that made it, and what serves it by method."""
 
-    pattern: str
-    names: tuple[str, ...]
+    rule: str
     methods: dict[bytes, R] = field(factory=dict)
 
 
 class _Node(Generic[R]):
-    __slots__ = ("leaf", "static", "variable")
+    __slots__ = ("leaf", "rest", "static", "variable")
 
     def __init__(self) -> None:
         self.static: dict[bytes, _Node[R]] = {}
         self.variable: _Node[R] | None = None
+        self.rest: _Node[R] | None = None
         self.leaf: Leaf[R] | None = None
 
 
 class Tree(Generic[R]):
-    """The routes of one Klein app. routes: by the names of Klein's endpoints."""
+    """What serves which path and method; filled by `add`."""
 
-    def __init__(self, app: Klein, routes: Mapping[str, R]) -> None:
+    def __init__(self) -> None:
         self._root: _Node[R] = _Node()
-        for rule in app.url_map.iter_rules():
-            plain = all(type(c).__name__ == "UnicodeConverter" for c in rule._converters.values())
-            segments = rule.rule.split("/")[1:]
-            partly = any("<" in s and (s[0] != "<" or s[-1] != ">") for s in segments)
-            if rule.endpoint not in routes or not plain or partly:
-                raise ValueError(f"the door cannot dispatch {rule.rule}")
-            self._add(rule.rule, segments, routes[rule.endpoint], rule.methods or ())
 
-    def _add(self, rule: str, segments: Sequence[str], endpoint: R, methods: Iterable[str]) -> None:
+    def add(self, rule: str, methods: Iterable[str], what: R) -> None:
+        """Serve `methods` of `rule` by `what`.
+
+        Raises ValueError for a rule that the tree cannot hold, and for one that is served already.
+        """
+        names_in(rule)
         node = self._root
-        for segment in segments:
-            if segment.startswith("<"):
-                if node.variable is None:
-                    node.variable = _Node()
-                node = node.variable
+        for segment in rule.split("/")[1:]:
+            if segment.startswith("<path:"):
+                node.rest = node = node.rest or _Node()
+            elif segment.startswith("<"):
+                node.variable = node = node.variable or _Node()
             else:
                 node = node.static.setdefault(segment.encode(), _Node())
         if node.leaf is None:
-            names = tuple(s[1:-1] for s in segments if s.startswith("<"))
-            node.leaf = Leaf(rule, names)
+            node.leaf = Leaf(rule)
         for method in methods:
-            node.leaf.methods[method.encode()] = endpoint
+            if node.leaf.methods.setdefault(method.encode(), what) is not what:
+                raise ValueError(f"{method} {rule} is served already")
 
     def find(
         self, segments: Sequence[bytes], method: bytes
     ) -> tuple[Leaf[R], tuple[bytes, ...]] | None:
-        """The leaf for the path, one that knows `method` before others; static before variable."""
+        """The leaf for the path with the values of its variables.
+
+        One that knows `method` before others; plain segments before variables, these before the
+        rest of a path.
+        """
         found: list[tuple[Leaf[R], tuple[bytes, ...]]] = []
         self._walk(self._root, segments, 0, (), found)
         if len(found) > 1:
@@ -89,6 +90,13 @@ class Tree(Generic[R]):
         while at < len(segments):
             segment = segments[at]
             static = node.static.get(segment)
+            if node.rest is not None and node.rest.leaf is not None:
+                if static is not None:
+                    self._walk(static, segments, at + 1, values, found)
+                if node.variable is not None and segment:
+                    self._walk(node.variable, segments, at + 1, (*values, segment), found)
+                found.append((node.rest.leaf, (*values, b"/".join(segments[at:]))))
+                return
             at += 1
             if node.variable is not None and segment:
                 if static is not None:
@@ -101,6 +109,25 @@ class Tree(Generic[R]):
                 return
         if node.leaf is not None:
             found.append((node.leaf, values))
+
+
+def names_in(rule: str) -> tuple[str, ...]:
+    """The names of the variables of a rule.
+
+    Raises ValueError for a rule with more than plain segments, `<name>`, and `<path:name>` at its
+    end.
+    """
+    names = []
+    segments = rule.split("/")[1:]
+    for at, segment in enumerate(segments, 1):
+        if "<" in segment or ">" in segment:
+            found = _VARIABLE.fullmatch(segment)
+            if found is None or (found["rest"] and at < len(segments)):
+                raise ValueError(f"the tree cannot find {rule}")
+            names.append(found["name"])
+    if not rule.startswith("/") or (not segments[-1] and rule != "/"):
+        raise ValueError(f"the tree cannot find {rule}: begin with a slash and end without one")
+    return tuple(names)
 
 
 def segments_of(path: bytes) -> list[bytes] | None:

@@ -1,0 +1,153 @@
+# mypy: allow-untyped-calls
+"""Registers handlers with Klein, and serves Klein apps.
+
+A resource class holds `app = Klein()`, and `route` marks its methods as handlers. What Klein knows
+is what is served: `Routed` compiles its tree from the public `url_map` of each app and runs a
+handler by `execute_endpoint`. Of Klein's own resource it replaces the matching step alone.
+
+A handler gets, in place of Klein's request, the `call` that its resource makes of the request: so a
+handler cannot write an answer past its resource.
+
+Note: at once. Klein makes a Deferred of every coroutine. A handler that never waits (SQLite,
+memory) is driven to its end in place instead, and costs no Deferred.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from attrs import frozen
+from klein import Klein
+from klein.resource import KleinResource
+from twisted.internet.defer import Deferred
+
+from svcd.web.tree import Tree, names_in
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+class HasRoutes(Protocol):
+    """An object whose class registers its methods with `app`. It must not have slots."""
+
+    app: ClassVar[Klein]
+
+
+def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
+    """Marks a method as the handler of `methods` of each of `rules`: `(self, call, **names)`.
+
+    A rule has plain segments, `<name>`, and `<path:name>` at its end.
+    """
+
+    def mark(function: F) -> F:
+        handler: Callable[..., Any] = function
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            def handler(self: object, call: object, **values: object) -> Any:
+                return at_once(function(self, call, **values))
+
+        for rule in rules:
+            app.route(rule, methods=list(methods))(handler)
+        return function
+
+    return mark
+
+
+@frozen(kw_only=True, eq=False)
+class Endpoint:
+    """A rule of a Klein app.
+
+    app: bound to the object that has the handler. endpoint: the handler's name there. method: the
+    first of `methods`, which holds HEAD where it holds GET. names: of the rule's variables.
+    """
+
+    app: Klein
+    endpoint: str
+    pattern: str
+    method: str
+    methods: Sequence[str]
+    names: Sequence[str]
+
+    def run(self, call: Any, **values: object) -> Any:
+        """The handler's result, or a Deferred of it when the handler waits."""
+        return self.app.execute_endpoint(self.endpoint, call, **values)
+
+
+def endpoints(resource: HasRoutes) -> Iterator[Endpoint]:
+    """Those of `resource`, in the order in which they were registered. Raises ValueError."""
+    app = resource.app
+    for rule in app.url_map.iter_rules():
+        methods = sorted(rule.methods or ())
+        if not methods:
+            raise ValueError(f"{rule.rule} has no methods")
+        yield Endpoint(
+            app=app,
+            endpoint=rule.endpoint,
+            pattern=rule.rule,
+            method=methods[0],
+            methods=methods,
+            names=names_in(rule.rule),
+        )
+
+
+E = TypeVar("E", bound=Endpoint)
+
+
+class Routed(KleinResource, Generic[E]):
+    """A resource that serves the routes of `first` and of every object that is added.
+
+    tree: all endpoints. A subclass renders: it finds an endpoint in the tree and runs it.
+    """
+
+    def __init__(self, first: HasRoutes) -> None:
+        super().__init__(first.app)
+        self.tree: Tree[E] = Tree()
+        self.add(first)
+
+    def add(self, resource: HasRoutes) -> None:
+        """Serve the routes of `resource` too. Raises ValueError for one that is served already."""
+        for each in self.endpoints_of(resource):
+            self.tree.add(each.pattern, each.methods, each)
+
+    def endpoints_of(self, resource: HasRoutes) -> Iterable[E]:
+        """The endpoints of `resource` as this resource runs them."""
+        raise NotImplementedError
+
+    def render(self, request: Any) -> Any:
+        """See IResource."""
+        raise NotImplementedError
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T | Deferred[T]:
+    """The result of `work`, or a Deferred of it when `work` waits."""
+    try:
+        waits_for = work.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    return Deferred.fromCoroutine(_rest_of(work, waits_for))
+
+
+@types.coroutine
+def _rest_of(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    """The rest of a coroutine that was started by hand and now waits for `waits_for`."""
+    while True:
+        thrown: BaseException | None = None
+        got = None
+        try:
+            got = yield waits_for
+        except GeneratorExit:  # forgotten: `work` may have been closed before
+            work.close()
+            raise
+        except BaseException as error:
+            thrown = error
+        try:
+            waits_for = work.send(got) if thrown is None else work.throw(thrown)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

@@ -1,0 +1,135 @@
+"""Handlers that Klein holds and runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from klein import Klein
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.web.routing import Endpoint, Routed, at_once, endpoints, route
+
+
+class Counted(Klein):
+    """A Klein that notes what it runs."""
+
+    ran: tuple[str, ...] = ()
+
+    def execute_endpoint(self, endpoint: str, *args: Any, **more: Any) -> Any:
+        """See Klein."""
+        type(self).ran += (endpoint,)
+        return super().execute_endpoint(endpoint, *args, **more)
+
+
+class Shelf:
+    """A resource class."""
+
+    app = Counted()
+
+    def __init__(self) -> None:
+        self.waiting: Deferred[str] = Deferred()
+
+    @route(app, ["GET"], "/books", "/volumes")
+    async def list(self, call: str) -> str:
+        return f"all for {call}"
+
+    @route(app, ["GET", "DELETE"], "/books/<book_id>")
+    def one(self, call: str, book_id: str) -> str:
+        return book_id
+
+    @route(app, ["POST"], "/books")
+    async def wait(self, call: str) -> str:
+        return await self.waiting
+
+
+class Serving(Routed[Endpoint]):
+    """Serves endpoints as they are."""
+
+    endpoints_of = staticmethod(endpoints)
+
+
+class RoutingTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        Counted.ran = ()
+        self.shelf = Shelf()
+        self.serving = Serving(self.shelf)
+
+    def run_(self, method: bytes, *segments: bytes) -> Any:
+        hit = self.serving.tree.find(segments, method)
+        assert hit is not None
+        made = hit[0].methods[method]
+        values = dict(zip(made.names, [v.decode() for v in hit[1]], strict=True))
+        return made.run("me", **values)
+
+    def test_what_klein_knows_is_what_is_served(self) -> None:
+        """Every rule and method of the map, by Klein's own `execute_endpoint`."""
+        self.assertEqual(self.run_(b"GET", b"books"), "all for me")
+        self.assertEqual(self.run_(b"HEAD", b"volumes"), "all for me")
+        self.assertEqual(self.run_(b"DELETE", b"books", b"7"), "7")
+        self.assertEqual(Counted.ran, ("list", "list", "one"))
+        rules = [(each.pattern, each.method, each.methods) for each in endpoints(self.shelf)]
+        self.assertEqual(
+            rules,
+            [
+                ("/books", "GET", ["GET", "HEAD"]),
+                ("/volumes", "GET", ["GET", "HEAD"]),
+                ("/books/<book_id>", "DELETE", ["DELETE", "GET", "HEAD"]),
+                ("/books", "POST", ["POST"]),
+            ],
+        )
+
+    def test_a_handler_that_waits_is_a_deferred(self) -> None:
+        """One that does not wait costs none."""
+        waits = self.run_(b"POST", b"books")
+        self.assertNoResult(waits)
+        self.shelf.waiting.callback("done")
+        self.assertEqual(self.successResultOf(waits), "done")
+
+    def test_handlers_are_bound_to_their_object(self) -> None:
+        """Two objects of a class do not meet."""
+        other = Serving(Shelf())
+        hit = other.tree.find([b"books"], b"POST")
+        assert hit is not None
+        waits = hit[0].methods[b"POST"].run("me")
+        self.shelf.waiting.callback("done")
+        self.assertNoResult(waits)
+
+    def test_a_rule_without_methods_is_refused(self) -> None:
+        """Klein would serve every method."""
+
+        class Loose:
+            app = Klein()
+
+        Loose.app.route("/a")(lambda self, call: None)
+        self.assertRaises(ValueError, Serving, Loose())
+
+    def test_two_objects_with_one_route_are_refused(self) -> None:
+        """One of them would never be asked."""
+        self.assertRaises(ValueError, self.serving.add, Shelf())
+
+
+class AtOnceTests(SynchronousTestCase):
+    def test_a_failure_in_place_is_raised(self) -> None:
+        """As by a plain function."""
+
+        async def fail() -> None:
+            raise KeyError("x")
+
+        self.assertRaises(KeyError, at_once, fail())
+
+    def test_a_failure_of_what_is_waited_for_reaches_the_coroutine(self) -> None:
+        """It may go on from there."""
+        waits: Deferred[None] = Deferred()
+
+        async def work() -> str:
+            try:
+                await waits
+            except KeyError:
+                return "caught"
+            return "not"
+
+        result = at_once(work())
+        assert isinstance(result, Deferred)
+        waits.errback(KeyError("x"))
+        self.assertEqual(self.successResultOf(result), "caught")
