@@ -20,10 +20,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from attrs import field, frozen
 
+from svcd.errors import ServiceUnavailable
 from svcd.model.cloud import (
     Caller,
     Flavor,
@@ -567,6 +568,22 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+_MOST_LOST_RACES: Final = 20
+
+
+async def until_saved(name: str, attempt: Callable[[], Coroutine[Any, Any, tuple[bool, T]]]) -> T:
+    """The result of the first `attempt` that loses no race: (whether it lost none, its result).
+
+    attempt: reads a row, decides, and writes it by compare-and-set. name: of the row, for people.
+    Raises ServiceUnavailable after many lost races.
+    """
+    for _ in range(_MOST_LOST_RACES):
+        won, result = await attempt()
+        if won:
+            return result
+    raise ServiceUnavailable(f"{name} is being changed by others; try again")
 
 
 class Leases(Protocol):

@@ -15,6 +15,7 @@ PURE = (
     "svcd.model.shapes",
     "svcd.model.wire",
     "svcd.errors",
+    "svcd.provisioning.decide.outcomes",
     "svcd.provisioning.checks",
     "svcd.provisioning.health",
     "svcd.provisioning.lifecycle",

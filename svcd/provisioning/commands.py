@@ -26,8 +26,19 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
-from svcd.ports import Access, Cloud, CloudError, CloudSession, Fault, Sealer, Store, Tx
+from svcd.ports import (
+    Access,
+    Cloud,
+    CloudError,
+    CloudSession,
+    Fault,
+    Sealer,
+    Store,
+    Tx,
+    until_saved,
+)
 from svcd.provisioning import lifecycle, rules, story
+from svcd.provisioning.act import rows
 from svcd.provisioning.distributions.spi import IDistribution
 from svcd.provisioning.facts import Bounds, Facts
 from svcd.provisioning.failures import Code
@@ -46,8 +57,6 @@ Also = Callable[[Tx, Cluster], Awaitable[None]]
 
 _FACTS_S: Final = 25.0
 """Facts are read within this time, or the request fails."""
-
-_MOST_CONFLICTS: Final = 20
 
 
 class Distributions(Protocol):
@@ -290,7 +299,9 @@ class Clusters:
         Raises NotFound, the leaves of behaviour 3, CloudError, PlatformTimeout.
         """
         facts: Facts | None = None
-        for _ in range(_MOST_CONFLICTS):
+
+        async def attempt() -> tuple[bool, Cluster]:
+            nonlocal facts
             row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
             if facts is None:
                 facts = await self._scale_facts(caller, row, change)
@@ -298,33 +309,37 @@ class Clusters:
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
             after, trust = await self._with_fresh_trust(caller, row, after)
-            if await self._save(row, after, trust):
-                log.info("Accepted new size of cluster {name} {id}", name=row.name, id=row.id)
-                self._controller.wake(row.id)
-                return evolve(after, version=row.version + 1)
-        raise ServiceUnavailable("the cluster is being changed by others; try again")
+            saved = await self._save(row, after, trust)
+            return saved, evolve(after, version=row.version + 1)
+
+        after = await until_saved("the cluster", attempt)
+        log.info("Accepted new size of cluster {name} {id}", name=after.name, id=after.id)
+        self._controller.wake(after.id)
+        return after
 
     async def delete(self, caller: Caller, cluster_id: ClusterId, force: bool) -> None:
         """Deletion becomes the desired state. Again while Deleting: nothing more happens.
 
         force: the record goes even if something of it cannot be removed. Raises NotFound.
         """
-        for _ in range(_MOST_CONFLICTS):
+
+        async def attempt() -> tuple[bool, Cluster | None]:
             row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
             after = lifecycle.delete(row, force, self._clock.seconds())
             if after is row:
-                return
+                return True, None
             after, trust = await self._with_fresh_trust(caller, row, after)
-            if await self._save(row, after, trust):
-                log.info(
-                    "Accepted deletion of cluster {name} {id}, force {force}",
-                    name=row.name,
-                    id=row.id,
-                    force=force,
-                )
-                self._controller.wake(row.id)
-                return
-        raise ServiceUnavailable("the cluster is being changed by others; try again")
+            return await self._save(row, after, trust), after
+
+        accepted = await until_saved("the cluster", attempt)
+        if accepted is not None:
+            log.info(
+                "Accepted deletion of cluster {name} {id}, force {force}",
+                name=accepted.name,
+                id=accepted.id,
+                force=force,
+            )
+            self._controller.wake(accepted.id)
 
     async def _scale_facts(self, caller: Caller, row: Cluster, change: ScaleRequest) -> Facts:
         facts = await self._reader.templates(caller.tenant_id, None, change.add_node_groups)
@@ -391,12 +406,11 @@ class Clusters:
         former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
-            if not await tx.clusters.save(after):
+            if not await rows.save(tx, after, [told]):
                 return False
             await self._trusts.take(tx, trust)
             if former is not None:
                 await tx.loose_trusts.add(former)
-            await tx.clusters.add_events(after.id, [told])
             await self._controller.announce(tx, after.id)
             return True
 

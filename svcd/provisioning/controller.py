@@ -14,55 +14,37 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, assert_never
+from typing import Final
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound, ServiceUnavailable
 from svcd.fencing import Alone
 from svcd.logs import about
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
-from svcd.model.ids import ClusterId, InstanceId
-from svcd.ports import CloudError, Leases, Tx
+from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.ids import ClusterId
+from svcd.ports import CloudError, Leases, Tx, until_saved
 from svcd.provisioning import lifecycle, stamps, story
+from svcd.provisioning.act import rows
+from svcd.provisioning.act.rows import Events
+from svcd.provisioning.decide import outcomes
+from svcd.provisioning.decide.outcomes import OBSERVE, Outcomes
 from svcd.provisioning.failures import Code, code_of
 from svcd.provisioning.observed import Observed
 from svcd.provisioning.perform import Performer, Ports
-from svcd.provisioning.planner import Plan, World, needs_sight, plan
-from svcd.provisioning.removal import access_being_given_up
-from svcd.provisioning.steps import (
-    AnyStep,
-    Distribute,
-    Done,
-    Fail,
-    Interrupted,
-    Memory,
-    Outcome,
-    Prepare,
-    Reach,
-    Retry,
-    Tried,
-    Wait,
-)
+from svcd.provisioning.planner import World, needs_sight, plan
+from svcd.provisioning.steps import AnyStep, Fail, Memory, Outcome, Retry
 from svcd.settings import Provisioning
-from svcd.tasks import Backoff, Interrupt, KeyedTasks, Loop, gather
+from svcd.tasks import Interrupt, KeyedTasks, Loop, gather
 
 log = Logger()
 
-_RETRY: Final = Backoff(first_s=0.5, most_s=30.0)
-_WAIT: Final = Backoff(first_s=0.2, most_s=2.0, jitter=0.1)
-_LOOK_FIRST_S: Final = 0.1
 _MOST_CRASHES: Final = 5
-_MOST_CONFLICTS: Final = 20
-_MOST_REFUSALS: Final = 5
 _BELIEVED_S: Final = 15.0
-_OBSERVE: Final = "observe"
 RESCAN_S: Final = 60.0
 _JITTER_S: Final = 5.0
-
-_ON_MACHINES = (Reach, Prepare, Distribute)
 
 
 @frozen(kw_only=True)
@@ -72,6 +54,28 @@ class _Crash:
     count: int
     incident: str
     text: str
+
+
+@define(kw_only=True)
+class _State:
+    """What is kept of one cluster while it is driven; a restart loses it without harm.
+
+    alien: not looked at yet since another daemon, or a former process, may have driven it.
+    sight: when the cloud's lists were read (clock seconds), and what they showed.
+    """
+
+    interrupt: Interrupt = field(factory=Interrupt)
+    alien: bool = False
+    memory: Memory | None = None
+    sight: tuple[float, Observed] | None = None
+    crash: _Crash | None = None
+
+    def memory_of(self, cluster: Cluster, now: float) -> Memory:
+        """Of the row's generation; a newer one begins anew."""
+        if self.memory is None or self.memory.generation != cluster.generation:
+            self.memory = Memory(generation=cluster.generation, since=now)
+            self.sight = None
+        return self.memory
 
 
 class Controller:
@@ -93,15 +97,12 @@ class Controller:
     ) -> None:
         self._leases: Leases = leases or Alone()
         self._ports = ports
+        self._store = ports.store
         self._clock = clock
         self._settings = settings
         self._rng = rng
         self._settled = settled
-        self._memory: dict[ClusterId, Memory] = {}
-        self._interrupts: dict[ClusterId, Interrupt] = {}
-        self._crashes: dict[ClusterId, _Crash] = {}
-        self._seen: dict[ClusterId, tuple[float, Observed]] = {}
-        self._aliens: set[ClusterId] = set()  # not looked at yet since others may have driven them
+        self._states: dict[ClusterId, _State] = {}
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
             clock,
             "cluster",
@@ -118,9 +119,9 @@ class Controller:
     async def start(self) -> None:
         """Take up all unfinished clusters, spread over some seconds when there are many."""
         found = await self._unsettled()
-        self._aliens.update(found)
         spread = min(_JITTER_S, 0.01 * len(found))
         for cluster_id in found:
+            self._state(cluster_id).alien = True
             self._tasks.wake(cluster_id, self._rng.random() * spread)
         self._rescan.start(now=False)
 
@@ -140,8 +141,7 @@ class Controller:
 
     def forget(self) -> None:
         """Leases were lost: what is remembered of those clusters counts no more."""
-        known = {*self._memory, *self._interrupts, *self._crashes, *self._seen}
-        for cluster_id in [*known, *self._tasks.active()]:
+        for cluster_id in {*self._states, *self._tasks.active()}:
             if not self._leases.holds(cluster_id):
                 self._tasks.rest(cluster_id)
                 self._forget(cluster_id)
@@ -150,9 +150,9 @@ class Controller:
         """A request has changed the row: look at once, and drop what is being waited for."""
         if not self._leases.holds(cluster_id):
             return
-        interrupt = self._interrupts.get(cluster_id)
-        if interrupt is not None:
-            interrupt.fire()
+        state = self._states.get(cluster_id)
+        if state is not None:
+            state.interrupt.fire()
         self._tasks.wake(cluster_id)
 
     def active(self) -> int:
@@ -164,80 +164,83 @@ class Controller:
         found = await self._unsettled()
         busy = set(self._tasks.active())
         for cluster_id, generation in found.items():
-            memory = self._memory.get(cluster_id)
+            state = self._states.get(cluster_id)
             if cluster_id not in busy:
-                if cluster_id not in self._interrupts:
-                    self._aliens.add(cluster_id)
+                if state is None:
+                    self._state(cluster_id).alien = True
                 self._tasks.wake(cluster_id)
-            elif memory is not None and memory.generation < generation:
+            elif (
+                state is not None
+                and state.memory is not None
+                and state.memory.generation < generation
+            ):
                 self.wake(cluster_id)  # nobody told us
 
     async def _unsettled(self) -> Mapping[ClusterId, int]:
-        found = await self._ports.store.read(lambda tx: tx.clusters.unsettled())
+        found = await self._store.read(lambda tx: tx.clusters.unsettled())
         return {each: found[each] for each in found if self._leases.holds(each)}
 
     def _crashed(self, cluster_id: ClusterId, count: int, incident: str, error: Exception) -> None:
         if not isinstance(error, ServiceUnavailable):
-            self._crashes[cluster_id] = _Crash(
-                count=count, incident=incident, text=type(error).__name__
-            )
+            text = type(error).__name__
+            self._state(cluster_id).crash = _Crash(count=count, incident=incident, text=text)
+
+    def _state(self, cluster_id: ClusterId) -> _State:
+        return self._states.setdefault(cluster_id, _State())
 
     # ---- one cluster ----
 
     async def _drive(self, cluster_id: ClusterId) -> float | None:
         """Passes until the cluster rests (None) or there is only waiting to do (seconds)."""
-        interrupt = self._interrupts.setdefault(cluster_id, Interrupt())
+        state = self._state(cluster_id)
         while True:
-            interrupt.clear()  # before the row is read: a wake from now on is about something newer
-            cluster = await self._ports.store.read(lambda tx: tx.clusters.find(cluster_id))
+            state.interrupt.clear()  # before the row is read: a later wake is about something newer
+            cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
             if cluster is None or lifecycle.is_settled(cluster):
                 self._rest(cluster_id)
                 return None
-            alien = cluster_id in self._aliens
-            sound = stamps.believable(cluster, self._clock.seconds(), alien)
+            sound = stamps.believable(cluster, self._clock.seconds(), state.alien)
             if sound is not cluster:
-                if await self._write(cluster, sound, ()):
-                    self._aliens.discard(cluster_id)
+                if await rows.write(self._store, cluster, sound, ()):
+                    state.alien = False
                 continue
-            self._aliens.discard(cluster_id)
-            crash = self._crashes.get(cluster_id)
+            state.alien = False
+            crash = state.crash
             if crash is not None and crash.count >= _MOST_CRASHES:
-                await self._give_up(cluster, crash)
+                await self._give_up(cluster, state, crash)
                 continue
             with about(tenant=cluster.tenant_id, cluster=cluster_id):
-                wait_s = await self._pass(cluster, interrupt)
+                wait_s = await self._pass(cluster, state)
             if wait_s is not None:
                 return wait_s
 
     def _forget(self, cluster_id: ClusterId) -> None:
-        for kept in (self._memory, self._interrupts, self._crashes, self._seen):
-            kept.pop(cluster_id, None)
-        self._aliens.discard(cluster_id)
+        self._states.pop(cluster_id, None)
 
     def _rest(self, cluster_id: ClusterId) -> None:
         self._forget(cluster_id)
         if self._settled is not None:
             self._settled(cluster_id)
 
-    async def _give_up(self, cluster: Cluster, crash: _Crash) -> None:
+    async def _give_up(self, cluster: Cluster, state: _State, crash: _Crash) -> None:
         reason = f"{crash.text} in {crash.count} tries, incident {crash.incident}"
         now = self._clock.seconds()
         failed = lifecycle.broken(cluster, Code.INTERNAL, reason, now)
         text = failed.status_description
-        told = self._event(cluster, cluster.status, "failed", text, code=Code.INTERNAL)
-        if await self._write(cluster, failed, [told]):
-            self._crashes.pop(cluster.id, None)
+        event = lifecycle.event(cluster, cluster.status, "failed", now, text, code=Code.INTERNAL)
+        if await rows.write(self._store, cluster, failed, [event]):
+            state.crash = None
 
-    async def _pass(self, cluster: Cluster, interrupt: Interrupt) -> float | None:
+    async def _pass(self, cluster: Cluster, state: _State) -> float | None:
         """Observe, plan, write, perform, write. Seconds to wait, or None to go on at once."""
-        events: list[ClusterEvent] = []
-        performer = self._performer(cluster, interrupt, events)
-        observed = await self._observe(cluster, performer)
-        memory = self._memory_of(cluster)
+        events = Events(self._store, self._clock, cluster)
+        performer = self._performer(cluster, state, events)
+        observed = await self._observe(cluster, state, performer)
         now = self._clock.seconds()
-        hopeless = self._hopeless(cluster, memory)
+        memory = state.memory_of(cluster, now)
+        hopeless = outcomes.hopeless(cluster, memory)
         if hopeless is not None:
-            await self._fail(cluster, hopeless, events)
+            await self._fail(cluster, state, hopeless, events.gathered)
             return None
         planned = plan(
             cluster,
@@ -252,15 +255,17 @@ class Controller:
         )
         if planned.fail is not None:
             marked = lifecycle.with_instances(cluster, planned.fail.instances)
-            await self._fail(marked, planned.fail, events)
+            await self._fail(marked, state, planned.fail, events.gathered)
             return None
         written, changed = planned.cluster, False
         if written != cluster:
-            events.extend(story.replaced(cluster, planned, now))
-            events.extend(story.moved(cluster, written, self._settings, now))
-            if not await self._write(cluster, written, events):
+            changes = [
+                *events.gathered,
+                *story.replaced(cluster, planned, now),
+                *story.moved(cluster, written, self._settings, now),
+            ]
+            if not await rows.write(self._store, cluster, written, changes):
                 return None
-            events.clear()
             changed = True
             written = evolve(written, version=cluster.version + 1)
         if planned.settled:
@@ -270,58 +275,64 @@ class Controller:
             if not planned.steps and not planned.waiting and changed:
                 return None
             told = story.waiting(written, planned, memory, self._settings, now)
-            await self._tell(cluster.id, told)
-            return self._idle(written, planned, memory, now)
-        await self._act(written, due, interrupt)
+            await rows.record(self._store, cluster.id, told)
+            if planned.waiting or not outcomes.only_on_machines(planned.steps):
+                state.sight = None  # look again
+            state.memory = evolve(memory, idle=memory.idle + 1)
+            return outcomes.wait_s(written, planned, memory, self._settings, now)
+        await self._act(written, state, due)
         return None
 
-    async def _act(self, cluster: Cluster, due: Sequence[AnyStep], interrupt: Interrupt) -> None:
+    async def _act(self, cluster: Cluster, state: _State, due: Sequence[AnyStep]) -> None:
         """Perform, remember, write what has become known."""
-        events: list[ClusterEvent] = []
-        performer = self._performer(cluster, interrupt, events)
+        events = Events(self._store, self._clock, cluster)
+        performer = self._performer(cluster, state, events)
         results = await gather(
             [partial(performer.perform, s) for s in due], self._settings.machines_at_once
         )
-        outcomes: list[tuple[AnyStep, Outcome]] = []
+        found: list[tuple[AnyStep, Outcome]] = []
         bugs: list[BaseException] = []
         for step, result in zip(due, results, strict=True):
             if isinstance(result, BaseException):
                 bugs.append(result)
             else:
-                outcomes.append((step, result))
-        if not all(isinstance(s, _ON_MACHINES) for s in due):  # what was seen is out of date
-            self._seen.pop(cluster.id, None)
-        failure = self._remember(cluster, outcomes, events)
-        await self._record(cluster, outcomes, failure, events)
+                found.append((step, result))
+        if not outcomes.only_on_machines(due):  # what was seen is out of date
+            state.sight = None
+        for step, outcome in found:
+            if isinstance(outcome, Retry):
+                log.warn(
+                    "Step {step} of cluster {id} will be repeated: {reason}",
+                    step=step.what,
+                    id=cluster.id,
+                    reason=outcome.reason,
+                )
+        now = self._clock.seconds()
+        memory = state.memory_of(cluster, now)
+        learned = outcomes.learned(cluster, memory, found, now, self._rng)
+        state.memory = learned.memory
+        now_known = [*events.gathered, *learned.events]
+        await self._record(cluster, state, found, learned.failure, now_known)
         if bugs:
             raise bugs[0]
 
     # ---- parts of a pass ----
 
-    def _performer(
-        self, cluster: Cluster, interrupt: Interrupt, events: list[ClusterEvent]
-    ) -> Performer:
-        def report(
-            step: str,
-            outcome: str,
-            text: str = "",
-            machine: str = "",
-            code: str = "",
-            attempt: int = 0,
-            until: float | None = None,
-        ) -> None:
-            events.append(self._event(cluster, step, outcome, text, machine, code, attempt, until))
-
-        async def flush() -> None:
-            told = events[:]
-            events.clear()
-            await self._tell(cluster.id, told)
-
+    def _performer(self, cluster: Cluster, state: _State, events: Events) -> Performer:
         return Performer(
-            self._ports, cluster, self._clock, self._settings, self._rng, interrupt, report, flush
+            self._ports,
+            cluster,
+            self._clock,
+            self._settings,
+            self._rng,
+            state.interrupt,
+            events.report,
+            events.flush,
         )
 
-    async def _observe(self, cluster: Cluster, performer: Performer) -> Observed | None:
+    async def _observe(
+        self, cluster: Cluster, state: _State, performer: Performer
+    ) -> Observed | None:
         """What the cloud shows; None when it cannot be read, and memory then says why.
 
         Not asked again for a moment when only machines were worked on since.
@@ -329,23 +340,20 @@ class Controller:
         if not needs_sight(cluster):
             return Observed()
         now = self._clock.seconds()
-        seen = self._seen.get(cluster.id)
-        if seen is not None and now - seen[0] < _BELIEVED_S:
-            return seen[1]
-        memory = self._memory_of(cluster)
-        if memory.of(_OBSERVE).not_before > now:
+        if state.sight is not None and now - state.sight[0] < _BELIEVED_S:
+            return state.sight[1]
+        memory = state.memory_of(cluster, now)
+        if memory.of(OBSERVE).not_before > now:
             return None
+        trouble: Retry | None = None
+        observed: Observed | None = None
         try:
             observed = await performer.observe()
         except CloudError as error:
             trouble = Retry(code=code_of(error), reason=error.text, after_s=error.retry_after_s)
-            tried = {**memory.tried, _OBSERVE: self._after(memory.of(_OBSERVE), trouble)}
-            self._memory[cluster.id] = evolve(memory, tried=tried)
-            return None
-        if _OBSERVE in memory.tried:
-            tried = {k: v for k, v in memory.tried.items() if k != _OBSERVE}
-            self._memory[cluster.id] = evolve(memory, tried=tried)
-        self._seen[cluster.id] = (now, observed)
+        else:
+            state.sight = (now, observed)
+        state.memory = outcomes.observed(memory, trouble, self._clock.seconds(), self._rng)
         return observed
 
     def _open_ports(self, cluster: Cluster) -> tuple[int, ...]:
@@ -358,138 +366,19 @@ class Controller:
             ports.update(distribution.open_ports(cluster.engine_version, group.node_processes))
         return tuple(sorted(ports))
 
-    def _memory_of(self, cluster: Cluster) -> Memory:
-        memory = self._memory.get(cluster.id)
-        if memory is None or memory.generation != cluster.generation:
-            since = self._clock.seconds()
-            memory = Memory(generation=cluster.generation, since=since)
-            self._memory[cluster.id] = memory
-            self._seen.pop(cluster.id, None)
-        return memory
-
-    def _after(self, before: Tried, outcome: Outcome) -> Tried:
-        """A step's history with one more outcome."""
-        now = self._clock.seconds()
-        count = before.failures + 1
-        match outcome:
-            case Done(repeat_s=repeat_s):
-                return Tried(done=True, not_before=now + repeat_s if repeat_s else 0.0)
-            case Wait(reason=reason, code=code, seconds=seconds):
-                delay = max(seconds, _WAIT.delay_s(count, self._rng))
-                return Tried(failures=count, not_before=now + delay, reason=reason, code=code)
-            case Retry(reason=reason, code=code, after_s=after_s):
-                delay = max(after_s or 0.0, _RETRY.delay_s(count, self._rng))
-                return Tried(failures=count, not_before=now + delay, reason=reason, code=code)
-            case Fail(reason=reason, code=code):
-                return Tried(failures=count, reason=reason, code=code)
-            case Interrupted():
-                return before
-            case _:
-                assert_never(outcome)
-
-    def _remember(
-        self,
-        cluster: Cluster,
-        outcomes: Sequence[tuple[AnyStep, Outcome]],
-        events: list[ClusterEvent],
-    ) -> Fail | None:
-        """Keep counts and times; write the story; the first failure, if there is one."""
-        memory = self._memory_of(cluster)
-        failure: Fail | None = None
-        tried = dict(memory.tried)
-        for step, outcome in outcomes:
-            tried[step.key] = self._after(memory.of(step.key), outcome)
-            match outcome:
-                case Done(quiet=False):
-                    events.append(self._event(cluster, step.what, "done", machine=step.machine))
-                case Wait(code=code, reason=reason):
-                    count = tried[step.key].failures
-                    if count in story.TOLD_WAITS:
-                        events.append(
-                            self._event(
-                                cluster, step.what, "waiting", reason, step.machine, code, count
-                            )
-                        )
-                case Retry(code=code, reason=reason, limit=limit):
-                    count = tried[step.key].failures
-                    if count <= 3 or count % 10 == 0:
-                        events.append(
-                            self._event(
-                                cluster, step.what, "retry", reason, step.machine, code, count
-                            )
-                        )
-                    log.warn(
-                        "Step {step} of cluster {id} will be repeated: {reason}",
-                        step=step.what,
-                        id=cluster.id,
-                        reason=reason,
-                    )
-                    if limit is not None and count >= limit and failure is None:
-                        told = f"{reason} ({count} tries)"
-                        failure = Fail(code=code, reason=told, machine=step.machine)
-                case Fail(code=code, reason=reason):
-                    if not isinstance(step, Distribute):  # its stage has told it
-                        events.append(
-                            self._event(cluster, step.what, "failed", reason, step.machine, code)
-                        )
-                    machine = outcome.machine or step.machine
-                    failure = failure or evolve(outcome, machine=machine)
-                case _:
-                    pass
-        progress = any(isinstance(o, Done) for _, o in outcomes)
-        self._memory[cluster.id] = evolve(memory, tried=tried, idle=0 if progress else memory.idle)
-        return failure
-
-    def _hopeless(self, cluster: Cluster, memory: Memory) -> Fail | None:
-        """The cloud keeps refusing to show the cluster: no use in waiting.
-
-        A deletion waits all the same, unless its trust is lost, which only a new request replaces.
-        """
-        trouble = memory.of(_OBSERVE)
-        passing = {Code.CLOUD_UNAVAILABLE, Code.CLOUD_BUSY, Code.PHASE_TIMEOUT}
-        refused = trouble.code not in passing
-        if not refused or trouble.failures < _MOST_REFUSALS:
-            return None
-        if cluster.desired is Desired.DELETED or cluster.status is ClusterStatus.ERROR:
-            lost = trouble.code is Code.CREDENTIALS_EXPIRED and cluster.trust_id is not None
-            if not lost or cluster.force_delete or access_being_given_up(cluster, memory):
-                return None
-        return Fail(code=trouble.code, reason=f"{trouble.reason} ({trouble.failures} tries)")
-
-    def _idle(self, cluster: Cluster, planned: Plan, memory: Memory, now: float) -> float:
-        """How long to wait: short at first, never past a deadline or a step's time."""
-        delay = min(self._settings.poll_s, _LOOK_FIRST_S * 1.5 ** min(memory.idle, 20))
-        times = [memory.of(s.key).not_before - now for s in planned.steps]
-        if _OBSERVE in memory.tried:
-            times.append(memory.of(_OBSERVE).not_before - now)
-        if times and not planned.waiting:
-            delay = min(times)
-        elif times:
-            delay = min(delay, *times)
-        if not all(isinstance(s, _ON_MACHINES) for s in planned.steps) or planned.waiting:
-            self._seen.pop(cluster.id, None)  # look again
-        left = lifecycle.remaining_s(cluster, self._settings, now)
-        self._memory[cluster.id] = evolve(memory, idle=memory.idle + 1)
-        return max(0.01, min(delay, left + 0.001))
-
     # ---- writing ----
 
-    async def _fail(self, cluster: Cluster, failure: Fail, events: list[ClusterEvent]) -> bool:
-        now = self._clock.seconds()
-        failed = lifecycle.fail(
-            cluster, failure.code, failure.reason, self._settings.on_failure, now
-        )
-        events.append(
-            self._event(
-                cluster,
-                cluster.status,
-                "failed",
-                failed.status_description,
-                failure.machine,
-                failure.code,
-            )
-        )
-        events.extend(story.moved(cluster, failed, self._settings, now))
+    async def _fail(
+        self, cluster: Cluster, state: _State, failure: Fail, events: Sequence[ClusterEvent]
+    ) -> bool:
+        now, code = self._clock.seconds(), failure.code
+        failed = lifecycle.fail(cluster, code, failure.reason, self._settings.on_failure, now)
+        text = failed.status_description
+        changes = [
+            *events,
+            lifecycle.event(cluster, cluster.status, "failed", now, text, failure.machine, code),
+            *story.moved(cluster, failed, self._settings, now),
+        ]
         log.warn(
             "Cluster {name} {id} failed while {status}: {reason}",
             name=cluster.name,
@@ -497,98 +386,47 @@ class Controller:
             status=cluster.status,
             reason=failed.status_description,
         )
-        self._memory.pop(cluster.id, None)  # what comes next counts from the beginning
-        self._seen.pop(cluster.id, None)
-        return await self._write(cluster, failed, events)
+        state.memory = state.sight = None  # what comes next counts from the beginning
+        return await rows.write(self._store, cluster, failed, changes)
 
     async def _record(
         self,
         cluster: Cluster,
-        outcomes: Sequence[tuple[AnyStep, Outcome]],
+        state: _State,
+        found: Outcomes,
         failure: Fail | None,
-        events: list[ClusterEvent],
+        events: Sequence[ClusterEvent],
     ) -> None:
         """Add what has become known to the row, whoever else has written it meanwhile."""
         latest: Cluster | None = cluster
-        for _ in range(_MOST_CONFLICTS):
+
+        async def attempt() -> tuple[bool, None]:
+            nonlocal latest
             if latest is None:
-                return  # dropped
-            known = _known(latest, outcomes)
+                return True, None  # dropped
+            known = outcomes.known(latest, found)
             if failure is not None and latest.generation == cluster.generation:
-                if await self._fail_known(latest, known, failure, events):
-                    return
+                won = await self._fail_known(latest, known, state, failure, events)
             elif known == latest:
-                await self._tell(cluster.id, events)
-                return
-            elif await self._write(latest, known, events):
-                return
-            latest = await self._ports.store.read(lambda tx: tx.clusters.find(cluster.id))
-        raise ServiceUnavailable(f"cluster {cluster.id} is written by others all the time")
+                await rows.record(self._store, cluster.id, events)
+                won = True
+            else:
+                won = await rows.write(self._store, latest, known, events)
+            if not won:
+                latest = await self._store.read(lambda tx: tx.clusters.find(cluster.id))
+            return won, None
+
+        await until_saved(f"cluster {cluster.id}", attempt)
 
     async def _fail_known(
-        self, latest: Cluster, known: Cluster, failure: Fail, events: list[ClusterEvent]
+        self,
+        latest: Cluster,
+        known: Cluster,
+        state: _State,
+        failure: Fail,
+        events: Sequence[ClusterEvent],
     ) -> bool:
         """Known facts and the failure in one write."""
         if lifecycle.is_settled(latest):
-            return await self._write(latest, known, events)
-        return await self._fail(known, failure, events)
-
-    async def _write(self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]) -> bool:
-        """One compare-and-set, with its events. False: another writer was faster."""
-        told = tuple(events)
-
-        async def work(tx: Tx) -> bool:
-            if not await tx.clusters.save(after):
-                return False
-            if told:
-                await tx.clusters.add_events(after.id, told)
-            return True
-
-        saved = await self._ports.store.tx(work)
-        if saved and after.status is not before.status:
-            log.info(
-                "Cluster {name} {id} became {status}",
-                name=after.name,
-                id=after.id,
-                status=after.status,
-            )
-        return saved
-
-    async def _tell(self, cluster_id: ClusterId, events: Sequence[ClusterEvent]) -> None:
-        told = tuple(events)
-        if not told:
-            return
-
-        async def work(tx: Tx) -> None:
-            if await tx.clusters.find(cluster_id) is not None:
-                await tx.clusters.add_events(cluster_id, told)
-
-        await self._ports.store.tx(work)
-
-    def _event(
-        self,
-        cluster: Cluster,
-        step: str,
-        outcome: str,
-        text: str = "",
-        machine: str = "",
-        code: str = "",
-        attempt: int = 0,
-        until: float | None = None,
-    ) -> ClusterEvent:
-        now = self._clock.seconds()
-        return lifecycle.event(cluster, step, outcome, now, text, machine, code, attempt, until)
-
-
-def _known(cluster: Cluster, outcomes: Sequence[tuple[AnyStep, Outcome]]) -> Cluster:
-    """`cluster` with the fields that outcomes make known."""
-    changes: dict[InstanceId, dict[str, Any]] = {}
-    fields: dict[str, Any] = {}
-    for _, outcome in outcomes:
-        if isinstance(outcome, Done):
-            fields.update(outcome.cluster)
-        if isinstance(outcome, Done | Retry | Fail):
-            for instance_id, change in outcome.instances.items():
-                changes.setdefault(instance_id, {}).update(change)
-    merged = lifecycle.with_instances(cluster, changes)
-    return evolve(merged, **fields) if fields else merged
+            return await rows.write(self._store, latest, known, events)
+        return await self._fail(known, state, failure, events)

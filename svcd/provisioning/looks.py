@@ -30,9 +30,9 @@ from svcd.ports import (
     Leases,
     ProbeError,
     RemoteError,
-    Tx,
 )
 from svcd.provisioning import health, lifecycle
+from svcd.provisioning.act import rows
 from svcd.provisioning.distributions.spi import Command, HttpProbe
 from svcd.provisioning.failures import Code, code_of
 from svcd.provisioning.health import Answer, Judged, Key, Seen
@@ -196,9 +196,14 @@ class Looks:
                 kept.generation, kept.suspected = cluster.generation, {}
             look = self._look(cluster, kept.suspected)
             judged = await with_deadline(self._clock, _LOOK_S, "a look at a cluster", look)
-            if judged.cluster != cluster and not await self._write(judged):
-                kept.suspected = {}
-                return
+            if judged.cluster != cluster:
+                if not await rows.write(
+                    self._ports.store, cluster, judged.cluster, judged.events
+                ):  # it has changed since the look began
+                    kept.suspected = {}
+                    return
+                for each in judged.events:
+                    _log(cluster, each)
         kept.suspected = judged.suspected
         kept.unwell = judged.unwell
         if judged.suspected:
@@ -273,23 +278,6 @@ class Looks:
         except ProbeError as error:
             return Answer(error=error.text or "no answer")
         return Answer(status=status, body=body)
-
-    async def _write(self, judged: Judged) -> bool:
-        """One compare-and-set, with its events. False: the row has changed since the look began."""
-        cluster, told = judged.cluster, judged.events
-
-        async def work(tx: Tx) -> bool:
-            if not await tx.clusters.save(cluster):
-                return False
-            if told:
-                await tx.clusters.add_events(cluster.id, told)
-            return True
-
-        if not await self._ports.store.tx(work):
-            return False
-        for each in told:
-            _log(cluster, each)
-        return True
 
 
 def _log(cluster: Cluster, event: ClusterEvent) -> None:

@@ -17,6 +17,7 @@ from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
 from svcd.ports import Leases, Store, Tx
 from svcd.provisioning import lifecycle, story
+from svcd.provisioning.act import rows
 from svcd.provisioning.commands import Wakes
 from svcd.settings import Provisioning
 from svcd.tasks import Loop
@@ -76,10 +77,8 @@ class Transient:
                 return None
             now = self._clock.seconds()
             wanted = lifecycle.delete(row, False, now)
-            if not await tx.clusters.save(wanted):
-                return None  # at the next turn
-            await tx.clusters.add_events(row.id, [story.changed(row, wanted, self._settings, now)])
-            return row
+            told = story.changed(row, wanted, self._settings, now)
+            return row if await rows.save(tx, wanted, [told]) else None  # at the next turn
 
         row = await self._store.tx(work)
         if row is not None:

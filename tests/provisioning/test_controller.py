@@ -742,6 +742,19 @@ class ConflictTests(ControllerTestCase):
         self.assertConverged(site, 2)
         self.assertEqual(site.cloud.calls["create_server"], 2)
 
+    def test_lost_race_records_a_failure_once(self) -> None:
+        """The lost write takes its events with it."""
+        site = Site()
+        site.cloud.call_s = 0.1
+        site.cloud.fail("create_server", Fault.QUOTA)
+        site.add(cluster())
+        while "create_server" not in site.cloud.calls:
+            site.advance(0.02)
+        site.store.clusters.conflict_next = [lambda r: r] * 3
+        site.advance(60)
+        failed = [step for step, _, outcome in site.story() if outcome == "failed"]
+        self.assertEqual(failed, ["create server", "Spawning"])
+
 
 class BugTests(ControllerTestCase):
     """No exception leaves a cluster silent."""

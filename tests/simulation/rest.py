@@ -258,10 +258,7 @@ def _timers(world: World) -> Iterator[str]:
 def _kept(process: Process) -> Mapping[str, int]:
     daemon: Any = process.daemon
     kept = {
-        "controller memory": daemon.controller._memory,
-        "controller interrupts": daemon.controller._interrupts,
-        "controller crashes": daemon.controller._crashes,
-        "controller sights": daemon.controller._seen,
+        "controller states": daemon.controller._states,
         "silent engines": daemon.poller._silence._since,
         "quiet steps": daemon.poller._quiet._steps,
         "looks at quiet steps": daemon.poller._quiet._tasks.active(),

@@ -1,0 +1,1 @@
+"""Acting on clusters: rows, cloud, machines. Decisions are in `svcd.provisioning.decide`."""

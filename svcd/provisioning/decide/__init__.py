@@ -1,0 +1,1 @@
+"""Deciding about clusters: values in, values out. Nothing here acts, waits or reads a clock."""
