@@ -34,12 +34,40 @@ class Masked(SynchronousTestCase):
             "<param>DB_PASSWORD=***</param><param>INPUT=/in</param>",
         )
 
+    def test_elements_with_a_namespace_are_masked(self) -> None:
+        """As the engine writes the configuration of an action."""
+        self.assertEqual(
+            masked_text(
+                '<ns0:property><ns0:name>x.password</ns0:name> <ns0:value a="b">abc</ns0:value>'
+                '<ns0:arg>-Dtoken=abc</ns0:arg><name xmlns="u">a.secret</name><value>abc</value>'
+                "<ns0:name>abc</ns0:name><ns0:value>abc</ns0:value>"
+            ),
+            '<ns0:property><ns0:name>x.password</ns0:name> <ns0:value a="b">***</ns0:value>'
+            '<ns0:arg>-Dtoken=***</ns0:arg><name xmlns="u">a.secret</name><value>***</value>'
+            "<ns0:name>abc</ns0:name><ns0:value>abc</ns0:value>",
+        )
+
+    def test_a_short_secret_is_masked_in_definitions(self) -> None:
+        """Where it stands by itself: elsewhere it may be a part of any word."""
+        conf = "<arg>--token</arg><arg>ab</arg><x>-Da=1 -Dp=ab</x><opt>-p ab</opt><y>abc cab</y>"
+        clean = masked({"conf": conf, "message": "ab"}, [Secret("ab"), Secret("")])
+        self.assertEqual(
+            clean,
+            {
+                "conf": "<arg>--token</arg><arg>***</arg><x>-Da=1 -Dp=***</x><opt>-p ***</opt>"
+                "<y>abc cab</y>",
+                "message": "ab",
+            },
+        )
+
     def test_very_long_names_cost_one_pass(self) -> None:
         """A caller chooses them; the square of their length would be many seconds."""
         for text in (
             f"<param>{'token' * 100_000}</param>",
             f"<name>{'fs.objstore.' * 40_000}</name><value>x</value>",
             f"<name>{'token' * 100_000}",
+            f"<name{' ' * 500_000}",
+            f"<{'a' * 500_000}:name>",
         ):
             self.assertEqual(masked_text(text), text)
 
