@@ -415,7 +415,7 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         ...
 
     async def drop(self, id_: ClusterId) -> None:
-        """Delete the row and its events; executions keep their rows with cluster_id None."""
+        """Delete the row and its events; executions stay, and keep its id as cluster_id."""
         ...
 
     async def unsettled(self) -> Mapping[ClusterId, int]:

@@ -55,7 +55,7 @@ from svcd.provisioning.distributions.registry import DistributionError, Distribu
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.provisioning.looks import Looks
-from svcd.provisioning.machines_view import machines
+from svcd.provisioning.machines_view import machines, planned
 from svcd.provisioning.perform import Ports
 from svcd.provisioning.transient import Transient
 from svcd.provisioning.trusts import TrustSweep
@@ -113,6 +113,10 @@ class Engines:
     def endpoints(self, cluster: Cluster) -> Endpoints | None:
         made_by = self._of(cluster)
         return None if made_by is None else made_by.endpoints(cluster, machines(cluster))
+
+    def has_engine(self, cluster: Cluster) -> bool:
+        made_by = self._of(cluster)
+        return made_by is not None and made_by.endpoints(cluster, planned(cluster)) is not None
 
     def job_types(self, cluster: Cluster) -> Sequence[JobType]:
         made_by = self._of(cluster)

@@ -8,7 +8,7 @@ from svcd.provisioning.distributions.registry import Distributions
 from svcd.service import Engines, first_command
 from svcd.settings import load
 from svcd.testing import FakeService, FakeServiceMixin
-from tests.fakes import Api
+from tests.fakes import Api, cluster_body
 from tests.store.contract import cluster
 
 BASE = "http://127.0.0.1:8386"
@@ -54,6 +54,19 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
         execution = api.execute(api.new_job(), cluster_id, api.new_sources())
         svcd.advance(5)
         self.assertIsNotNone(api.get(f"/job-executions/{execution}")["workflow_job_id"])
+
+    def test_a_cluster_without_an_engine_takes_no_jobs(self) -> None:
+        """Told at once, while it is still being built."""
+        svcd = self.fake_service()
+        api = Api(svcd)
+        body = cluster_body(svcd, "plain", 1)
+        processes = ["namenode", "datanode", "resourcemanager", "nodemanager"]
+        body["node_groups"] = [{**body["node_groups"][0], "count": 1, "node_processes": processes}]
+        cluster_id = api.post("/clusters", body)["cluster"]["id"]
+        source, target = api.new_sources()
+        path = f"/jobs/{api.new_job()}/execute"
+        wanted = {"cluster_id": cluster_id, "input_id": source, "output_id": target}
+        self.assertIn("has no workflow engine", api.post(path, wanted, 400)["error_message"])
 
     def test_deleting_a_cluster_ends_its_executions(self) -> None:
         """They are killed with a reason, and the engine is told."""
@@ -129,4 +142,5 @@ class EnginesTests(SynchronousTestCase):
         engines = Engines(Distributions(("vanilla",), found=()))
         row = cluster(plugin_name="gone")
         self.assertIsNone(engines.endpoints(row))
+        self.assertFalse(engines.has_engine(row))
         self.assertEqual(engines.job_types(row), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import email.utils
 from typing import NewType
 
 TenantId = NewType("TenantId", str)
@@ -38,3 +39,8 @@ def iso_seconds(stamp: Timestamp) -> str:
     Source: interface, "Timestamp formats in v1.1 resources".
     """
     return stamp[:10] + "T" + stamp[11:19]
+
+
+def http_date(stamp: Timestamp) -> str:
+    """`Wed, 09 Oct 2013 12:37:15 GMT`: the times in `info`, as the workflow engine writes them."""
+    return email.utils.formatdate(int(seconds_of(stamp)), usegmt=True)

@@ -171,6 +171,7 @@ class Doubt:
 class Execution:
     """A job run on a cluster.
 
+    cluster_id: also of a cluster that is gone; None only until a transient one is made.
     status: what `info.status` shows. record: the engine's record as last read, credentials masked
     (the other keys of `info`); {} before the engine knows the job.
     cancel_requested, delete_requested: the caller's wish, carried out by the poller.

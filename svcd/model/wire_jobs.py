@@ -14,7 +14,7 @@ from typing import Final, Self, cast
 from msgspec import UNSET
 
 from svcd.model import job
-from svcd.model.ids import JobBinaryId, Timestamp, iso_seconds
+from svcd.model.ids import JobBinaryId, Timestamp, http_date, iso_seconds
 from svcd.model.template import ConfigValue
 from svcd.model.wire import Absent, View
 
@@ -179,7 +179,7 @@ class ExecutionInfo(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: job.Execution) -> ExecutionInfo:
         """A mapping in truth: the engine's record has more fields than the class."""
-        info: dict[str, object] = {**record.record, "status": record.status.value}
+        info: dict[str, object] = {**_complete(record), "status": record.status.value}
         if record.failure is not None:
             info["failure"] = ExecutionFailure(
                 code=record.failure.code, step=record.failure.step, text=record.failure.text
@@ -210,7 +210,7 @@ class ExecutionConfigs(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, given: job.JobConfigs | None) -> Self:
         """The answer for `given`."""
-        if given is None:
+        if given is None or not (given.configs or given.args or given.params):
             return cls()
         return cls(configs=given.configs, args=given.args, params=given.params)
 
@@ -269,6 +269,32 @@ class JobConfig(View, frozen=True, kw_only=True):
 
     configs: list[ConfigHint]
     args: dict[str, str]
+
+
+def _complete(execution: job.Execution) -> dict[str, object]:
+    """The engine's record. Once the execution has ended, it holds no time that is null.
+
+    The engine may be gone before it has written the end of the workflow and of its actions.
+    """
+    record = execution.record
+    if execution.end_time is None:
+        return dict(record)
+    began, ended = execution.start_time or execution.end_time, execution.end_time
+    actions = record.get("actions")
+    result = _timed(record, began, ended)
+    if isinstance(actions, list | tuple):
+        result["actions"] = [
+            _timed(action, ended, ended) if isinstance(action, Mapping) else action
+            for action in actions
+        ]
+    return result
+
+
+def _timed(part: Mapping[str, object], began: Timestamp, ended: Timestamp) -> dict[str, object]:
+    """A copy of `part` of an engine's record. Its times that are null become `began` or `ended`."""
+    times = {"startTime": began, "lastModTime": ended, "endTime": ended}
+    missing = {key: http_date(at) for key, at in times.items() if part.get(key, "") is None}
+    return {**part, **missing}
 
 
 def _seconds_or_none(stamp: Timestamp | None) -> str | None:

@@ -55,3 +55,19 @@ def machines(cluster: Cluster, absent: Container[InstanceId] = ()) -> Sequence[M
             if i.internal_ip is not None and i.instance_id not in absent
         )
     return result
+
+
+def planned(cluster: Cluster) -> Sequence[Machine]:
+    """One machine of each group as if it were there, for rules about processes."""
+    result: list[Machine] = []
+    for group in cluster.node_groups:
+        instance = Instance(
+            instance_id=InstanceId(f"{cluster.id}-{group.name}"),
+            instance_name=group.name,
+            index=1,
+            internal_ip="0.0.0.0",
+            created_at=cluster.created_at,
+        )
+        configs = merged(cluster.cluster_configs, group.node_configs)
+        result.append(machine(cluster, group, instance, configs))
+    return result

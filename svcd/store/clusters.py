@@ -16,8 +16,6 @@ from svcd.errors import ClusterNameTaken
 from svcd.model import wire
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
-from svcd.model.job import Execution
-from svcd.store.executions import save_unconditionally
 from svcd.store.family import Family, Table, references
 
 EVENTS_KEPT = 2000
@@ -57,7 +55,6 @@ _USES_IMAGE = """
 select name from clusters where tenant_id = :tenant_id and default_image_id = :image_id
  order by created_at, id limit 1
 """
-_EXECUTIONS = "select record from executions where cluster_id = :id"
 _LAST_EVENT = """
 select coalesce(max(number), 0) from cluster_events where cluster_id = :cluster_id
 """
@@ -72,7 +69,6 @@ select record from cluster_events where cluster_id = :cluster_id order by number
 """
 
 _event_decoder = msgspec.json.Decoder(ClusterEvent)
-_execution_decoder = msgspec.json.Decoder(Execution)
 
 
 class Clusters(Family[Cluster]):
@@ -112,9 +108,6 @@ class Clusters(Family[Cluster]):
         return await self._sql.run(_SAVE, values) == 1
 
     async def drop(self, id_: ClusterId) -> None:
-        for row in await self._sql.all(_EXECUTIONS, {"id": id_}):
-            execution = _execution_decoder.decode(row[0])
-            await save_unconditionally(self._sql, evolve(execution, cluster_id=None))
         key = await self._sql.one(_KEY_OF, {"id": id_})
         await self._sql.run(_DROP, {"id": id_})
         if key is not None:

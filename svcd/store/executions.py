@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
 from attrs import evolve
 
 from svcd.model import wire_jobs
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
-from svcd.store.database import Sql
 from svcd.store.family import Family, Table
 
 _FIND = "select record from executions where id = :id"
@@ -33,7 +31,8 @@ select record, coalesce(cluster_id, id), 1, created_at, id
 """One statement, and an index for each half: it is read at each tick."""
 _UNTIDY = """
 select id from executions
- where cluster_id > '' and ended = 1 and record like '%"workflow_dir":"%'
+ where cluster_id in (select id from clusters)
+   and ended = 1 and record like '%"workflow_dir":"%'
 """
 """Their records stay where they are: a quotation mark inside a text of theirs is escaped."""
 _OF_CLUSTER = """
@@ -92,19 +91,3 @@ class Executions(Family[Execution]):
 def _ended(execution: Execution) -> int:
     """Whether there is nothing left to do for it. One in doubt may still have a job somewhere."""
     return int(execution.end_time is not None and not execution.submitting)
-
-
-async def save_unconditionally(sql: Sql, execution: Execution) -> None:
-    """Write `execution` over the version it was read with, inside the reading transaction."""
-    later = evolve(execution, version=execution.version + 1)
-    values = {
-        "id": later.id,
-        "cluster_id": later.cluster_id,
-        "status": later.status.value,
-        "ended": _ended(later),
-        "hidden": int(later.delete_requested),
-        "version": later.version,
-        "record": msgspec.json.encode(later).decode(),
-        "wire": msgspec.json.encode(wire_jobs.JobExecution.of(later)).decode(),
-    }
-    await sql.run(_SET, values)

@@ -25,6 +25,7 @@ from svcd.errors import (
 )
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.failures import KNOWN, Code
 from svcd.model.ids import (
     ClusterId,
     DataSourceId,
@@ -41,6 +42,7 @@ from svcd.model.job import (
     ExecutionStatus,
     Job,
     JobBinary,
+    JobConfigs,
     JobType,
 )
 from svcd.model.requests import (
@@ -111,6 +113,21 @@ def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> 
         if twice:
             faults.append(f"$.{name}: given more than once: {', '.join(twice)}")
     return faults
+
+
+def same_place(one: DataSource | None, other: DataSource | None) -> bool:
+    """Whether two data sources are one folder. Pure."""
+    if one is None or other is None:
+        return False
+    return one.id == other.id or (one.type, _folder(one.url)) == (other.type, _folder(other.url))
+
+
+def _folder(url: str) -> str:
+    """`url` in one of the forms that it may have."""
+    if not url.startswith("objstore://"):
+        return url.rstrip("/")
+    path = url.partition("://")[2].partition("/")[2]
+    return f"objstore://{document.container_of(url)}/{path}".rstrip("/")
 
 
 class Jobs:
@@ -428,14 +445,26 @@ class Jobs:
                 f"$.cluster_id: cluster {cluster.name} ({cluster.plugin_name}) cannot run "
                 f"{job.type.value} jobs; it runs {can}"
             )
+        elif cluster is not None and not self._engines.has_engine(cluster):
+            faults.append(
+                f"$.cluster_id: cluster {cluster.name} has no workflow engine, so it runs no jobs; "
+                f"{KNOWN[Code.NO_ENGINE].advice}"
+            )
         if faults:
             raise InvalidReference("\n".join(faults))
-        if job.type in _WITH_DATA:
-            missing = [name for name, source in sources.items() if source is None]
-            if missing:
-                raise InvalidData(
-                    "\n".join(f"$.{n}: a {job.type.value} job needs a data source" for n in missing)
-                )
+        rules = [
+            f"$.{name}: a {job.type.value} job needs a data source"
+            for name, source in sources.items()
+            if source is None and job.type in _WITH_DATA
+        ]
+        if same_place(sources["input_id"], sources["output_id"]):
+            rules.append(
+                "$.output_id: it is the same place as the input, which a job must not write to; "
+                "name another data source"
+            )
+        rules += document.unusable(job.type, row.job_configs or JobConfigs())
+        if rules:
+            raise InvalidData("\n".join(rules[: document.MOST_FAULTS]))
         await self._check_document(tx, row, job, sources, cluster)
 
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:

@@ -33,7 +33,7 @@ from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.unfit import faults_of, unfit
+from svcd.workflow.unfit import faults_of, shown, unfit
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
@@ -79,8 +79,27 @@ _OURS: Final = frozenset(
         "oozie.jobs.api.generated.xml",
     }
 )
+
+
+@frozen
+class _Uses:
+    """The parts of `job_configs` and the `edp.` names that jobs of a type make use of."""
+
+    texts: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+
+
+_MAP_REDUCE: Final = _Uses(("configs",), (STREAMING_MAPPER, STREAMING_REDUCER))
+_USES: Final[Mapping[JobType, _Uses]] = {
+    JobType.JAR: _MAP_REDUCE,
+    JobType.MAP_REDUCE: _MAP_REDUCE,
+    JobType.PIG: _Uses(("configs", "args", "params")),
+    JobType.JAVA: _Uses(("configs", "args"), (MAIN_CLASS, JAVA_OPTS)),
+    JobType.SHELL: _Uses(("configs", "args", "params")),
+}
+
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
-_MOST_FAULTS: Final = 100
+MOST_FAULTS: Final = 100
 
 MOST_CHARACTERS: Final = 100_000
 """Of a definition, as the engine has it by default."""
@@ -123,7 +142,7 @@ class Work:
 def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
     sources = {"input_id": work.input, "output_id": work.output}
-    faults = list(islice(faults_of(work.configs, sources), _MOST_FAULTS))
+    faults = list(islice(faults_of(work.configs, sources), MOST_FAULTS))
     if faults:
         raise DocumentError("\n".join(faults))
     body = "".join(
@@ -140,6 +159,26 @@ def workflow(work: Work) -> bytes:
     if work.most_characters is not None and length > work.most_characters:
         raise _too_long(work.most_characters)
     return body.encode()
+
+
+def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
+    """Which of `configs` a job of this type would never see, with the places that it can see."""
+    uses = _USES.get(job_type)
+    if uses is None:
+        return
+    kind = f"{'an' if job_type.value[0] in 'AEIO' else 'a'} {job_type.value} job"
+    for name, values in (("args", configs.args), ("params", configs.params)):
+        if values and name not in uses.texts:
+            yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {', '.join(uses.texts)}"
+    for name in configs.configs:
+        if name in _OURS:
+            yield f'$.job_configs.configs["{name}"]: svcd sets it itself; leave it out'
+        elif name.startswith("edp.") and name not in uses.settings:
+            known = ", ".join(uses.settings) or "none"
+            yield (
+                f"$.job_configs.configs[{shown(name)}]: {kind} has no such setting; "
+                f"settings of {kind} that begin with edp.: {known}"
+            )
 
 
 def most_characters(configs: Sequence[Configs]) -> int:

@@ -48,6 +48,10 @@ class Engines(Protocol):
         """Where jobs of an Active cluster go; None when it has no engine."""
         ...
 
+    def has_engine(self, cluster: Cluster) -> bool:
+        """Whether jobs can go there once the cluster is Active, by its node groups."""
+        ...
+
     def job_types(self, cluster: Cluster) -> Sequence[JobType]:
         """What the cluster's distribution can run."""
         ...

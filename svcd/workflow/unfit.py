@@ -38,9 +38,9 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         for name, value in values.items():
             wrong = unfit(name) or _misnamed(key, name)
             if wrong:
-                yield f"$.job_configs.{key}: the name {_shown(name)} {wrong}"
+                yield f"$.job_configs.{key}: the name {shown(name)} {wrong}"
             elif isinstance(value, str) and (wrong := unfit(value)):
-                step = f".{name}" if _PLAIN.match(name) else f"[{_shown(name)}]"
+                step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
     for key, source in sources.items():
         if source is None:
@@ -67,7 +67,8 @@ def _misnamed(key: str, name: str) -> str:
     return ""
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """A name that a caller chose, in quotation marks and cut to size."""
     cut = "…" if len(name) > _MOST_NAME else ""
     plain = "".join(c if c.isprintable() else "?" for c in name[:_MOST_NAME])
     return '"' + plain.replace('"', "'") + cut + '"'

@@ -214,7 +214,7 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.api.until_over(execution)
         self.api.delete(f"/clusters/{cluster_id}")
         self.svcd.advance(60)
-        self.assertIn("  on a cluster that was deleted", self.told(execution))
+        self.assertIn(f"  on cluster {cluster_id}, which is gone", self.told(execution))
 
     def test_cluster_that_is_gone(self) -> None:
         """What ended with it still knows it; one that nothing ran on has left nothing."""

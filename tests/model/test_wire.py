@@ -423,6 +423,62 @@ class DataTests(SynchronousTestCase):
             ),
         )
 
+    def ended(self, record: dict[str, object], **fields: Any) -> Any:
+        execution = Execution(
+            id=ExecutionId("e"),
+            tenant_id=TENANT,
+            job_id=JobId("j"),
+            cluster_id=ClusterId("c"),
+            status=ExecutionStatus.KILLED,
+            record=record,
+            end_time=LATER,
+            created_at=AT,
+        )
+        return rendered(wire_jobs.JobExecution.of, evolve(execution, **fields))["info"]
+
+    def test_an_ended_execution_has_no_null_time(self) -> None:
+        """Its cluster went before the engine wrote the end; what the engine wrote stays."""
+        known = "Wed, 09 Oct 2013 12:00:00 GMT"
+        action = {"name": "job-node", "startTime": known, "endTime": None}
+        waited = {"name": "later", "startTime": None, "endTime": None}
+        record = {"startTime": None, "lastModTime": known, "endTime": None}
+        self.assertEqual(
+            self.ended({**record, "actions": [action, waited]}, start_time=AT),
+            {
+                "status": "KILLED",
+                "startTime": "Wed, 09 Oct 2013 12:37:15 GMT",
+                "lastModTime": known,
+                "endTime": "Wed, 09 Oct 2013 12:38:01 GMT",
+                "actions": [
+                    {
+                        "name": "job-node",
+                        "startTime": known,
+                        "endTime": "Wed, 09 Oct 2013 12:38:01 GMT",
+                    },
+                    {
+                        "name": "later",
+                        "startTime": "Wed, 09 Oct 2013 12:38:01 GMT",
+                        "endTime": "Wed, 09 Oct 2013 12:38:01 GMT",
+                    },
+                ],
+            },
+        )
+        running = self.ended({"endTime": None}, end_time=None)
+        self.assertEqual(running, {"status": "KILLED", "endTime": None})
+        self.assertEqual(self.ended({}), {"status": "KILLED"})
+
+    def test_empty_job_configs(self) -> None:
+        """Nothing given is answered as the empty object of the interface."""
+        execution = Execution(
+            id=ExecutionId("e"),
+            tenant_id=TENANT,
+            job_id=JobId("j"),
+            cluster_id=ClusterId("c"),
+            job_configs=JobConfigs(),
+            created_at=AT,
+        )
+        self.assertEqual(rendered(wire_jobs.JobExecution.of, execution)["job_configs"], {})
+
 
 class ImageTests(SynchronousTestCase):
     def test_an_image(self) -> None:

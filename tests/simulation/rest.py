@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from svcd.provisioning.failures import Code as ClusterCode
 from svcd.store.shares import SHARDS
@@ -212,6 +212,15 @@ def _wanted(row: Any) -> Counter[Any]:
 # ---- executions ---------------------------------------------------------------------------------
 
 
+_TIMES: Final = ("startTime", "lastModTime", "endTime")
+
+
+def _parts(shown: str) -> Sequence[Mapping[str, Any]]:
+    """The engine's record of a workflow and of each of its actions, as a caller sees them."""
+    info = json.loads(shown)["info"]
+    return [info, *info.get("actions", ())]
+
+
 def _executions(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
     now = world.svcd.clock.seconds()
     known = executions(world)
@@ -228,8 +237,11 @@ def _executions(world: World, rows: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: a bug: {failure['text']}"
         if failure and row["status"] == "SUCCEEDED":
             yield f"{name} SUCCEEDED with the failure {failure['code']}"
-        if row.get("cluster_id") and row["cluster_id"] not in rows:
-            yield f"{name} names a cluster that is gone"
+        if not row.get("cluster_id"):
+            yield f"{name} does not say where it ran"
+    for id_, text in world.rows("select id, wire from executions where ended = 1"):
+        if any(part.get(time, "") is None for part in _parts(text) for time in _TIMES):
+            yield f"{world.name(id_)} has ended with a time that is null"
     for cluster_id in rows:
         engine = world.svcd.engines.engine(cluster_id)
         for job in engine.jobs.values():
@@ -327,6 +339,6 @@ def all_gone(world: World, excused: frozenset[str]) -> Sequence[str]:
     if trusts:
         faults.append(f"{trusts} trusts are left")
     for id_, row in executions(world).items():
-        if row.get("cluster_id"):
-            faults.append(f"{world.name(id_)} still names its cluster")
+        if not row.get("cluster_id"):
+            faults.append(f"{world.name(id_)} does not say where it ran")
     return faults

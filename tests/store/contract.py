@@ -418,14 +418,14 @@ class StoreContract:
         self.assertEqual(list(found.items()), [("c-1", 1), ("c-2", 1)])
 
     def test_dropped_cluster_leaves_its_executions(self) -> None:
-        """They lose their cluster_id, on the wire too; events go."""
+        """They keep its id, on the wire too; events go."""
         self.now(lambda tx: tx.clusters.add(cluster()))
         self.now(lambda tx: tx.executions.add(execution()))
         self.now(lambda tx: tx.clusters.drop(ClusterId("c-1")))
         found = self.now(lambda tx: tx.executions.get(TENANT, ExecutionId("e-1")))
-        self.assertIsNone(found.cluster_id)
+        self.assertEqual(found.cluster_id, "c-1")
         rendered = self.now(lambda tx: tx.executions.rendered(TENANT, ExecutionId("e-1")))
-        self.assertIsNone(json.loads(rendered)["cluster_id"])
+        self.assertEqual(json.loads(rendered)["cluster_id"], "c-1")
 
     def test_active_are_those_at_rest(self) -> None:
         """Not one that is being scaled, nor one in Error."""

@@ -95,13 +95,14 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContra
 
     def test_folders_left_are_found_without_reading_all_that_ended(self) -> None:
         """A long-lived cluster has thousands of executions; each record may be large."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
         large = {"status": "SUCCEEDED", "conf": '"workflow_dir":"' * 3000}
         for number in range(200):
             ended = execution(number, end_time=at(9), record=large)
             if number == 7:
                 ended = evolve(ended, workflow_dir="/user/u/svcd/e-7")
             self.now(lambda tx, e=ended: tx.executions.add(e))
-        elsewhere = execution(300, end_time=at(9), cluster_id=None, workflow_dir="/gone")
+        elsewhere = execution(300, end_time=at(9), cluster_id="c-9", workflow_dir="/gone")
         self.now(lambda tx: tx.executions.add(elsewhere))
         running = execution(301, workflow_dir="/user/u/svcd/e-301")
         self.now(lambda tx: tx.executions.add(running))

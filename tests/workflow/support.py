@@ -95,6 +95,9 @@ class FakeEngines:
         base = f"http://cloud.memory/engine/{cluster.id}"
         return Place(f"{base}/oozie", base)
 
+    def has_engine(self, cluster: Cluster) -> bool:
+        return cluster.name != "no-engine"
+
     def job_types(self, cluster: Cluster) -> Sequence[JobType]:
         return self.types
 

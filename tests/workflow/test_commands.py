@@ -207,6 +207,50 @@ class Execute(WorkflowCase):
         ):
             self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
 
+    def test_what_a_job_of_its_type_would_never_see_is_refused(self) -> None:
+        """All at once, with the reason and the places that it sees."""
+        configs = JobConfigs(
+            configs={"edp.java.main_class": "a.B", "oozie.wf.external.id": "x", "a": 1},
+            args=("x",),
+            params={"P": "x"},
+        )
+        self.assertEqual(
+            self.refused(InvalidData, JAR, job_configs=configs).split("\n"),
+            [
+                "$.job_configs.args: a Jar job takes no args; it takes configs",
+                "$.job_configs.params: a Jar job takes no params; it takes configs",
+                '$.job_configs.configs["edp.java.main_class"]: a Jar job has no such setting; '
+                "settings of a Jar job that begin with edp.: edp.streaming.mapper, "
+                "edp.streaming.reducer",
+                '$.job_configs.configs["oozie.wf.external.id"]: svcd sets it itself; leave it out',
+            ],
+        )
+
+    def test_a_job_whose_output_is_its_input_is_refused(self) -> None:
+        """The same data source, or another one for the same folder."""
+        told = (
+            "$.output_id: it is the same place as the input, which a job must not write to; "
+            "name another data source"
+        )
+        self.assertEqual(self.refused(InvalidData, output_id=IN), told)
+        account = GivenCredentials(user="bob", password="other")
+        for number, url in enumerate(("objstore://box.svc/in/", "objstore://box/in")):
+            new = NewDataSource(name=f"in-{number}", type="objstore", url=url, credentials=account)
+            again = self.run_to_end(self.jobs.create_data_source(CALLER, new))
+            self.assertEqual(self.refused(InvalidData, JAR, output_id=again.id), told)
+
+    def test_a_cluster_without_an_engine_is_refused(self) -> None:
+        """In any status, and a transient one before it is made."""
+        told = (
+            "$.cluster_id: cluster no-engine has no workflow engine, so it runs no jobs; "
+            "use a cluster with the workflow engine among its processes"
+        )
+        for status in (ClusterStatus.ACTIVE, ClusterStatus.WAITING):
+            self.set_cluster(name="no-engine", status=status)
+            self.assertEqual(self.refused(InvalidReference), told)
+        new = NewCluster(name="no-engine", plugin_name="fake", engine_version="1.0")
+        self.assertEqual(self.refused(InvalidReference, cluster_id=None, cluster=new), told)
+
     def test_a_transient_cluster_is_made_for_the_job(self) -> None:
         """After the checks: a refused request makes no cluster."""
         new = NewCluster(name="brief", plugin_name="fake", engine_version="1.0")

@@ -18,6 +18,7 @@ from svcd.workflow.document import (
     container_of,
     most_characters,
     properties,
+    unusable,
     workflow,
 )
 
@@ -243,6 +244,38 @@ class JavaAndShell(SynchronousTestCase):
             "<argument>x</argument><env-var>GREETING=hi</env-var>"
             "<file>go.sh#go.sh</file><file>data.txt#data.txt</file></shell>",
         )
+
+    def test_what_each_type_makes_use_of(self) -> None:
+        """args, params and the names that svcd knows; configurations go everywhere."""
+        known = (
+            "edp.java.main_class",
+            "edp.java.java_opts",
+            "edp.streaming.mapper",
+            "edp.streaming.reducer",
+            "edp.x",
+            "mapred.x",
+            "oozie.launcher.x",
+        )
+        given = JobConfigs(configs=dict.fromkeys(known, "x"), args={"a": "b"}, params={"a": "b"})
+        found = {
+            each.value: [line.partition(":")[0][len("$.job_configs.") :] for line in lines]
+            for each in JobType
+            if (lines := list(unusable(each, given)))
+        }
+        java = ['configs["edp.java.main_class"]', 'configs["edp.java.java_opts"]']
+        streaming = ['configs["edp.streaming.mapper"]', 'configs["edp.streaming.reducer"]']
+        unknown = 'configs["edp.x"]'
+        self.assertEqual(
+            found,
+            {
+                "Jar": ["args", "params", *java, unknown],
+                "MapReduce": ["args", "params", *java, unknown],
+                "Pig": [*java, *streaming, unknown],
+                "Java": ["params", *streaming, unknown],
+                "Shell": [*java, *streaming, unknown],
+            },
+        )
+        self.assertEqual(list(unusable(JobType.JAR, JobConfigs(args=()))), [])
 
     def test_other_types_are_refused(self) -> None:
         self.assertRaises(DocumentError, workflow, evolve(PIG, type=JobType.HIVE))

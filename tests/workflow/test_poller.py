@@ -5,7 +5,7 @@ from attrs import evolve
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import ClusterStatus
-from svcd.model.ids import ClusterId, iso_seconds
+from svcd.model.ids import ClusterId, http_date, iso_seconds
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports import CloudError, Fault
 from svcd.settings import Workflow
@@ -172,9 +172,11 @@ class Failing(WorkflowCase):
         self.assertIn("no host", self.info(row.id)["failure"]["text"])
 
     def test_a_cluster_without_an_engine_fails_the_job(self) -> None:
-        self.set_cluster(name="no-engine")
+        """It had one when the job was accepted."""
+        self.set_cluster(status=ClusterStatus.SPAWNING)
         row = self.execute()
-        self.clock.advance(1)
+        self.set_cluster(status=ClusterStatus.ACTIVE, name="no-engine")
+        self.clock.advance(6)
         self.assertEqual(self.failed(row), ("FAILED", "NO_ENGINE", "start"))
 
     def test_a_missing_binary_fails_the_job(self) -> None:
@@ -348,13 +350,20 @@ class Clusters(WorkflowCase):
             self.assertEqual(self.execution(row.id).status, S.KILLED)
 
     def test_executions_of_a_dropped_cluster_end(self) -> None:
-        """Its rows stay, with the cluster unset."""
+        """They still say where they ran, and every time in their `info` is set."""
         row = self.execute(configs={"svcd.fake.outcome": "hang"})
         self.clock.advance(1)
         self.tx(lambda tx: tx.clusters.drop(CLUSTER))
         self.clock.advance(6)
         after = self.execution(row.id)
-        self.assertEqual((after.status, after.cluster_id), (S.KILLED, None))
+        self.assertEqual((after.status, after.cluster_id), (S.KILLED, CLUSTER))
+        assert after.end_time is not None
+        info = self.info(row.id)
+        times = ("startTime", "lastModTime", "endTime")
+        self.assertEqual(info["endTime"], http_date(after.end_time))
+        self.assertEqual([info["actions"][1]["endTime"]], [http_date(after.end_time)])
+        for part in (info, *info["actions"]):
+            self.assertNotIn(None, [part.get(name, "") for name in times])
 
     def test_each_end_on_a_transient_cluster_is_told(self) -> None:
         """Provisioning then looks whether the cluster has no more to do."""

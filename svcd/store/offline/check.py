@@ -45,8 +45,6 @@ select r.id, r.tenant_id, r.{column} from {table} r
 """
 _REFERENCES = (
     ("executions", "job_id", "jobs", "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
-    ("executions", "cluster_id", "clusters",
-     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
     ("executions", "input_id", "data_sources",
      "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
     ("executions", "output_id", "data_sources",
