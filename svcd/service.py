@@ -405,7 +405,6 @@ class DaemonService:
         pool = Connections(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
-        pool.retryAutomatically = False  # the clients repeat what is safe to repeat
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
         engine_http = HttpClient(agent, reactor, engine_error)

@@ -6,7 +6,12 @@ from typing import Any
 
 from attrs import define
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import Agent
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
 
 from svcd import fencing
 from svcd.clients.connections import Connections
@@ -137,59 +142,66 @@ class LeasedTasksTests(SynchronousTestCase):
         self.assertEqual(results, [shard_of("a"), None])
 
 
-class _Line:
-    """A connection of the pool."""
-
-    def __init__(self) -> None:
-        self.aborted = False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 class _Endpoint:
     """Connects when it is told to."""
 
     def __init__(self) -> None:
         self.waiting: Deferred[Any] = Deferred()
+        self.transport = StringTransport()
 
     def connect(self, factory: Any) -> Deferred[Any]:
+        self.protocol = factory.buildProtocol(None)
         return self.waiting
 
+    def connected(self) -> None:
+        self.protocol.makeConnection(self.transport)
+        self.waiting.callback(self.protocol)
 
+
+@implementer(IAgentEndpointFactory)
 class ConnectionsTests(SynchronousTestCase):
     """The gate of HTTP."""
 
-    def asked(self, term: _Term | None) -> tuple[_Line, Deferred[Any]]:
+    def asked(self, term: _Term | None) -> Deferred[Any]:
         """A request that waits for its connection."""
-        pool, line, endpoint = Connections(None, persistent=False), _Line(), _Endpoint()
-        self.endpoint = endpoint
+        self.endpoint = _Endpoint()
+        pool = Connections(Clock(), persistent=False)
+        agent = Agent.usingEndpointFactory(Clock(), self, pool)
 
         async def ask() -> Any:
-            return await pool.getConnection("key", endpoint)
+            return await agent.request(b"POST", b"http://peer/x")
 
-        work = ask() if term is None else fencing.under(term, ask())
-        return line, Deferred.fromCoroutine(work)
+        return Deferred.fromCoroutine(ask() if term is None else fencing.under(term, ask()))
+
+    def endpointForURI(self, uri: object) -> _Endpoint:
+        return self.endpoint
+
+    def sent(self) -> bytes:
+        """The line of the request."""
+        return self.endpoint.transport.value().partition(b"\r\n")[0]
 
     def test_lease_that_is_lost_while_it_connects(self) -> None:
         """Nothing is sent, and the connection is not kept."""
         term = _Term()
-        line, asked = self.asked(term)
+        asked = self.asked(term)
         term.lost = True
-        self.endpoint.waiting.callback(line)
+        self.endpoint.connected()
         self.failureResultOf(asked, LeaseLost)
-        self.assertTrue(line.aborted)
+        self.assertEqual(self.sent(), b"")
+        self.assertTrue(self.endpoint.transport.disconnecting)
 
     def test_lease_that_is_held(self) -> None:
-        line, asked = self.asked(_Term())
-        self.endpoint.waiting.callback(line)
-        self.assertIs(self.successResultOf(asked), line)
+        asked = self.asked(_Term())
+        self.endpoint.connected()
+        self.assertNoResult(asked)
+        self.assertEqual(self.sent(), b"POST /x HTTP/1.1")
 
     def test_request_of_a_caller(self) -> None:
         """Has no term."""
-        line, asked = self.asked(None)
-        self.endpoint.waiting.callback(line)
-        self.assertIs(self.successResultOf(asked), line)
+        asked = self.asked(None)
+        self.endpoint.connected()
+        self.assertNoResult(asked)
+        self.assertEqual(self.sent(), b"POST /x HTTP/1.1")
 
 
 class _Channels:

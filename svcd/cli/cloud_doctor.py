@@ -15,13 +15,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.client import Agent
 from twisted.web.iweb import IAgent
 
 from svcd.cli.finding import Finding
 from svcd.cli.tenant_doctor import Tenant
 from svcd.clients.cloud import TenantCloud, cloud_error
 from svcd.clients.compute import Compute
+from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
@@ -77,7 +78,7 @@ def examine_cloud(
 ) -> list[Finding]:
     """All findings, in a reactor of its own. tags: of images, by distribution."""
     reactor: Any = SelectReactor()
-    pool = HTTPConnectionPool(reactor, persistent=False)
+    pool = Connections(reactor, persistent=False)
     agent = Agent(reactor, pool=pool, connectTimeout=_CONNECT_S)
     work = CloudDoctor(agent, reactor, settings).examine(user, tags)
     out: list[object] = []
