@@ -33,6 +33,7 @@ setup(
         "Twisted[tls,conch]>=24.11",
         "klein>=24.8",
         "treq>=24.9.1",
+        "hyperlink>=21",
         "attrs>=24.2",
         "msgspec>=0.19",
         "cryptography>=43",

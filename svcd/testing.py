@@ -28,6 +28,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
+from svcd.clients.bodies import Bytes
 from svcd.clients.cloud import OpenStack
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
@@ -175,7 +176,7 @@ class FakeService:
         self.cloud.start()
         self._agent = _Recording(memory, self._requests)
         # treq's own producer would read the body by way of the global reactor
-        self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_Body)
+        self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_body)
         self._ahead_s = 0.0
         self._line = Lifeline(self.clock)
         self._daemon: Daemon | None = None
@@ -384,7 +385,7 @@ class FakeService:
             method.encode(),
             url.encode(),
             Headers({k: [v] for k, v in headers.items()}),
-            None if data is None else cast("IBodyProducer", _Body(data)),
+            Bytes.of(data),
         )
         body: bytes = await readBody(response)
         fields = [
@@ -486,30 +487,11 @@ class _Recording:
         return answer
 
 
-@implementer(IBodyProducer)
-class _Body:
+def _body(data: bytes | str | IO[bytes]) -> Bytes:
     """A request body that is there at once."""
-
-    def __init__(self, data: bytes | str | IO[bytes]) -> None:
-        if isinstance(data, str):
-            data = data.encode()
-        self._data = data if isinstance(data, bytes) else data.read()
-        self.length = len(self._data)
-
-    def startProducing(self, consumer: Any) -> Deferred[None]:
-        done: Deferred[None] = Deferred()
-        consumer.write(self._data)
-        done.callback(None)
-        return done
-
-    def pauseProducing(self) -> None:
-        """All was written."""
-
-    def resumeProducing(self) -> None:
-        """All was written."""
-
-    def stopProducing(self) -> None:
-        """All was written."""
+    if isinstance(data, str):
+        data = data.encode()
+    return Bytes(data if isinstance(data, bytes) else data.read())
 
 
 def _loaded(given: Mapping[str, str]) -> Settings:

@@ -1,7 +1,10 @@
 """Deciding code reaches no reactor and no web framework, not even indirectly."""
 
+import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -61,3 +64,18 @@ class PurityTests(SynchronousTestCase):
         }
         self.assertEqual({m: r for m, r in reached.items() if r}, {})
         self.assertEqual([m for m, each in running.items() if each.returncode], [])
+
+
+class PublicNamesTests(SynchronousTestCase):
+    def test_http_clients_use_public_names_of_the_libraries(self) -> None:
+        """Neither a private module nor a private name of one is imported."""
+        clients = Path(next(iter(importlib.import_module("svcd.clients").__path__)))
+        private = re.compile(
+            r"^\s*(from|import) (twisted|treq|hyperlink)[\w.]*(\._| import .*\b_)", re.MULTILINE
+        )
+        found = {
+            file.name: match[0].strip()
+            for file in clients.glob("*.py")
+            if (match := private.search(file.read_text(encoding="utf-8")))
+        }
+        self.assertEqual(found, {})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator
+from traceback import walk_stack
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -10,7 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectingCancelledError
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web._newclient import ResponseNeverReceived
+from twisted.web.client import ResponseNeverReceived
 from twisted.web.iweb import IAgent, IResponse
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -53,6 +55,16 @@ class Odd(Resource):
                 request.setHeader(b"content-length", b"10")
                 request.write(b"12345")
                 return NOT_DONE_YET
+            case b"/moved":
+                request.redirect(b"http://odd/echo")
+                request.setHeader(b"set-cookie", b"a=b; path=/")
+                return b"there"
+            case b"/packed":
+                request.setHeader(b"content-encoding", b"gzip")
+                return gzip.compress(b"abc", mtime=0)
+            case b"/headers":
+                fields = request.requestHeaders.getAllRawHeaders()
+                return b" ".join(sorted(name.lower() for name, _ in fields))
             case b"/break":
                 request.channel.abortConnection()
                 return NOT_DONE_YET
@@ -79,6 +91,22 @@ class Silent:
         return Deferred(lambda asked: asked.errback(Failure(self._end)))
 
 
+@implementer(IAgent)
+class Callers:
+    """An agent that notes the modules it is called through."""
+
+    def __init__(self, agent: IAgent) -> None:
+        self.modules: list[set[str]] = []
+        self._agent = agent
+
+    def request(
+        self, method: bytes, uri: bytes, headers: Any = None, bodyProducer: Any = None
+    ) -> Deferred[IResponse]:
+        frames = [frame for frame, _ in walk_stack(None)]
+        self.modules.append({str(frame.f_globals["__name__"]) for frame in frames})
+        return self._agent.request(method, uri, headers, bodyProducer)
+
+
 class HttpClientTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = VirtualClock()
@@ -99,6 +127,61 @@ class HttpClientTests(SynchronousTestCase):
         self.assertEqual((answer.status, answer.body), (200, b"abc"))
         self.assertEqual(answer.header("content-length"), "3")
         self.assertEqual(answer.header("absent"), "")
+
+    def test_all_requests_leave_by_treq(self) -> None:
+        """Whole exchanges and both kinds of streams."""
+        callers = Callers(self.agent)
+        http = HttpClient(callers, self.clock, make_error)
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"abc"
+
+        async def download() -> None:
+            async with http.stream_get("http://odd/echo") as stream:
+                self.assertEqual(stream.status, 200)
+
+        for work in (
+            http.request("GET", "http://odd/echo"),
+            http.stream_put("http://odd/echo", content(), 3),
+            download(),
+        ):
+            self.run_(work)
+        self.assertEqual(["treq.client" in modules for modules in callers.modules], [True] * 3)
+
+    def test_the_address_is_sent_as_it_is_given(self) -> None:
+        """Without a path, and with parts that are encoded already."""
+        for address, path in (
+            ("http://odd", b"GET /"),
+            ("http://odd/a%2Fb//c/../d;e?x=%20&y=1+2#z", b"GET /a%2Fb//c/../d;e"),
+        ):
+            self.run_(self.http.request("GET", address))
+            self.assertEqual(self.odd.seen.pop(), path)
+
+    def test_what_is_no_address_is_unreachable(self) -> None:
+        """Nothing was sent."""
+        for address in ("http://odd/\u00fc", "http://odd:x/", "http://[odd/", "odd://odd:x"):
+            error = self.fault(self.http.request("POST", address, body=b""))
+            self.assertEqual(error.kind, Fault.UNREACHABLE)
+            self.assertIn("not a URL", error.text)
+        self.assertEqual(self.odd.seen, [])
+
+    def test_a_redirect_is_an_answer(self) -> None:
+        """It is not followed, and its cookie is not sent with the next request."""
+        answer = self.run_(self.http.request("GET", "http://odd/moved"))
+        self.assertEqual((answer.status, answer.body), (302, b"there"))
+        answer = self.run_(self.http.request("GET", "http://odd/headers", headers={"X-A": "1"}))
+        self.assertEqual(answer.body, b"host x-a")
+
+    def test_a_packed_body_stays_as_it_is(self) -> None:
+        """Whole and streamed: its size is that of the header."""
+        packed = gzip.compress(b"abc", mtime=0)
+        self.assertEqual(self.run_(self.http.request("GET", "http://odd/packed")).body, packed)
+
+        async def download() -> tuple[int | None, bytes]:
+            async with self.http.stream_get("http://odd/packed") as stream:
+                return stream.size, b"".join([piece async for piece in stream.pieces])
+
+        self.assertEqual(self.run_(download()), (len(packed), packed))
 
     def test_nobody_there_is_unreachable(self) -> None:
         """Nothing was done."""

@@ -18,6 +18,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
+from svcd.clients.bodies import Bytes
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
 from svcd.service import Daemon
@@ -26,7 +27,6 @@ from svcd.store.leases import LeaseKeeper, Me
 from svcd.store.sessions import Lost
 from svcd.store.store import SqlStore
 from svcd.tasks import DeadlineExceeded, sleep, with_deadline
-from svcd.testing import _Body
 from tests.simulation.database import Server, Sessions, SharedWay, Way
 from tests.simulation.lease_rows import require
 from tests.simulation.lines import Drift, Line
@@ -52,7 +52,7 @@ class Process:
         self.state = "down"
         self.daemon: Daemon | None = None
         self.keeper: LeaseKeeper | None = None
-        self.treq = treq.client.HTTPClient(_Door(self), data_to_body_producer=_Body)
+        self.treq = treq.client.HTTPClient(_Door(self), data_to_body_producer=Bytes)
         self.stopped_in_s = 0.0
         self.frozen_s = 0.0
         self._world = world

@@ -1,0 +1,183 @@
+# mypy: allow-untyped-calls
+"""Bodies of requests and answers: bytes that are there, uploads in pieces, and readers.
+
+A reader keeps no more than its cap, and both directions stop the faster side.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectionLost
+from twisted.internet.interfaces import IConsumer
+from twisted.internet.protocol import Protocol
+from twisted.python.failure import Failure
+from twisted.web.client import ResponseDone
+from twisted.web.http import PotentialDataLoss
+from twisted.web.iweb import UNKNOWN_LENGTH, IBodyProducer
+from zope.interface import implementer
+
+_HIGH_WATER_BYTES = 1 << 20
+
+
+class BodyTooLarge(Exception):
+    """args[0]: the most bytes that were allowed."""
+
+
+class Reader(Protocol):
+    """Collects a body: as a whole up to `most` bytes, or piece by piece with back-pressure."""
+
+    def __init__(self, most: int | None) -> None:
+        self.whole: Deferred[bytes] = Deferred(lambda _: self.abort())
+        self._most = most
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._end: Failure | None = None
+        self._turn: Deferred[None] | None = None
+        self._paused = False
+
+    def dataReceived(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._most is not None:
+            if self._size > self._most and not self.whole.called:
+                self.whole.errback(Failure(BodyTooLarge(self._most)))
+                self.abort()
+            return
+        if self._size > _HIGH_WATER_BYTES and not self._paused:
+            self._paused = True
+            self.transport.pauseProducing()  # type: ignore[union-attr]
+        self._wake()
+
+    def connectionLost(self, reason: Failure = Failure(ConnectionLost())) -> None:  # noqa: B008
+        self._end = reason
+        if self._most is not None and not self.whole.called:
+            if reason.check(ResponseDone, PotentialDataLoss):
+                self.whole.callback(b"".join(self._pieces))
+            else:
+                self.whole.errback(reason)
+        self._wake()
+
+    async def next_piece(self) -> bytes | None:
+        """A piece; None after the last one."""
+        while not self._pieces:
+            if self._end is not None:
+                if self._end.check(ResponseDone, PotentialDataLoss):
+                    return None
+                self._end.raiseException()
+            self._turn = Deferred()
+            await self._turn
+        piece = self._pieces.popleft()
+        self._size -= len(piece)
+        if self._paused and self._size < _HIGH_WATER_BYTES // 2:
+            self._paused = False
+            self.transport.resumeProducing()  # type: ignore[union-attr]
+        return piece
+
+    def abort(self) -> None:
+        """Nobody wants the rest."""
+        if self._end is None and self.transport is not None:
+            self._pieces.clear()
+            abort = getattr(self.transport, "abortConnection", None)
+            (abort or self.transport.loseConnection)()
+
+    def _wake(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None and not turn.called:
+            turn.callback(None)
+
+
+@implementer(IBodyProducer)
+class Bytes:
+    """A body that is there."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.length = len(body)
+
+    @classmethod
+    def of(cls, body: bytes | None) -> Bytes | None:
+        """None for no body."""
+        return None if body is None else cls(body)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """See IBodyProducer."""
+        consumer.write(self._body)
+        done: Deferred[None] = Deferred()
+        done.callback(None)
+        return done
+
+    def pauseProducing(self) -> None:
+        """All is written already."""
+
+    def resumeProducing(self) -> None:
+        """All is written already."""
+
+    def stopProducing(self) -> None:
+        """All is written already."""
+
+
+@implementer(IBodyProducer)
+class Upload:
+    """Writes an asynchronous iterator's pieces while the consumer wants them.
+
+    sent: bytes written; starved: it waits for `content`, not for the peer; failure: of `content`.
+    """
+
+    def __init__(self, content: AsyncIterator[bytes], size: int | None) -> None:
+        self.length: Any = UNKNOWN_LENGTH if size is None else size
+        self.sent = 0
+        self.starved = False
+        self.failure: BaseException | None = None
+        self._content = content
+        self._resumed: Deferred[None] | None = None
+        self._paused = False
+        self._stopped = False
+        self._work: Deferred[None] | None = None
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        self._work = Deferred.fromCoroutine(self._run(consumer)).addBoth(self._ended, done)
+        return done
+
+    def _ended(self, result: Failure | None, done: Deferred[None]) -> None:
+        if not self._stopped:
+            done.callback(result)
+
+    async def _run(self, consumer: IConsumer) -> None:
+        while True:
+            self.starved = True
+            try:
+                piece = await anext(self._content, None)
+            except CancelledError:
+                raise
+            except BaseException as error:
+                self.failure = error
+                raise
+            finally:
+                self.starved = False
+            if piece is None:
+                return
+            if self._paused:
+                self._resumed = Deferred()
+                await self._resumed
+            consumer.write(piece)
+            self.sent += len(piece)
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None:
+            resumed.callback(None)
+
+    def stopProducing(self) -> None:
+        """From now on nothing is told: why it was stopped is known to who did it."""
+        self._stopped = True
+        if self._work is not None:
+            self._work.cancel()
