@@ -60,5 +60,10 @@ class ScriptedYarn:
             "finalStatus": "UNDEFINED",
             "diagnostics": held,
             "elapsedTime": int((now - (job.started_at or now)) * 1000),
-            "applicationTags": f"oozie-{md5(action.encode(), usedforsecurity=False).hexdigest()}",
+            "applicationTags": tag_of(action),
         }
+
+
+def tag_of(action: str) -> str:
+    """Of an action's children; the digest is written as a number."""
+    return f"oozie-{int(md5(action.encode(), usedforsecurity=False).hexdigest(), 16):x}"

@@ -130,9 +130,12 @@ def manager_of(console: str, host: str) -> str:
 
 
 def tag_of(action_id: str) -> str:
-    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`."""
+    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`.
+
+    Oozie writes the digest as a number, so without the zeros at its beginning.
+    """
     digest = hashlib.md5(action_id.encode(), usedforsecurity=False).hexdigest()
-    return f"oozie-{digest}"
+    return f"oozie-{digest.lstrip('0')}"
 
 
 def active_of(tree: Mapping[str, object]) -> int | None:

@@ -94,6 +94,12 @@ class Words(SynchronousTestCase):
         self.assertEqual(one.age_s, 6.311)
         self.assertEqual(one.tags, {tag_of(f"{WORKFLOW}@job-node")})
 
+    def test_a_tag_has_no_zeros_at_its_beginning(self) -> None:
+        self.assertEqual(
+            tag_of("0000158-261122000229626-oozie-root-W@job-node"),
+            "oozie-19be68dfe92a6b4c7e176e40caa1962",
+        )
+
     def test_no_application_at_all(self) -> None:
         """Hadoop says null then."""
         self.assertEqual(applications_of({"apps": None}), [])
