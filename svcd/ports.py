@@ -286,6 +286,10 @@ class Probe(Protocol):
         """Status and body (at most 4 MiB). Raises ProbeError."""
         ...
 
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        """Status of an answer to JSON. Safe to repeat, and repeated. Raises ProbeError."""
+        ...
+
 
 # ---- workflow engine ----------------------------------------------------------------------------
 

@@ -515,6 +515,15 @@ def task_failed(case: FailureTests) -> str:
     return case.run_job(outcome="silent")
 
 
+@reaches(Code.LAUNCHER_LOST, EXECUTION)
+def launcher_lost(case: FailureTests) -> str:
+    """And nothing else of it is left."""
+    app, apps = "/ws/v1/cluster/apps/application_", r"/ws/v1/cluster/apps\?applicationTags=oozie-"
+    case.fault("probe", path=app, status=200, body='{"app": {"state": "FAILED"}}')
+    case.fault("probe", path=apps, status=200, body='{"apps": null}')
+    return case.run_job(outcome="launcher")
+
+
 @reaches(Code.KILLED_ELSEWHERE, EXECUTION)
 def killed_elsewhere(case: FailureTests) -> str:
     cluster_id, execution_id = case.running()

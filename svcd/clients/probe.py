@@ -1,4 +1,4 @@
-"""ports.Probe: one plain GET to a daemon on a machine."""
+"""ports.Probe: one plain GET or PUT to a daemon on a machine."""
 
 from __future__ import annotations
 
@@ -25,3 +25,15 @@ class HttpProbe:
         """See ports.Probe."""
         answer = await self._http.request("GET", url, timeout_s=timeout_s)
         return answer.status, answer.body
+
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        """See ports.Probe."""
+        answer = await self._http.request(
+            "PUT",
+            url,
+            headers={"Content-Type": "application/json"},
+            body=body,
+            timeout_s=timeout_s,
+            repeatable=True,
+        )
+        return answer.status

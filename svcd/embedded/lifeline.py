@@ -213,3 +213,6 @@ class _Probe:
 
     async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
         return await self._line.held(lambda: self._probe.get(url, timeout_s))
+
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        return await self._line.held(lambda: self._probe.put(url, body, timeout_s))

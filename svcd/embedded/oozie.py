@@ -244,7 +244,7 @@ class ScriptedEngines:
         work = partial(self._webhdfs, request, key, "/" + path)
         return _sized(request, await self._guarded(request, "hdfs", work))
 
-    @app.route("/<key>/yarn/ws/v1/cluster/<path:path>", methods=["GET"])
+    @app.route("/<key>/yarn/ws/v1/cluster/<path:path>", methods=["GET", "PUT"])
     async def yarn(self, request: IRequest, key: str, path: str) -> bytes:
         """The resource manager."""
         work = partial(self._yarn, request, key, path)
@@ -398,7 +398,12 @@ class ScriptedEngines:
 
     def _yarn(self, request: Any, key: str, path: str) -> bytes:
         engine = self.engine(key)
-        tree = engine.yarn.answer(path, engine.jobs.values(), engine.now())
+        jobs, now = engine.jobs.values(), engine.now()
+        if request.method == b"PUT":
+            if not engine.yarn.kill(path, jobs, now):
+                return _error(request, 404, "Not Found")
+            return _json(request, {"state": "KILLED"})
+        tree = engine.yarn.answer(path, jobs, now)
         return _error(request, 404, "Not Found") if tree is None else _json(request, tree)
 
     # ---- WebHDFS ----

@@ -1,9 +1,9 @@
 """The life of a scripted workflow: a function of the clock, without a timer.
 
 What the action does is told by configuration properties of the job: `svcd.fake.outcome` (succeed,
-fail, silent, error, suspend, hang), `svcd.fake.run_s` (seconds, default 5), `svcd.fake.error` (the
-message of a failure), `svcd.fake.holding` (see Job). Records have the keys and the habits of those
-that Oozie 5.2.1 gave.
+fail, silent, error, suspend, hang, launcher: it dies), `svcd.fake.run_s` (seconds, default 5),
+`svcd.fake.error` (the message of a failure), `svcd.fake.holding` (see Job). Records have the keys
+and the habits of those that Oozie 5.2.1 gave.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from attrs import define, field
 
-OUTCOMES: Final = frozenset({"succeed", "fail", "silent", "error", "suspend", "hang"})
+OUTCOMES: Final = frozenset({"succeed", "fail", "silent", "error", "suspend", "hang", "launcher"})
 TERMINAL: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 
 _SCHEMAS: Final = frozenset(
@@ -73,7 +73,8 @@ class Job:
 
     started_at None: `PREP`. holding: status of an action that the engine cannot hand over
     (`START_RETRY`, `PREP`) while the workflow looks as if it ran; "": none. queued: why YARN has
-    accepted the job and does not begin it; "": it runs.
+    accepted the job and does not begin it; "": it runs. child_killed: what
+    the launcher had begun, after the launcher's death.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Job:
     run: int = 0
     holding: str = ""
     queued: str = ""
+    child_killed: bool = False
     log: list[str] = field(factory=list)
 
     @property
@@ -111,6 +113,11 @@ class Job:
         """Whether its application goes on at `now`."""
         return self.status(now) == "RUNNING" and not self.holding
 
+    def launcher_died(self, now: float) -> bool:
+        """Whether its launcher has died; what that had begun goes on until it is killed."""
+        ran = self.started_at is not None and self.missing is None and self.killed_at is None
+        return ran and self.outcome == "launcher" and self.status(now) == "KILLED"
+
     def status(self, now: float) -> str:
         """The workflow's word at `now`."""
         if self.killed_at is not None:
@@ -127,6 +134,7 @@ class Job:
             "succeed": "SUCCEEDED",
             "fail": "KILLED",
             "silent": "KILLED",
+            "launcher": "KILLED",
             "error": "FAILED",
             "suspend": "SUSPENDED",
         }[self.outcome]

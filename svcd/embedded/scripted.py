@@ -213,8 +213,15 @@ class ScriptedProbe:
 
     async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
         """See Probe."""
+        return await self._answer("GET", url, timeout_s)
+
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        """See Probe."""
+        return (await self._answer("PUT", url, timeout_s))[0]
+
+    async def _answer(self, method: str, url: str, timeout_s: float) -> tuple[int, bytes]:
         self._asked.append(url)
-        rule = self._faults.match("probe", "GET", url)
+        rule = self._faults.match("probe", method, url)
         if rule is not None:
             if rule.delay_s > 0:
                 await sleep(self._clock, min(rule.delay_s, timeout_s))

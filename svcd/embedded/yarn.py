@@ -20,6 +20,12 @@ _EMPTY: Final = (
 )
 
 
+_DIED: Final = (
+    "Application failed 1 times (global limit =2; local limit is =1) due to AM Container exited "
+    "with  exitCode: 137"
+)
+
+
 @define
 class ScriptedYarn:
     """nodes: host -> (state, health report); a host that is RUNNING takes work."""
@@ -47,8 +53,21 @@ class ScriptedYarn:
                 return {"nodes": {"node": nodes} if nodes else None}
             case ["apps"]:
                 apps = [self._application(job, now) for job in jobs if job.in_yarn(now)]
+                apps += [_child(job) for job in jobs if _goes_on(job, now)]
                 return {"apps": {"app": apps} if apps else None}
+            case ["apps", id_]:
+                for job in jobs:
+                    if job.application == id_ and job.launcher_died(now):
+                        return {"app": {"id": id_, "state": "FAILED", "diagnostics": _DIED}}
         return None
+
+    def kill(self, path: str, jobs: Iterable[Job], now: float) -> bool:
+        """`PUT /ws/v1/cluster/apps/<id>/state`; False: there is no such application."""
+        for job in jobs:
+            if path == f"apps/{child_of(job)}/state" and _goes_on(job, now):
+                job.child_killed = True
+                return True
+        return False
 
     def _application(self, job: Job, now: float) -> Mapping[str, object]:
         held = job.queued or ("" if self.active else _EMPTY)
@@ -62,6 +81,27 @@ class ScriptedYarn:
             "elapsedTime": int((now - (job.started_at or now)) * 1000),
             "applicationTags": tag_of(action),
         }
+
+
+def child_of(job: Job) -> str:
+    """The application that a job's launcher has begun."""
+    return f"{job.application}1"
+
+
+def _goes_on(job: Job, now: float) -> bool:
+    return job.launcher_died(now) and not job.child_killed
+
+
+def _child(job: Job) -> Mapping[str, object]:
+    return {
+        "id": child_of(job),
+        "name": "PigLatin:script.pig",
+        "state": "RUNNING",
+        "finalStatus": "UNDEFINED",
+        "diagnostics": "",
+        "elapsedTime": 1000,
+        "applicationTags": tag_of(f"{job.id}@{job.definition.action}"),
+    }
 
 
 def tag_of(action: str) -> str:

@@ -58,6 +58,7 @@ class Code(enum.StrEnum):
     NO_WORKERS = "NO_WORKERS"
     # running it
     VARIABLE_UNKNOWN = "VARIABLE_UNKNOWN"
+    LAUNCHER_LOST = "LAUNCHER_LOST"
     INPUT_MISSING = "INPUT_MISSING"
     OUTPUT_EXISTS = "OUTPUT_EXISTS"
     FILE_MISSING = "FILE_MISSING"
@@ -263,6 +264,12 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.VARIABLE_UNKNOWN: _execution(
         "The job's configuration names a variable that has no value.",
         "set the named variable in job_configs, or write $ instead of ${",
+    ),
+    Code.LAUNCHER_LOST: _execution(
+        "The program that begins the job on the cluster (Oozie's launcher) died; it is begun only "
+        "once, and what it had begun is killed.",
+        "remove what the job has written, and execute it again; if it dies again, give the "
+        "launcher more memory (oozie.launcher.memory.mb)",
     ),
     Code.INPUT_MISSING: _execution(
         "The job's input does not exist.",

@@ -15,6 +15,12 @@ before an execution is accepted and again when it starts; so what it refuses, it
 caller, with the places, and nothing of the request is left to fail later. `properties` holds
 nothing that `workflow` has not looked at.
 
+Note: one attempt. YARN would begin a launcher that died once more, and the second attempt does not
+know what the first one has begun: it looks only for applications younger than itself. Then two of
+them run at a time, and the second finds the output of the first. So each launcher has one attempt;
+what is left of one that died is removed by `launchers`. It stands in the action, since Oozie takes
+the number of attempts from `mapreduce.map.maxattempts` where the action does not say it.
+
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
 """
 
@@ -33,7 +39,7 @@ from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.unfit import faults_of, shown, unfit
+from svcd.workflow.unfit import ATTEMPTS, faults_of, shown, unfit
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
@@ -99,6 +105,7 @@ _USES: Final[Mapping[JobType, _Uses]] = {
 }
 
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
+_ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 MOST_FAULTS: Final = 100
 
 MOST_CHARACTERS: Final = 100_000
@@ -280,7 +287,8 @@ def _map_reduce(work: Work) -> str:
             f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
             "must be given together"
         )
-    return f"<map-reduce>{_NODES}{streaming}{_configuration({**made, **given})}</map-reduce>"
+    configuration = _configuration({**made, **given, **_ONE_ATTEMPT})
+    return f"<map-reduce>{_NODES}{streaming}{configuration}</map-reduce>"
 
 
 def _pig(work: Work) -> str:
@@ -293,7 +301,7 @@ def _pig(work: Work) -> str:
     params.update(_texts(work.configs.params))
     return "".join(
         [
-            f"<pig>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
+            f"<pig>{_NODES}{_configuration(_configs(work))}",
             f"<script>{_xml(_quoted(work.mains[0]))}</script>",
             *(f"<param>{_xml(f'{name}={value}')}</param>" for name, value in params.items()),
             *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
@@ -311,7 +319,7 @@ def _java(work: Work) -> str:
     opts = work.configs.configs.get(JAVA_OPTS)
     return "".join(
         [
-            f"<java>{_NODES}{_configuration({**_object_store(work), **_callers(work)})}",
+            f"<java>{_NODES}{_configuration(_configs(work))}",
             f"<main-class>{_xml(_text(main))}</main-class>",
             "" if opts is None else f"<java-opts>{_xml(_text(opts))}</java-opts>",
             *(f"<arg>{_xml(each)}</arg>" for each in _args(work)),
@@ -327,7 +335,7 @@ def _shell(work: Work) -> str:
     return "".join(
         [
             f'<shell xmlns="{SHELL_SCHEMA}">{_NODES}',
-            _configuration({**_object_store(work), **_callers(work)}),
+            _configuration(_configs(work)),
             f"<exec>{_xml(files[0])}</exec>",
             *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
             *(
@@ -338,6 +346,10 @@ def _shell(work: Work) -> str:
             "</shell>",
         ]
     )
+
+
+def _configs(work: Work) -> dict[str, str]:
+    return {**_object_store(work), **_callers(work), **_ONE_ATTEMPT}
 
 
 def _callers(work: Work) -> dict[str, str]:
@@ -397,8 +409,6 @@ def _args(work: Work) -> Iterator[str]:
 
 
 def _configuration(configs: Mapping[str, str]) -> str:
-    if not configs:
-        return ""
     inner = "".join(
         f"<property><name>{_xml(name)}</name><value>{_xml(configs[name])}</value></property>"
         for name in sorted(configs)

@@ -24,9 +24,10 @@ from svcd.workflow.engines import Endpoints
 MOST_APPLICATIONS: Final = 500
 _CALL_S: Final = 5.0
 _PORT: Final = 8088
-_ALIVE: Final = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+ALIVE: Final = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+"""States of an application that has not ended."""
 _APPS: Final = (
-    f"apps?states={_ALIVE}&limit={MOST_APPLICATIONS}&deSelects=resourceRequests,resourceInfo"
+    f"apps?states={ALIVE}&limit={MOST_APPLICATIONS}&deSelects=resourceRequests,resourceInfo"
 )
 _WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
 _MOST_REPORT: Final = 300

@@ -43,6 +43,7 @@ from svcd.workflow.containers import Containers
 from svcd.workflow.endings import Endings
 from svcd.workflow.engines import Endpoints, Engines
 from svcd.workflow.failures import Code
+from svcd.workflow.launchers import Launchers
 from svcd.workflow.masking import masked, masked_text
 from svcd.workflow.quiet import Quiet
 from svcd.workflow.silence import Silence
@@ -101,6 +102,7 @@ class Poller:
         self._rng = rng
         self.binaries = Binaries(store, object_store)
         self.containers = Containers(probe, clock)
+        self._launchers = Launchers(probe, clock)
         self._leases: Leases = leases or Alone()
         self._changes = Changes(store, self.announce)
         self._whereabouts = Whereabouts(store, engines)
@@ -426,12 +428,15 @@ class Poller:
             return row
         diagnosis = ""
         bad = status in (ExecutionStatus.KILLED, ExecutionStatus.FAILED)
-        if bad and not row.cancel_requested and failures.is_silent(raw):
+        lost = await self._launchers.settle(cluster, endpoints, raw) if bad else None
+        if bad and lost is None and not row.cancel_requested and failures.is_silent(raw):
             diagnosis = await self._diagnosis(cluster, endpoints, raw)
         secrets = await self._whereabouts.secrets(row)
         record, diagnosis = masked(raw, secrets), masked_text(diagnosis, secrets)
         now = self._now()
         failure = failures.of_record(record, diagnosis) if bad else None
+        if lost is not None:
+            failure = evolve(lost, text=masked_text(lost.text, secrets))
 
         def change(current: Execution) -> Execution:
             cancelled = status is ExecutionStatus.KILLED and current.cancel_requested

@@ -15,6 +15,10 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _MOST_NAME: Final = 60
 
+ATTEMPTS: Final = "oozie.launcher.max.attempts"
+_SVCDS: Final = frozenset({ATTEMPTS, "oozie.action.yarn.tag"})
+"""Configurations that svcd sets, or that would hide a job's applications from it."""
+
 
 def unfit(text: str) -> str:
     """What of `text` no definition can carry, in words; "" when there is nothing."""
@@ -62,6 +66,8 @@ def _misnamed(key: str, name: str) -> str:
         return "is empty"
     if name != name.strip():
         return "begins or ends with a blank"
+    if key == "configs" and name in _SVCDS:
+        return "is svcd's own: a job's program is begun once, and found by its tag"
     if key == "params" and "=" in name:
         return "holds '=', where its value would begin"
     return ""

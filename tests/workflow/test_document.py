@@ -56,6 +56,7 @@ def prop(name: str, value: str) -> str:
     return f"<property><name>{name}</name><value>{value}</value></property>"
 
 
+ONE = prop("oozie.launcher.max.attempts", "1")
 JAR = Work(
     execution_id=ExecutionId("e1"),
     type=JobType.JAR,
@@ -74,6 +75,7 @@ class Jar(SynchronousTestCase):
             f"<map-reduce>{NODES}<configuration>"
             + prop("mapred.input.dir", "/in")
             + prop("mapred.output.dir", "hdfs://n:8020/out")
+            + ONE
             + "</configuration></map-reduce>",
         )
 
@@ -91,6 +93,7 @@ class Jar(SynchronousTestCase):
             + prop("mapred.reducer.new-api", "true")
             + prop("mapreduce.job.reduce.class", "W$Reduce")
             + prop("mapreduce.map.class", "W$Map")
+            + ONE
             + "</configuration></map-reduce>",
         )
 
@@ -113,6 +116,7 @@ class Jar(SynchronousTestCase):
             + prop("mapreduce.input.fileinputformat.inputdir", "/mine")
             + prop("mapreduce.job.reduces", "3")
             + prop("mapreduce.map.class", "W")
+            + ONE
             + "</configuration></map-reduce>",
         )
 
@@ -127,6 +131,7 @@ class Jar(SynchronousTestCase):
             + prop("mapred.input.dir", "/in")
             + prop("mapred.output.dir", "hdfs://n:8020/out")
             + prop("my.empty", "")
+            + ONE
             + "</configuration></map-reduce>",
         )
 
@@ -136,7 +141,8 @@ class Jar(SynchronousTestCase):
         self.assertEqual(
             action_of(both),
             f"<map-reduce>{NODES}<streaming><mapper>/bin/cat</mapper>"
-            "<reducer>/usr/bin/wc</reducer></streaming></map-reduce>",
+            f"<reducer>/usr/bin/wc</reducer></streaming><configuration>{ONE}</configuration>"
+            "</map-reduce>",
         )
         one = JobConfigs(configs={"edp.streaming.mapper": "/bin/cat"})
         self.assertRaises(DocumentError, workflow, evolve(JAR, configs=one))
@@ -168,6 +174,7 @@ class ObjectStore(SynchronousTestCase):
             + prop("fs.objstore.username", "ann")
             + prop("mapred.input.dir", "objstore://in.svc/a")
             + prop("mapred.output.dir", "objstore://out/b")
+            + ONE
             + "</configuration></map-reduce>",
         )
 
@@ -178,10 +185,10 @@ class ObjectStore(SynchronousTestCase):
 
 class Pig(SynchronousTestCase):
     def test_sources_become_parameters(self) -> None:
-        """Without configuration there is no such element: the schema forbids an empty one."""
         self.assertEqual(
             action_of(PIG),
-            f"<pig>{NODES}<script>count.pig</script><param>INPUT=/in</param>"
+            f"<pig>{NODES}<configuration>{ONE}</configuration>"
+            "<script>count.pig</script><param>INPUT=/in</param>"
             "<param>OUTPUT=hdfs://n:8020/out</param></pig>",
         )
 
@@ -195,6 +202,7 @@ class Pig(SynchronousTestCase):
             action_of(evolve(PIG, configs=configs)),
             f"<pig>{NODES}<configuration>"
             + prop("mapreduce.framework.name", "local")
+            + ONE
             + "</configuration><script>count.pig</script><param>INPUT=/in</param>"
             "<param>OUTPUT=/else</param><param>N=3</param><argument>a=b</argument></pig>",
         )
@@ -221,6 +229,7 @@ class JavaAndShell(SynchronousTestCase):
             action_of(evolve(JAR, type=JobType.JAVA, input=None, output=None, configs=configs)),
             f"<java>{NODES}<configuration>"
             + prop("k", "v")
+            + ONE
             + "</configuration><main-class>org.x.Main</main-class><java-opts>-Xmx64m</java-opts>"
             "<arg>one</arg><arg>two</arg></java>",
         )
@@ -240,8 +249,8 @@ class JavaAndShell(SynchronousTestCase):
         )
         self.assertEqual(
             action_of(work),
-            f'<shell xmlns="uri:oozie:shell-action:0.3">{NODES}<exec>go.sh</exec>'
-            "<argument>x</argument><env-var>GREETING=hi</env-var>"
+            f'<shell xmlns="uri:oozie:shell-action:0.3">{NODES}<configuration>{ONE}</configuration>'
+            "<exec>go.sh</exec><argument>x</argument><env-var>GREETING=hi</env-var>"
             "<file>go.sh#go.sh</file><file>data.txt#data.txt</file></shell>",
         )
 
@@ -327,6 +336,15 @@ class Escaping(SynchronousTestCase):
                 f"$.input_id: the url of the data source {xml}",
                 f"$.input_id: the password of the data source {xml}",
             ],
+        )
+
+    def test_a_launcher_has_one_attempt_and_a_tag_that_is_known(self) -> None:
+        """A second attempt would run beside what the first one has begun."""
+        configs = {"oozie.launcher.max.attempts": "1", "oozie.action.yarn.tag": "mine"}
+        own = "is svcd's own: a job's program is begun once, and found by its tag"
+        self.assertEqual(
+            self.refused(evolve(PIG, configs=JobConfigs(configs=configs))),
+            [f'$.job_configs.configs: the name "{name}" {own}' for name in configs],
         )
 
     def test_a_definition_has_a_greatest_length(self) -> None:

@@ -30,6 +30,9 @@ class Says:
     async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
         return 200, self._bodies.pop(0)
 
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        return 200
+
 
 class ManagerNonsenseTests(WorkflowCase):
     def word(self, *bodies: bytes, console: str = "") -> Word:
