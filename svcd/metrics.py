@@ -117,7 +117,7 @@ class _Database(Collector):
 
 
 class TrustFigures(Protocol):
-    """See `svcd.provisioning.trusts`."""
+    """See `svcd.provisioning.act.trusts`."""
 
     @property
     def loose(self) -> int: ...

@@ -49,16 +49,16 @@ from svcd.ports import (
     Sealer,
 )
 from svcd.preflight import SettingsRefused, StartError
+from svcd.provisioning.act.controller import RESCAN_S, Controller
+from svcd.provisioning.act.health_checks import HealthChecks
+from svcd.provisioning.act.perform import Ports
+from svcd.provisioning.act.transient import Transient
+from svcd.provisioning.act.trusts import TrustSweep
 from svcd.provisioning.commands import Clusters, Templates
-from svcd.provisioning.controller import RESCAN_S, Controller
+from svcd.provisioning.decide.machines_view import machines, planned
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
-from svcd.provisioning.looks import Looks
-from svcd.provisioning.machines_view import machines, planned
-from svcd.provisioning.perform import Ports
-from svcd.provisioning.transient import Transient
-from svcd.provisioning.trusts import TrustSweep
 from svcd.resources import api
 from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import CloudSettings, Loaded, Settings
@@ -163,7 +163,7 @@ class Daemon:
             settings=settings.workflow,
             access=access,
             idle=self._look_for_idle,
-            noticed=self._look_at,
+            noticed=self._check_health,
             rng=rng,
             leases=leases,
         )
@@ -186,11 +186,11 @@ class Daemon:
             leases=leases,
             rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
-        self.looks = Looks(ports, clock, settings.provisioning, rng, leases)
+        self.health_checks = HealthChecks(ports, clock, settings.provisioning, rng, leases)
         self.transient = Transient(store, self.controller, clock, settings.provisioning, leases)
         self.trusts = TrustSweep(store, outside.cloud, clock, leases)
         metrics = Metrics()
-        metrics.unwell(self.looks.unwell)
+        metrics.unwell(self.health_checks.unwell)
         metrics.watch_trusts(lambda: self.trusts.figures)
         self._sweeps: Loop | None = None
         if keeper is not None:
@@ -245,7 +245,7 @@ class Daemon:
         await self.controller.start()
         self.poller.start()
         self.transient.start()
-        self.looks.start()
+        self.health_checks.start()
         self.trusts.start()
         if self._sweeps is not None:
             self._sweeps.start(now=False)
@@ -254,7 +254,7 @@ class Daemon:
         """Park all work; the rows say what is left."""
         if self._sweeps is not None:
             await self._sweeps.stop()
-        await self.looks.stop()
+        await self.health_checks.stop()
         await self.trusts.stop()
         await self.transient.stop()
         await self.poller.stop()
@@ -267,32 +267,32 @@ class Daemon:
 
     def _gained(self) -> None:
         """Leases were got: the same queries as after a start find what there is to do."""
-        self.controller.rescan()
+        self.controller.wake_all()
         self.poller.gained()
-        self.transient.poke()
-        self.trusts.poke()
+        self.transient.wake()
+        self.trusts.wake()
 
     def _lost(self) -> None:
         self.controller.forget()
         self.poller.forget()
-        self.looks.forget()
+        self.health_checks.forget()
 
     def _told(self, text: str) -> None:
-        """Another daemon has changed a row; see `announce` of controller and poller."""
+        """Another daemon has changed a row; see `notify` of controller and poller."""
         match text.split():
             case ["cluster", id_]:
                 self.controller.wake(ClusterId(id_))
             case ["execution", id_, key]:
                 self.poller.told(ExecutionId(id_), key)
-                self.transient.poke()
+                self.transient.wake()
             case _:
                 log.warn("Another daemon told something unknown: {text}", text=text[:80])
 
     def _look_for_idle(self) -> None:
-        self.transient.poke()
+        self.transient.wake()
 
-    def _look_at(self, cluster_id: ClusterId) -> None:
-        self.looks.soon(cluster_id)
+    def _check_health(self, cluster_id: ClusterId) -> None:
+        self.health_checks.wake(cluster_id)
 
     def _settled(self, cluster_id: ClusterId) -> None:
         self.poller.wake()

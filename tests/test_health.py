@@ -321,7 +321,7 @@ class RequestTests(HealthTestCase):
         self.delete(self.cluster_id, 200.0)
         self.svcd.advance(2 * EVERY_S)
         daemon: Any = self.svcd._daemon
-        self.assertEqual(daemon.looks._kept, {})
+        self.assertEqual(daemon.health_checks._kept, {})
 
     def test_a_restart_begins_anew(self) -> None:
         """What was told stays told, and ends when it is well."""

@@ -81,7 +81,7 @@ class Instance:
     index: number within the group, from 1 (the NNN of the name).
     requested_at: written before the create call, so that a lagging list is not taken for a loss.
     host_key: the pinned public SSH host key, one OpenSSH line.
-    step: the last provisioning step that is done on this machine (see provisioning.lifecycle).
+    step: the last step that is done on this machine (provisioning.decide.lifecycle).
     leaving: chosen for removal by a scale-down or delete.
     """
 

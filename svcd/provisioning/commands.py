@@ -37,13 +37,14 @@ from svcd.ports import (
     Tx,
     until_saved,
 )
-from svcd.provisioning import lifecycle, rules, story
 from svcd.provisioning.act import rows
+from svcd.provisioning.act.controller import Controller
+from svcd.provisioning.act.trusts import NewTrust, Trusts, released
+from svcd.provisioning.decide import events, lifecycle, rules
+from svcd.provisioning.decide.facts import Bounds, Facts
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.rules import Made
 from svcd.provisioning.distributions.spi import IDistribution
-from svcd.provisioning.facts import Bounds, Facts
-from svcd.provisioning.failures import Code
-from svcd.provisioning.rules import Made
-from svcd.provisioning.trusts import NewTrust, Trusts, released
 from svcd.settings import Provisioning
 from svcd.sharing import Shared
 from svcd.tasks import DeadlineExceeded, gather, with_deadline
@@ -66,16 +67,6 @@ class Distributions(Protocol):
     def get(self, name: str) -> IDistribution:
         """Raises NotFound."""
         ...
-
-
-class Wakes(Protocol):
-    """The controller, as far as it is needed here."""
-
-    async def announce(self, tx: Tx, cluster_id: ClusterId) -> None:
-        """To be called in the transaction that changes the row, and `wake` after it."""
-        ...
-
-    def wake(self, cluster_id: ClusterId) -> None: ...
 
 
 class _Reader:
@@ -222,7 +213,7 @@ class Clusters:
         store: Store,
         cloud: Cloud,
         distributions: Distributions,
-        controller: Wakes,
+        controller: Controller,
         sealer: Sealer,
         clock: IReactorTime,
         new_id: Callable[[], str],
@@ -384,13 +375,13 @@ class Clusters:
         return row
 
     async def _add(self, cluster: Cluster, trust: NewTrust | None, also: Also | None) -> None:
-        told = story.made(cluster, self._settings, self._clock.seconds())
+        told = events.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
             await self._trusts.take(tx, trust)
             await tx.clusters.add_events(cluster.id, [told])
-            await self._controller.announce(tx, cluster.id)
+            await self._controller.notify(tx, cluster.id)
             if also is not None:
                 await also(tx, cluster)
 
@@ -402,7 +393,7 @@ class Clusters:
         So is, in time, the trust that the row had before.
         """
         now = self._clock.seconds()
-        told = story.changed(before, after, self._settings, now)
+        told = events.changed(before, after, self._settings, now)
         former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
@@ -411,7 +402,7 @@ class Clusters:
             await self._trusts.take(tx, trust)
             if former is not None:
                 await tx.loose_trusts.add(former)
-            await self._controller.announce(tx, after.id)
+            await self._controller.notify(tx, after.id)
             return True
 
         try:

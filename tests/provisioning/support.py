@@ -32,7 +32,8 @@ from svcd.model.job import JobType
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust, LooseTrust
 from svcd.ports import CloudError, Fault, Leases
-from svcd.provisioning.controller import Controller
+from svcd.provisioning.act.controller import Controller
+from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.distributions.spi import (
     Command,
     ConfigEntry,
@@ -43,7 +44,6 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.provisioning.perform import Ports
 from svcd.settings import Provisioning
 from svcd.tasks import sleep
 

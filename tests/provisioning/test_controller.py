@@ -12,9 +12,9 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.requests import NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.ports import Fault
-from svcd.provisioning import lifecycle, rules
-from svcd.provisioning.facts import Bounds, Facts
-from svcd.provisioning.rules import Made
+from svcd.provisioning.decide import lifecycle, rules
+from svcd.provisioning.decide.facts import Bounds, Facts
+from svcd.provisioning.decide.rules import Made
 from tests.provisioning.support import FLAVORS, NOW, TENANT, Site, cluster, group, run
 
 S = ClusterStatus

@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import ClusterId
-from svcd.provisioning import lifecycle
-from svcd.provisioning.controller import Controller
+from svcd.provisioning.act.controller import Controller
+from svcd.provisioning.decide import lifecycle
 from svcd.store.holdings import Holdings, Taken
 from svcd.store.shares import SHARDS
 from tests.provisioning.support import Site, cluster, group, run
@@ -37,7 +37,7 @@ class _Two(Site):
         holdings = Holdings(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
         self.leases = holdings
         made = super().new_controller()
-        holdings.watch(made.rescan, made.forget)
+        holdings.watch(made.wake_all, made.forget)
         self.held.append(holdings)
         return made
 
@@ -94,10 +94,10 @@ class HandoverTests(SynchronousTestCase):
         """Is told to the other one, in the transaction of the request."""
         site, told = _Two(), _Told()
         tx: Any = told
-        run(site.second.announce(tx, ID))
+        run(site.second.notify(tx, ID))
         site.second.wake(ID)
         self.assertEqual((told.texts, site.second.active()), ([f"cluster {ID}"], 0))
-        run(site.first.announce(tx, ID))
+        run(site.first.notify(tx, ID))
         self.assertEqual(told.texts, [f"cluster {ID}"])
 
     def test_request_of_which_no_news_came(self) -> None:
@@ -109,7 +109,7 @@ class HandoverTests(SynchronousTestCase):
         now = site.clock.seconds()
         wanted = evolve(lifecycle.delete(row, False, now), version=row.version + 1)
         site.store.clusters.rows[ID] = wanted
-        site.first.rescan()
+        site.first.wake_all()
         site.advance(30)
         self.assertTrue(site.gone)
         self.assertEqual(site.leftovers(), [])

@@ -11,11 +11,11 @@ from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterStatus, Unwell
 from svcd.model.failures import KNOWN
 from svcd.model.ids import InstanceId, timestamp
-from svcd.provisioning import health, lifecycle
+from svcd.provisioning.decide import health, lifecycle
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.health import Answer, Key, Seen, judged
+from svcd.provisioning.decide.lifecycle import Input
 from svcd.provisioning.distributions.spi import Command, HttpProbe, Stage, WriteFile
-from svcd.provisioning.failures import Code
-from svcd.provisioning.health import Answer, Key, Seen, judged
-from svcd.provisioning.lifecycle import Input
 from tests.provisioning.support import NOW, cluster, group, instance
 
 AT = timestamp(NOW)

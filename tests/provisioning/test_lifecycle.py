@@ -8,9 +8,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.failures import advice
 from svcd.model.ids import timestamp
-from svcd.provisioning import lifecycle
-from svcd.provisioning.failures import MOST_TEXT, Code, describe
-from svcd.provisioning.lifecycle import IllegalMove, Input
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
+from svcd.provisioning.decide.lifecycle import IllegalMove, Input
 from svcd.settings import Provisioning
 from tests.provisioning.support import NOW, cluster, group, instance
 

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import MachineFacts
 from svcd.model.ids import InstanceId
-from svcd.provisioning import shell, userdata
+from svcd.provisioning.decide import shell, userdata
 from svcd.provisioning.distributions.spi import WriteFile
 from tests.provisioning.support import cluster, group, instance
 

@@ -9,10 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cluster import ClusterStatus, Desired
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide import outcomes
+from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.outcomes import OBSERVE
-from svcd.provisioning.failures import Code
-from svcd.provisioning.planner import Plan
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide.planner import Plan
+from svcd.provisioning.decide.steps import (
     DeleteServer,
     Done,
     Fail,

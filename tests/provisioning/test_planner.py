@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, MachineFacts, Volume
 from svcd.model.ids import timestamp
-from svcd.provisioning import lifecycle
-from svcd.provisioning.failures import Code
-from svcd.provisioning.observed import CALL_S, VISIBLE_S, Observed
-from svcd.provisioning.planner import Plan, World, needs_sight, plan
-from svcd.provisioning.removal import FORCE_S
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
+from svcd.provisioning.decide.planner import Plan, World, needs_sight, plan
+from svcd.provisioning.decide.removal import FORCE_S
+from svcd.provisioning.decide.steps import (
     AssociateFloatingIp,
     AttachVolumes,
     CreateFloatingIp,

@@ -10,15 +10,15 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cloud import VolumeState
 from svcd.model.cluster import Cluster
 from svcd.model.ids import timestamp
-from svcd.provisioning import lifecycle
-from svcd.provisioning.observed import VISIBLE_S, Observed
-from svcd.provisioning.removal import (
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.observed import VISIBLE_S, Observed
+from svcd.provisioning.decide.removal import (
     FORCE_S,
     access_being_given_up,
     forced_without_sight,
     tear_down,
 )
-from svcd.provisioning.steps import DropRow, Memory, Tried
+from svcd.provisioning.decide.steps import DropRow, Memory, Tried
 from tests.provisioning.support import NOW, cluster, group, instance
 
 KILLED = {"kill-executions": Tried(done=True)}

@@ -22,9 +22,9 @@ from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterTemplateId, InstanceId, NodeGroupTemplateId, timestamp
 from svcd.model.requests import NewCluster, NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNodeGroup
-from svcd.provisioning import lifecycle, rules
-from svcd.provisioning.facts import Bounds, Facts
-from svcd.provisioning.rules import Made
+from svcd.provisioning.decide import lifecycle, rules
+from svcd.provisioning.decide.facts import Bounds, Facts
+from svcd.provisioning.decide.rules import Made
 from tests.provisioning.support import FLAVORS, NOW, TENANT, Scripted, cluster, group, instance
 
 S = ClusterStatus

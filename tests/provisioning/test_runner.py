@@ -13,10 +13,10 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import Said, ScriptedProbe, ScriptedRemote
 from svcd.model.ids import InstanceId
 from svcd.model.secret import Secret
+from svcd.provisioning.act.runner import PlanRunner, Shells
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.steps import Done, Fail
 from svcd.provisioning.distributions.spi import Chain, Command, HttpProbe, Stage, WriteFile
-from svcd.provisioning.failures import Code
-from svcd.provisioning.runner import PlanRunner, Shells
-from svcd.provisioning.steps import Done, Fail
 from tests.provisioning.support import NOW, cluster, group, instance
 
 A, B = InstanceId("worker1"), InstanceId("worker2")

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import ClusterStatus, Desired
 from svcd.model.ids import ClusterId
-from svcd.provisioning.transient import Transient
+from svcd.provisioning.act.transient import Transient
 from tests.provisioning.support import Site, cluster, run
 
 S = ClusterStatus
@@ -39,10 +39,10 @@ class TransientTests(SynchronousTestCase):
         self.site.advance(31)
         self.assertTrue(self.site.gone)
 
-    def test_poke_looks_at_once(self) -> None:
+    def test_wake_looks_at_once(self) -> None:
         """An execution has just ended."""
         self.site.store.clusters.idle = [ClusterId("c1")]
-        self.transient.poke()
+        self.transient.wake()
         self.assertEqual(self.site.row.status, S.DELETING)
 
     def test_cluster_that_is_deleted_already_is_not_touched(self) -> None:
@@ -50,7 +50,7 @@ class TransientTests(SynchronousTestCase):
         self.site.store.clusters.idle = [ClusterId("c1"), ClusterId("gone")]
         row = evolve(self.site.row, status=S.DELETING, desired=Desired.DELETED)
         self.site.store.clusters.rows[row.id] = row
-        self.transient.poke()
+        self.transient.wake()
         self.assertEqual(self.site.row, row)
 
     def test_cluster_in_error_goes_too(self) -> None:
@@ -66,14 +66,14 @@ class TransientTests(SynchronousTestCase):
         self.site.store.clusters.idle = [ClusterId("c1")]
         row = evolve(self.site.row, status=S.ERROR, desired=Desired.DELETED)
         self.site.store.clusters.rows[row.id] = row
-        self.transient.poke()
+        self.transient.wake()
         self.assertEqual(self.site.row, row)
 
     def test_lost_race_is_left_to_the_next_look(self) -> None:
         """Somebody else has written the row."""
         self.site.store.clusters.idle = [ClusterId("c1")]
         self.site.store.clusters.conflict_next = [lambda r: r]
-        self.transient.poke()
+        self.transient.wake()
         self.assertEqual(self.site.row.status, S.ACTIVE)
         self.site.advance(31)
         self.assertTrue(self.site.gone)

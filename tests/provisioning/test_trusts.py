@@ -17,7 +17,7 @@ from svcd.model.ids import ClusterId, TenantId, timestamp
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust, LooseTrust
 from svcd.ports import CloudError, Fault
-from svcd.provisioning.trusts import DUE_S, LOOK_S, SURE_S, Trusts, TrustSweep, released
+from svcd.provisioning.act.trusts import DUE_S, LOOK_S, SURE_S, Trusts, TrustSweep, released
 from tests.provisioning.support import NOW, TENANT, Site, cluster, run
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class TrustTestCase(SynchronousTestCase):
         """So many seconds later, after a look."""
         self.clock.advance(seconds)
         self.sweep.start()
-        self.sweep.poke()
+        self.sweep.wake()
         run(self.sweep.stop())
 
     def figures(self) -> tuple[int, int, int]:

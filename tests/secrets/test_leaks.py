@@ -29,7 +29,7 @@ from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.secret import Secret
 from svcd.ports import PortError, RemoteError
 from svcd.preflight import check
-from svcd.provisioning.runner import Shells
+from svcd.provisioning.act.runner import Shells
 from svcd.settings import CloudSettings, SettingsError, load
 from svcd.workflow import document
 from svcd.workflow.masking import masked_text

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from svcd.provisioning.failures import Code as ClusterCode
+from svcd.provisioning.decide.failures import Code as ClusterCode
 from svcd.store.shares import SHARDS
 from svcd.workflow.failures import Code as JobCode
 from tests.simulation.process import Process

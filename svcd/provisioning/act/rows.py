@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.ports import Store, Tx
-from svcd.provisioning import lifecycle
+from svcd.provisioning.decide import lifecycle
 
 log = Logger()
 
@@ -53,7 +53,7 @@ async def record(store: Store, cluster_id: ClusterId, events: Sequence[ClusterEv
     await store.tx(work)
 
 
-class Events:
+class Journal:
     """Events of a cluster that become known during a pass; they are written with its row.
 
     clock: gives their times.

@@ -13,11 +13,11 @@ from attrs import evolve, frozen
 
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
 from svcd.model.ids import InstanceId
-from svcd.provisioning import lifecycle, story
-from svcd.provisioning.failures import Code
-from svcd.provisioning.planner import Plan
-from svcd.provisioning.removal import access_being_given_up
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide import events, lifecycle
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.planner import Plan
+from svcd.provisioning.decide.removal import access_being_given_up
+from svcd.provisioning.decide.steps import (
     AnyStep,
     Distribute,
     Done,
@@ -95,12 +95,13 @@ def learned(
 ) -> Learned:
     """Counts and times, the events to record, and whether the work has failed."""
     failure: Fail | None = None
-    events: list[ClusterEvent] = []
+    made: list[ClusterEvent] = []
     histories = dict(memory.tried)
 
     def add(step: AnyStep, outcome: str, text: str = "", code: str = "", count: int = 0) -> None:
-        made = lifecycle.event(cluster, step.what, outcome, now, text, step.machine, code, count)
-        events.append(made)
+        made.append(
+            lifecycle.event(cluster, step.what, outcome, now, text, step.machine, code, count)
+        )
 
     for step, outcome in outcomes:
         history = histories[step.key] = tried(memory.of(step.key), outcome, now, rng)
@@ -109,7 +110,7 @@ def learned(
             case Done(quiet=False):
                 add(step, "done")
             case Wait(code=code, reason=reason):
-                if count in story.TOLD_WAITS:
+                if count in events.RECORDED_WAITS:
                     add(step, "waiting", reason, code, count)
             case Retry(code=code, reason=reason, limit=limit):
                 if count <= 3 or count % 10 == 0:
@@ -125,7 +126,7 @@ def learned(
                 pass
     progress = any(isinstance(o, Done) for _, o in outcomes)
     after = evolve(memory, tried=histories, idle=0 if progress else memory.idle)
-    return Learned(memory=after, events=events, failure=failure)
+    return Learned(memory=after, events=made, failure=failure)
 
 
 def known(cluster: Cluster, outcomes: Outcomes) -> Cluster:

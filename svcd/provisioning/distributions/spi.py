@@ -1,8 +1,8 @@
 """The interface of a distribution, for ours and for those of third parties.
 
 A distribution decides, it never acts. From a cluster's records it returns values: topology faults,
-files to write, commands to run, HTTP answers to await. `svcd.provisioning.perform` carries them out
-over SSH and HTTP. So a distribution is tested with literal values, runs unchanged on loopback
+files to write, commands to run, HTTP answers to await. `svcd.provisioning.act.perform` carries them
+out over SSH and HTTP. So a distribution is tested with literal values, runs unchanged on loopback
 machines and on a cloud's servers, and needs no asynchronous code.
 
 A third party ships a module `twisted/plugins/NAME.py` with instances that provide `IDistribution`.

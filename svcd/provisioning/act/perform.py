@@ -34,13 +34,13 @@ from svcd.ports import (
     Store,
     Tx,
 )
-from svcd.provisioning import lifecycle, shell
-from svcd.provisioning.distributions.spi import IDistribution
-from svcd.provisioning.failures import Code, code_of
-from svcd.provisioning.machines_view import machines
-from svcd.provisioning.observed import VISIBLE_S, Observed
-from svcd.provisioning.runner import PlanRunner, Report, Shells
-from svcd.provisioning.steps import (
+from svcd.provisioning.act.runner import PlanRunner, Report, Shells
+from svcd.provisioning.act.trusts import give_up, released
+from svcd.provisioning.decide import lifecycle, shell
+from svcd.provisioning.decide.failures import Code, code_of
+from svcd.provisioning.decide.machines_view import machines
+from svcd.provisioning.decide.observed import VISIBLE_S, Observed
+from svcd.provisioning.decide.steps import (
     AnyStep,
     AssociateFloatingIp,
     AttachVolumes,
@@ -65,10 +65,10 @@ from svcd.provisioning.steps import (
     Retry,
     Wait,
 )
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide.steps import (
     Interrupted as WasInterrupted,
 )
-from svcd.provisioning.trusts import give_up, released
+from svcd.provisioning.distributions.spi import IDistribution
 from svcd.settings import Provisioning
 from svcd.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 

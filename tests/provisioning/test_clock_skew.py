@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from benchmarks.rows import cluster
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import Timestamp
-from svcd.provisioning.stamps import believable
+from svcd.provisioning.decide.clock_skew import believable
 
 NOW = Timestamp("2026-01-01 12:00:00.000000")
 NOW_S = 1_767_268_800.0

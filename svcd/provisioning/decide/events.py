@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
-from svcd.provisioning import lifecycle
-from svcd.provisioning.planner import Plan
-from svcd.provisioning.steps import Memory
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.planner import Plan
+from svcd.provisioning.decide.steps import Memory
 from svcd.settings import Provisioning
 
 REQUEST: Final = "request"
 REPLACE: Final = "replace"
-TOLD_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
+RECORDED_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
 """How often a step has been waited for when the story says so (the first is after some 15 s)."""
 _MOST: Final = 10
 
@@ -82,7 +82,7 @@ def waiting(
     cluster: Cluster, planned: Plan, memory: Memory, settings: Provisioning, now: float
 ) -> Sequence[ClusterEvent]:
     """Now and then: what it is that only takes time, and when it is given up."""
-    if memory.idle not in TOLD_WAITS:
+    if memory.idle not in RECORDED_WAITS:
         return []
     troubles = [t.reason for t in memory.tried.values() if t.reason]  # told as `retry`
     told = [w for w in planned.waiting if w in troubles or not any(t in w for t in troubles)]

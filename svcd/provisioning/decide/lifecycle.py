@@ -19,7 +19,7 @@ from attrs import evolve
 
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of, timestamp
-from svcd.provisioning.failures import MOST_TEXT, Code, describe
+from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
 from svcd.settings import Provisioning
 
 S = ClusterStatus

@@ -16,9 +16,9 @@ from svcd.fencing import Alone, if_held
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
 from svcd.ports import Leases, Store, Tx
-from svcd.provisioning import lifecycle, story
 from svcd.provisioning.act import rows
-from svcd.provisioning.commands import Wakes
+from svcd.provisioning.act.controller import Controller
+from svcd.provisioning.decide import events, lifecycle
 from svcd.settings import Provisioning
 from svcd.tasks import Loop
 
@@ -34,7 +34,7 @@ class Transient:
     def __init__(
         self,
         store: Store,
-        controller: Wakes,
+        controller: Controller,
         clock: IReactorTime,
         settings: Provisioning,
         leases: Leases | None = None,
@@ -49,7 +49,7 @@ class Transient:
     def start(self) -> None:
         self._loop.start(now=False)
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """Look now."""
         self._loop.poke()
 
@@ -77,7 +77,7 @@ class Transient:
                 return None
             now = self._clock.seconds()
             wanted = lifecycle.delete(row, False, now)
-            told = story.changed(row, wanted, self._settings, now)
+            told = events.changed(row, wanted, self._settings, now)
             return row if await rows.save(tx, wanted, [told]) else None  # at the next turn
 
         row = await self._store.tx(work)

@@ -20,9 +20,9 @@ from attrs import evolve, field, frozen
 from svcd.model.cloud import Server
 from svcd.model.cluster import Ailment, Cluster, ClusterEvent, Unwell
 from svcd.model.ids import InstanceId, Timestamp, seconds_of, timestamp
-from svcd.provisioning import lifecycle
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
 from svcd.provisioning.distributions.spi import Command, HttpProbe, Plan
-from svcd.provisioning.failures import MOST_TEXT, Code, describe
 
 Key: TypeAlias = tuple[str, str]
 

@@ -12,11 +12,11 @@ from svcd.model import marks
 from svcd.model.cloud import FloatingIp, NewServer, Server, VolumeState
 from svcd.model.cluster import Cluster, Instance, NodeGroup, Volume
 from svcd.model.ids import InstanceId, timestamp
-from svcd.provisioning import lifecycle, userdata
-from svcd.provisioning.failures import Code
-from svcd.provisioning.lifecycle import has_reached
-from svcd.provisioning.observed import CALL_S, Observed, is_fresh, seen_at
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide import lifecycle, userdata
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.lifecycle import has_reached
+from svcd.provisioning.decide.observed import CALL_S, Observed, is_fresh, seen_at
+from svcd.provisioning.decide.steps import (
     AnyStep,
     AssociateFloatingIp,
     AttachVolumes,

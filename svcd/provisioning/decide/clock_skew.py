@@ -22,8 +22,8 @@ from attrs import evolve
 
 from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId, timestamp
-from svcd.provisioning import lifecycle
-from svcd.provisioning.observed import CALL_S, VISIBLE_S
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S
 
 _SKEW_S: Final = 1.0
 """By so much the clocks of daemons may differ without a word."""

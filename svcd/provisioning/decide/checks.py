@@ -14,8 +14,8 @@ from svcd.model.cloud import Quota
 from svcd.model.requests import NewCluster
 from svcd.model.template import ClusterTemplate, Configs, ConfigValue, TemplateNodeGroup
 from svcd.model.wire import IMAGE_TAG, IMAGE_USERNAME
+from svcd.provisioning.decide.facts import PROBLEM, Bounds, Facts
 from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution
-from svcd.provisioning.facts import PROBLEM, Bounds, Facts
 
 MOST_HOST_NAME: Final = 64
 GENERAL: Final = "general"

@@ -21,11 +21,11 @@ from attrs import evolve, field, frozen
 from svcd.model import marks
 from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance
 from svcd.model.ids import InstanceId, timestamp
-from svcd.provisioning import lifecycle, shell
-from svcd.provisioning.failures import Code
-from svcd.provisioning.lifecycle import Input, has_reached, with_instances
-from svcd.provisioning.observed import Observed, is_fresh, seen_at
-from svcd.provisioning.removal import (
+from svcd.provisioning.decide import lifecycle, shell
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.lifecycle import Input, has_reached, with_instances
+from svcd.provisioning.decide.observed import Observed, is_fresh, seen_at
+from svcd.provisioning.decide.removal import (
     Torn,
     access_being_given_up,
     access_given_up,
@@ -35,8 +35,8 @@ from svcd.provisioning.removal import (
     removal,
     tear_down,
 )
-from svcd.provisioning.spawning import MOST_REPLACED, Spawning
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide.spawning import MOST_REPLACED, Spawning
+from svcd.provisioning.decide.steps import (
     AnyStep,
     Distribute,
     EnsureSecurityGroup,

@@ -180,7 +180,7 @@ class TrustSweep:
     def start(self) -> None:
         self._loop.start(now=False)
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """Look now."""
         self._loop.poke()
 

@@ -20,9 +20,9 @@ from svcd.model import marks
 from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of
-from svcd.provisioning.lifecycle import SPAWNED, has_reached
-from svcd.provisioning.observed import Observed, is_fresh, seen_at
-from svcd.provisioning.steps import (
+from svcd.provisioning.decide.lifecycle import SPAWNED, has_reached
+from svcd.provisioning.decide.observed import Observed, is_fresh, seen_at
+from svcd.provisioning.decide.steps import (
     AnyStep,
     DeleteFloatingIp,
     DeleteGroups,

@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from svcd.model.cloud import NewServer
 from svcd.model.ids import InstanceId
-from svcd.provisioning.failures import Code
+from svcd.provisioning.decide.failures import Code
 
 # ---- steps --------------------------------------------------------------------------------------
 

@@ -26,16 +26,15 @@ from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.ports import CloudError, Leases, Tx, until_saved
-from svcd.provisioning import lifecycle, stamps, story
 from svcd.provisioning.act import rows
-from svcd.provisioning.act.rows import Events
-from svcd.provisioning.decide import outcomes
+from svcd.provisioning.act.perform import Performer, Ports
+from svcd.provisioning.act.rows import Journal
+from svcd.provisioning.decide import clock_skew, events, lifecycle, outcomes
+from svcd.provisioning.decide.failures import Code, code_of
+from svcd.provisioning.decide.observed import Observed
 from svcd.provisioning.decide.outcomes import OBSERVE, Outcomes
-from svcd.provisioning.failures import Code, code_of
-from svcd.provisioning.observed import Observed
-from svcd.provisioning.perform import Performer, Ports
-from svcd.provisioning.planner import World, needs_sight, plan
-from svcd.provisioning.steps import AnyStep, Fail, Memory, Outcome, Retry
+from svcd.provisioning.decide.planner import World, needs_sight, plan
+from svcd.provisioning.decide.steps import AnyStep, Fail, Memory, Outcome, Retry
 from svcd.settings import Provisioning
 from svcd.tasks import Interrupt, KeyedTasks, Loop, gather
 
@@ -130,12 +129,12 @@ class Controller:
         await self._rescan.stop()
         await self._tasks.stop()
 
-    async def announce(self, tx: Tx, cluster_id: ClusterId) -> None:
+    async def notify(self, tx: Tx, cluster_id: ClusterId) -> None:
         """In the transaction that changes a row: the daemon that drives it will look at it."""
         if not self._leases.holds(cluster_id):
             await tx.tell(f"cluster {cluster_id}")
 
-    def rescan(self) -> None:
+    def wake_all(self) -> None:
         """Look at once for rows that nobody works on: leases were got."""
         self._rescan.poke()
 
@@ -199,7 +198,7 @@ class Controller:
             if cluster is None or lifecycle.is_settled(cluster):
                 self._rest(cluster_id)
                 return None
-            sound = stamps.believable(cluster, self._clock.seconds(), state.alien)
+            sound = clock_skew.believable(cluster, self._clock.seconds(), state.alien)
             if sound is not cluster:
                 if await rows.write(self._store, cluster, sound, ()):
                     state.alien = False
@@ -233,14 +232,14 @@ class Controller:
 
     async def _pass(self, cluster: Cluster, state: _State) -> float | None:
         """Observe, plan, write, perform, write. Seconds to wait, or None to go on at once."""
-        events = Events(self._store, self._clock, cluster)
-        performer = self._performer(cluster, state, events)
+        journal = Journal(self._store, self._clock, cluster)
+        performer = self._performer(cluster, state, journal)
         observed = await self._observe(cluster, state, performer)
         now = self._clock.seconds()
         memory = state.memory_of(cluster, now)
         hopeless = outcomes.hopeless(cluster, memory)
         if hopeless is not None:
-            await self._fail(cluster, state, hopeless, events.gathered)
+            await self._fail(cluster, state, hopeless, journal.gathered)
             return None
         planned = plan(
             cluster,
@@ -255,14 +254,14 @@ class Controller:
         )
         if planned.fail is not None:
             marked = lifecycle.with_instances(cluster, planned.fail.instances)
-            await self._fail(marked, state, planned.fail, events.gathered)
+            await self._fail(marked, state, planned.fail, journal.gathered)
             return None
         written, changed = planned.cluster, False
         if written != cluster:
             changes = [
-                *events.gathered,
-                *story.replaced(cluster, planned, now),
-                *story.moved(cluster, written, self._settings, now),
+                *journal.gathered,
+                *events.replaced(cluster, planned, now),
+                *events.moved(cluster, written, self._settings, now),
             ]
             if not await rows.write(self._store, cluster, written, changes):
                 return None
@@ -274,7 +273,7 @@ class Controller:
         if not due:
             if not planned.steps and not planned.waiting and changed:
                 return None
-            told = story.waiting(written, planned, memory, self._settings, now)
+            told = events.waiting(written, planned, memory, self._settings, now)
             await rows.record(self._store, cluster.id, told)
             if planned.waiting or not outcomes.only_on_machines(planned.steps):
                 state.sight = None  # look again
@@ -285,8 +284,8 @@ class Controller:
 
     async def _act(self, cluster: Cluster, state: _State, due: Sequence[AnyStep]) -> None:
         """Perform, remember, write what has become known."""
-        events = Events(self._store, self._clock, cluster)
-        performer = self._performer(cluster, state, events)
+        journal = Journal(self._store, self._clock, cluster)
+        performer = self._performer(cluster, state, journal)
         results = await gather(
             [partial(performer.perform, s) for s in due], self._settings.machines_at_once
         )
@@ -311,14 +310,14 @@ class Controller:
         memory = state.memory_of(cluster, now)
         learned = outcomes.learned(cluster, memory, found, now, self._rng)
         state.memory = learned.memory
-        now_known = [*events.gathered, *learned.events]
+        now_known = [*journal.gathered, *learned.events]
         await self._record(cluster, state, found, learned.failure, now_known)
         if bugs:
             raise bugs[0]
 
     # ---- parts of a pass ----
 
-    def _performer(self, cluster: Cluster, state: _State, events: Events) -> Performer:
+    def _performer(self, cluster: Cluster, state: _State, journal: Journal) -> Performer:
         return Performer(
             self._ports,
             cluster,
@@ -326,8 +325,8 @@ class Controller:
             self._settings,
             self._rng,
             state.interrupt,
-            events.report,
-            events.flush,
+            journal.report,
+            journal.flush,
         )
 
     async def _observe(
@@ -369,15 +368,15 @@ class Controller:
     # ---- writing ----
 
     async def _fail(
-        self, cluster: Cluster, state: _State, failure: Fail, events: Sequence[ClusterEvent]
+        self, cluster: Cluster, state: _State, failure: Fail, gathered: Sequence[ClusterEvent]
     ) -> bool:
         now, code = self._clock.seconds(), failure.code
         failed = lifecycle.fail(cluster, code, failure.reason, self._settings.on_failure, now)
         text = failed.status_description
         changes = [
-            *events,
+            *gathered,
             lifecycle.event(cluster, cluster.status, "failed", now, text, failure.machine, code),
-            *story.moved(cluster, failed, self._settings, now),
+            *events.moved(cluster, failed, self._settings, now),
         ]
         log.warn(
             "Cluster {name} {id} failed while {status}: {reason}",
@@ -395,7 +394,7 @@ class Controller:
         state: _State,
         found: Outcomes,
         failure: Fail | None,
-        events: Sequence[ClusterEvent],
+        gathered: Sequence[ClusterEvent],
     ) -> None:
         """Add what has become known to the row, whoever else has written it meanwhile."""
         latest: Cluster | None = cluster
@@ -406,12 +405,12 @@ class Controller:
                 return True, None  # dropped
             known = outcomes.known(latest, found)
             if failure is not None and latest.generation == cluster.generation:
-                won = await self._fail_known(latest, known, state, failure, events)
+                won = await self._fail_known(latest, known, state, failure, gathered)
             elif known == latest:
-                await rows.record(self._store, cluster.id, events)
+                await rows.record(self._store, cluster.id, gathered)
                 won = True
             else:
-                won = await rows.write(self._store, latest, known, events)
+                won = await rows.write(self._store, latest, known, gathered)
             if not won:
                 latest = await self._store.read(lambda tx: tx.clusters.find(cluster.id))
             return won, None
@@ -424,9 +423,9 @@ class Controller:
         known: Cluster,
         state: _State,
         failure: Fail,
-        events: Sequence[ClusterEvent],
+        gathered: Sequence[ClusterEvent],
     ) -> bool:
         """Known facts and the failure in one write."""
         if lifecycle.is_settled(latest):
-            return await rows.write(self._store, latest, known, events)
-        return await self._fail(known, state, failure, events)
+            return await rows.write(self._store, latest, known, gathered)
+        return await self._fail(known, state, failure, gathered)

@@ -42,9 +42,9 @@ from svcd.model.template import (
     TemplateNodeGroup,
 )
 from svcd.model.wire import IMAGE_USERNAME
-from svcd.provisioning import checks, lifecycle
-from svcd.provisioning.facts import SSH_PORT, Bounds, Facts
-from svcd.provisioning.machines_view import merged
+from svcd.provisioning.decide import checks, lifecycle
+from svcd.provisioning.decide.facts import SSH_PORT, Bounds, Facts
+from svcd.provisioning.decide.machines_view import merged
 
 NewId = Callable[[], str]
 

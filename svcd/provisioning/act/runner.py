@@ -22,7 +22,9 @@ from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
 from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, Remote, RemoteError
-from svcd.provisioning import shell
+from svcd.provisioning.decide import shell
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.steps import Done, Fail
 from svcd.provisioning.distributions.spi import (
     Action,
     Chain,
@@ -32,8 +34,6 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.provisioning.failures import Code
-from svcd.provisioning.steps import Done, Fail
 from svcd.tasks import (
     Backoff,
     DeadlineExceeded,

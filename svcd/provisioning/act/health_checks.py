@@ -31,14 +31,14 @@ from svcd.ports import (
     ProbeError,
     RemoteError,
 )
-from svcd.provisioning import health, lifecycle
 from svcd.provisioning.act import rows
+from svcd.provisioning.act.perform import Ports
+from svcd.provisioning.act.runner import Shells, ending
+from svcd.provisioning.decide import health, lifecycle
+from svcd.provisioning.decide.failures import Code, code_of
+from svcd.provisioning.decide.health import Answer, Judged, Key, Seen
+from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import Command, HttpProbe
-from svcd.provisioning.failures import Code, code_of
-from svcd.provisioning.health import Answer, Judged, Key, Seen
-from svcd.provisioning.machines_view import machines
-from svcd.provisioning.perform import Ports
-from svcd.provisioning.runner import Shells, ending
 from svcd.settings import Provisioning
 from svcd.tasks import DeadlineExceeded, Loop, gather, with_deadline
 
@@ -73,7 +73,7 @@ class _Kept:
     unwell: bool = False
 
 
-class Looks:
+class HealthChecks:
     """Looks at each Active cluster every `health_poll_s`; 0: never. leases: only at those held."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Looks:
         """A look that is under way is dropped."""
         await self._loop.stop()
 
-    def soon(self, cluster_id: ClusterId) -> None:
+    def wake(self, cluster_id: ClusterId) -> None:
         """Somebody waits in vain for something of the cluster: look at once, but not often."""
         kept = self._kept.get(cluster_id)
         if self._every_s <= 0:

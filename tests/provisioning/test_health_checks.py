@@ -14,8 +14,8 @@ from svcd.fencing import LeaseLost
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId
 from svcd.ports import Fault
-from svcd.provisioning import lifecycle
-from svcd.provisioning.looks import AT_ONCE, Looks
+from svcd.provisioning.act.health_checks import AT_ONCE, HealthChecks
+from svcd.provisioning.decide import lifecycle
 from tests.provisioning.support import NOW, Site, cluster, group, instance, run
 
 T = TypeVar("T")
@@ -57,9 +57,11 @@ class LooksTests(SynchronousTestCase):
             row = named(number)
             site.store.clusters.rows[row.id] = row
         self.leases = _Leases()
-        self.looks = Looks(site.ports(), site.clock, site.settings, random.Random(1), self.leases)
-        self.looks.start()
-        self.addCleanup(lambda: run(self.looks.stop()))
+        self.checks = HealthChecks(
+            site.ports(), site.clock, site.settings, random.Random(1), self.leases
+        )
+        self.checks.start()
+        self.addCleanup(lambda: run(self.checks.stop()))
 
     def told(self) -> list[str]:
         """Ids of the clusters that say what was found."""
@@ -81,7 +83,7 @@ class LooksTests(SynchronousTestCase):
         self.assertLess(max(counts), 40)
         self.site.advance(15)
         self.assertEqual(len(self.told()), 100)
-        self.assertEqual(self.looks.unwell(), 100)
+        self.assertEqual(self.checks.unwell(), 100)
 
     def test_only_those_whose_lease_is_held_are_looked_at(self) -> None:
         """What was remembered of others is forgotten when leases are lost."""
@@ -89,10 +91,10 @@ class LooksTests(SynchronousTestCase):
         self.leases.held = {"c0", "c1"}
         self.site.advance(320)
         self.assertEqual(self.told(), ["c0", "c1"])
-        self.assertEqual(self.looks.unwell(), 2)
+        self.assertEqual(self.checks.unwell(), 2)
         self.leases.held = {"c1"}
-        self.looks.forget()
-        self.assertEqual(self.looks.unwell(), 1)
+        self.checks.forget()
+        self.assertEqual(self.checks.unwell(), 1)
         self.leases.held = {"c1", "c2"}
         self.site.advance(320)
         self.assertEqual(self.told(), ["c0", "c1", "c2"])
@@ -162,11 +164,11 @@ class LooksTests(SynchronousTestCase):
         """As jobs that wait in vain ask, each of them."""
         self.begin(1, health_poll_s=3000.0)
         self.site.advance(1)
-        self.looks.soon(ClusterId("c0"))
+        self.checks.wake(ClusterId("c0"))
         self.site.advance(1)
         self.assertEqual((self.told(), self.lists()), (["c0"], 1))
         for _ in range(25):
-            self.looks.soon(ClusterId("c0"))
+            self.checks.wake(ClusterId("c0"))
             self.site.advance(1)
         self.assertEqual(self.lists(), 1)
         self.site.advance(20)
@@ -177,7 +179,7 @@ class LooksTests(SynchronousTestCase):
         self.begin(1)
         row = lifecycle.delete(named(0), False, NOW)
         self.site.store.clusters.rows[row.id] = row
-        self.looks.soon(row.id)
+        self.checks.wake(row.id)
         self.site.advance(700)
         self.assertEqual((self.lists(), self.told()), (0, []))
 
