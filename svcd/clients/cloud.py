@@ -9,13 +9,14 @@ from twisted.web.iweb import IAgent
 
 from svcd.clients.compute import Compute
 from svcd.clients.http import HttpClient
-from svcd.clients.identity import Keystone, Scope, SingleFlight
+from svcd.clients.identity import Keystone, Scope
 from svcd.clients.image import Images
 from svcd.clients.network import Networks
 from svcd.clients.objectstore import read_object
 from svcd.clients.rest import Rest, Session
 from svcd.clients.sessions import CallerSession, KeystoneIdentity, OwnSession, UserSession
 from svcd.clients.volume import Volumes
+from svcd.coalesce import Coalescer
 from svcd.model.cloud import (
     Caller,
     Flavor,
@@ -127,7 +128,7 @@ class TenantCloud:
         self._networks = Networks(rest("network", ("network",), "/v2.0"), tenant_id)
         self._volumes = Volumes(rest("volume", ("volumev3", "block-storage", "volume")))
         self._inner: Sequence[Network] | None = None
-        self._asking: SingleFlight[Sequence[Network]] = SingleFlight()
+        self._asking = Coalescer()
 
     # ---- images and flavors ----
 
@@ -234,7 +235,7 @@ class TenantCloud:
     async def _only_network(self) -> str | None:
         """The tenant's single inner network; None: it has none. Raises CloudError REFUSED."""
         if self._inner is None:  # all servers of a cluster ask at once
-            networks = await self._asking.run("networks", self._networks.networks)
+            networks = await self._asking.get("networks", self._networks.networks)
             self._inner = [network for network in networks if not network.external]
         if len(self._inner) > 1:
             names = ", ".join(sorted(network.name or network.id for network in self._inner)[:5])

@@ -8,26 +8,23 @@ import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from svcd import fencing
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
-from svcd.errors import SvcdError
+from svcd.coalesce import Coalescer
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
-from svcd.ports import CloudError, Fault, PortError
+from svcd.ports import CloudError, Fault
 from svcd.settings import CloudSettings
-from svcd.tasks import Waiters, shielded
 
-T = TypeVar("T")
 _SERVICE = "identity"
 _RENEW_BEFORE_S = 120.0
 _CATALOG_S = 300.0
@@ -74,49 +71,6 @@ class Scope:
     trust_id: str | None = field(default=None, repr=False)
 
 
-class SingleFlight(Generic[T]):
-    """Several askers of one key share one piece of work; an asker that leaves does not stop it."""
-
-    def __init__(self) -> None:
-        self._flights: dict[str, _Flight[T]] = {}
-
-    async def run(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of `work`, or of the one that is under way for `key`."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = _Flight()
-            started = flight
-            fencing.detached(lambda: shielded(self._fly(key, started, work)))
-        if not flight.landed:
-            await flight.waiters.wait()
-        if flight.error is not None:
-            raise flight.error
-        if not flight.results:
-            raise RuntimeError("the shared work failed")
-        return flight.results[0]
-
-    async def _fly(self, key: str, flight: _Flight[T], work: Callable[[], Awaitable[T]]) -> None:
-        try:
-            flight.results.append(await work())
-        except (PortError, SvcdError) as error:
-            flight.error = error
-        except GeneratorExit:  # forgotten, and those who wait for it too
-            flight.waiters = Waiters()
-            raise
-        finally:
-            flight.landed = True
-            del self._flights[key]
-            flight.waiters.fire()
-
-
-class _Flight(Generic[T]):
-    def __init__(self) -> None:
-        self.waiters = Waiters()
-        self.landed = False
-        self.error: PortError | SvcdError | None = None
-        self.results: list[T] = []
-
-
 class Keystone:
     """The identity service at `settings.auth_url`, spoken to as svcd's own user.
 
@@ -131,7 +85,7 @@ class Keystone:
         own = (settings.password, settings.application_credential_secret)
         self._known = [Secret(each) for each in own if each]  # to the log: see model.secret
         self._kept: OrderedDict[str, Token] = OrderedDict()
-        self._flights: SingleFlight[Token] = SingleFlight()
+        self._asking = Coalescer()
         self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
 
     # ---- own tokens ----
@@ -172,7 +126,7 @@ class Keystone:
             return token
 
         try:
-            return await self._flights.run(key, renew)
+            return await self._asking.get(key, renew)
         except CloudError as error:
             if kept is not None and error.passing and kept.expires_at > now:
                 return kept

@@ -7,7 +7,8 @@ from collections import OrderedDict
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.clients.identity import Keystone, Scope, SingleFlight, Token
+from svcd.clients.identity import Keystone, Scope, Token
+from svcd.coalesce import Coalescer
 from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
@@ -105,7 +106,7 @@ class KeystoneIdentity:
         self._settings = settings
         self._clock = clock
         self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
-        self._flights: SingleFlight[Caller | None] = SingleFlight()
+        self._asking = Coalescer()
 
     def challenge(self) -> str:
         """See ports.Identity."""
@@ -119,7 +120,7 @@ class KeystoneIdentity:
             self._known.move_to_end(key)
             caller = found[1]
         else:
-            caller = await self._flights.run(key, lambda: self._ask(key, token))
+            caller = await self._asking.get(key, lambda: self._ask(key, token))
         if caller is None:
             raise Unauthorized("the token is not valid: log in again at the identity service")
         return caller

@@ -13,6 +13,7 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from svcd.coalesce import Coalescer
 from svcd.errors import NotFound, PlatformTimeout, ServiceUnavailable, SvcdError
 from svcd.keys import new_key_pair
 from svcd.model.cloud import Caller
@@ -46,7 +47,6 @@ from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.rules import Made
 from svcd.provisioning.distributions.spi import IDistribution
 from svcd.settings import Provisioning
-from svcd.sharing import Shared
 from svcd.tasks import DeadlineExceeded, gather, with_deadline
 
 log = Logger()
@@ -79,7 +79,7 @@ class _Reader:
         self._cloud = cloud
         self._distributions = distributions
         self._clock = clock
-        self._shared = Shared(clock)
+        self._shared = Coalescer(fresh_by=clock)
 
     def session(self, caller: Caller) -> CloudSession:
         """The cloud with the caller's own rights."""

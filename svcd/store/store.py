@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from svcd import fencing
+from svcd.coalesce import Batches
 from svcd.errors import NotFound, ServiceUnavailable
 from svcd.fencing import Term
 from svcd.model.secret import Secret
 from svcd.ports import Sealer, Tx
-from svcd.sharing import Gathering
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, DatabaseFigures, Distant, Sql
@@ -114,7 +114,7 @@ class SqlStore:
         self._database = database
         self._sealer = sealer
         self._distant = isinstance(database, Distant)
-        self._gathering: dict[str, Gathering[tuple[str, str], bytes]] = {}
+        self._batches: dict[str, Batches[tuple[str, str], bytes]] = {}
         self._holder = holder
         self._fence = fence
 
@@ -153,13 +153,13 @@ class SqlStore:
     async def rendered(self, family: str, tenant_id: str, id_: str) -> bytes:
         if not self._distant:
             return await self.read(lambda tx: getattr(tx, family).rendered(tenant_id, id_))
-        gathering = self._gathering.get(family)
-        if gathering is None:
-            gathering = self._gathering[family] = Gathering(
+        batches = self._batches.get(family)
+        if batches is None:
+            batches = self._batches[family] = Batches(
                 lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys)),
                 cast("Distant", self._database).soon,
             )
-        found = await gathering.get((tenant_id, id_))
+        found = await batches.get((tenant_id, id_))
         if found is None:
             raise NotFound.of(_FAMILIES[family].table.what, id_)
         return found

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from twisted.internet.defer import CancelledError, Deferred
+from attrs import define
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd import fencing
 from svcd.clock import VirtualClock
+from svcd.coalesce import Batches, Coalescer
 from svcd.errors import NotFound, ServiceUnavailable
-from svcd.sharing import Gathering, Shared
+from svcd.ports import CloudError, Fault
 
 
-class GatheringTests(SynchronousTestCase):
+class BatchesTests(SynchronousTestCase):
     """`asked` are the calls; each is answered by hand."""
 
     def setUp(self) -> None:
         self.turns: list[Callable[[], object]] = []
         self.asked: list[list[str]] = []
         self.answers: list[Deferred[Mapping[str, int]]] = []
-        self.gathering: Gathering[str, int] = Gathering(
-            self.ask, self.turns.append, most=3, at_once=2
-        )
+        self.batches: Batches[str, int] = Batches(self.ask, self.turns.append, most=3, at_once=2)
 
     def ask(self, keys: Sequence[str]) -> Deferred[Mapping[str, int]]:
         self.asked.append(list(keys))
@@ -36,7 +37,7 @@ class GatheringTests(SynchronousTestCase):
 
     def test_one_turn_is_one_call(self) -> None:
         """Everybody gets what is of his key; a key is asked for once; what is not there is None."""
-        found = [self.gathering.get(key) for key in ("a", "b", "a")]
+        found = [self.batches.get(key) for key in ("a", "b", "a")]
         self.assertEqual(self.asked, [])
         self.turn()
         self.assertEqual(self.asked, [["a", "b"]])
@@ -45,9 +46,9 @@ class GatheringTests(SynchronousTestCase):
 
     def test_who_asks_during_a_call_is_not_answered_by_it(self) -> None:
         """Though it is of the same key: it may have changed since the call began."""
-        early = self.gathering.get("a")
+        early = self.batches.get("a")
         self.turn()
-        late = self.gathering.get("a")
+        late = self.batches.get("a")
         self.answers[0].callback({"a": 1})
         self.assertEqual(self.successResultOf(early), 1)
         self.assertNoResult(late)
@@ -57,7 +58,7 @@ class GatheringTests(SynchronousTestCase):
 
     def test_calls_are_bounded(self) -> None:
         """In keys, and in how many are under way; the rest waits for the end of one."""
-        found = [self.gathering.get(key) for key in "abcdefgh"]
+        found = [self.batches.get(key) for key in "abcdefgh"]
         for _ in range(4):
             self.turn()
         self.assertEqual(self.asked, [["a", "b", "c"], ["d", "e", "f"]])
@@ -71,9 +72,9 @@ class GatheringTests(SynchronousTestCase):
 
     def test_failure_is_of_those_who_were_asked_for(self) -> None:
         """The next call goes on."""
-        first = self.gathering.get("a")
+        first = self.batches.get("a")
         self.turn()
-        second = self.gathering.get("b")
+        second = self.batches.get("b")
         self.answers[0].errback(NotFound("no"))
         self.failureResultOf(first, NotFound)
         self.turn()
@@ -82,7 +83,7 @@ class GatheringTests(SynchronousTestCase):
 
     def test_all_are_told_when_the_database_cannot_serve(self) -> None:
         """Those who wait for a later call would wait for the same refusal."""
-        found = [self.gathering.get(key) for key in "abcdefgh"]
+        found = [self.batches.get(key) for key in "abcdefgh"]
         self.turn()
         self.turn()
         self.answers[0].errback(ServiceUnavailable("away"))
@@ -91,7 +92,7 @@ class GatheringTests(SynchronousTestCase):
         self.assertNoResult(found[3])
         self.answers[1].callback({"d": 4})
         self.assertEqual(self.successResultOf(found[3]), 4)
-        again = self.gathering.get("a")
+        again = self.batches.get("a")
         self.turn()
         self.answers[2].callback({"a": 1})
         self.assertEqual(self.successResultOf(again), 1)
@@ -99,12 +100,12 @@ class GatheringTests(SynchronousTestCase):
     def test_too_many_are_refused(self) -> None:
         """At once."""
         for number in range(2000):
-            self.gathering.get(str(number))
-        self.failureResultOf(self.gathering.get("x"), ServiceUnavailable)
+            self.batches.get(str(number))
+        self.failureResultOf(self.batches.get("x"), ServiceUnavailable)
 
     def test_one_gives_up(self) -> None:
         """The others are answered."""
-        first, second = self.gathering.get("a"), self.gathering.get("a")
+        first, second = self.batches.get("a"), self.batches.get("a")
         self.turn()
         first.cancel()
         self.failureResultOf(first, CancelledError)
@@ -112,10 +113,10 @@ class GatheringTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(second), 1)
 
 
-class SharedTests(SynchronousTestCase):
+class FreshTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = VirtualClock()
-        self.shared = Shared(self.clock)
+        self.shared = Coalescer(fresh_by=self.clock)
         self.calls: list[Deferred[int]] = []
 
     def call(self) -> Deferred[int]:
@@ -180,3 +181,88 @@ class SharedTests(SynchronousTestCase):
         self.failureResultOf(first, CancelledError)
         self.calls[1].callback(2)
         self.assertEqual(self.successResultOf(second), 2)
+
+
+class JoinedTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.shared = Coalescer()
+        self.calls: list[Deferred[int]] = []
+        self.terms: list[object] = []
+
+    def call(self) -> Deferred[int]:
+        self.terms.append(fencing.current())
+        self.calls.append(Deferred())
+        return self.calls[-1]
+
+    def test_who_asks_during_a_call_gets_its_result(self) -> None:
+        """Who asks after it begins another."""
+        asked = [self.shared.get("k", self.call) for _ in range(3)]
+        self.calls[0].callback(1)
+        self.assertEqual([self.successResultOf(each) for each in asked], [1, 1, 1])
+        later = self.shared.get("k", self.call)
+        self.assertNoResult(later)
+        self.calls[1].callback(2)
+        self.assertEqual(self.successResultOf(later), 2)
+
+    def test_keys_are_apart(self) -> None:
+        """One does not get the result of the other."""
+        self.shared.get("a", self.call)
+        other = self.shared.get("b", self.call)
+        self.calls[1].callback(2)
+        self.assertEqual(self.successResultOf(other), 2)
+
+    def test_result_that_is_there_at_once(self) -> None:
+        """No call stays behind."""
+        for number in range(2):
+            asked = self.shared.get("k", lambda number=number: succeed(number))
+            self.assertEqual(self.successResultOf(asked), number)
+
+    def test_call_goes_on_when_its_askers_give_up(self) -> None:
+        """Who asks afterwards joins it."""
+        first = self.shared.get("k", self.call)
+        first.cancel()
+        self.failureResultOf(first, CancelledError)
+        second = self.shared.get("k", self.call)
+        self.calls[0].callback(1)
+        self.assertEqual(self.successResultOf(second), 1)
+
+    def test_call_runs_under_no_term(self) -> None:
+        """It does not fail with the lease of the first asker, whose work goes on under it."""
+
+        async def ask() -> tuple[int, object]:
+            return await self.shared.get("k", self.call), fencing.current()
+
+        term = _Term()
+        asked = Deferred.fromCoroutine(fencing.under(term, ask()))
+        self.assertEqual(self.terms, [None])
+        self.calls[0].callback(1)
+        self.assertEqual(self.successResultOf(asked), (1, term))
+
+    def test_failure_is_everybodys(self) -> None:
+        """The next call is another."""
+        asked = [self.shared.get("k", self.call) for _ in range(2)]
+        self.calls[0].errback(NotFound("no"))
+        for each in asked:
+            self.failureResultOf(each, NotFound)
+        later = self.shared.get("k", self.call)
+        self.calls[1].callback(2)
+        self.assertEqual(self.successResultOf(later), 2)
+
+    def test_failure_that_nobody_gets_is_logged(self) -> None:
+        """When it is a bug; a refusal of the peer is forgotten."""
+        for error in (NotFound("no"), CloudError("identity", Fault.TIMEOUT, "late"), KeyError("x")):
+            asked = self.shared.get("k", self.call)
+            asked.cancel()
+            self.failureResultOf(asked, CancelledError)
+            self.calls.pop().errback(error)
+        self.assertEqual([f.type for f in self.flushLoggedErrors()], [KeyError])
+
+
+@define
+class _Term:
+    shard: int = 1
+    holder: str = "me"
+    epoch: int = 1
+
+    def check(self) -> None:
+        """It is held."""
