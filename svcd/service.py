@@ -66,9 +66,9 @@ from svcd.state_dir import StateFolder, StateFolderError
 from svcd.store.database import SchemaError
 from svcd.store.store import SqlStore
 from svcd.tasks import Loop
+from svcd.workflow.act.controller import Controller as JobController
 from svcd.workflow.commands import Jobs
 from svcd.workflow.document import ObjectStoreAccess
-from svcd.workflow.poller import Poller
 
 if TYPE_CHECKING:
     from svcd.store.leases import LeaseKeeper
@@ -152,7 +152,7 @@ class Daemon:
         clock, store, new_id, rng = outside.clock, outside.store, outside.new_id, outside.rng
         keeper = outside.keeper
         leases: Leases = Alone() if keeper is None else keeper.holdings
-        self.poller = Poller(
+        self.poller = JobController(
             store=store,
             engine=outside.engine,
             files=outside.files,
@@ -283,7 +283,7 @@ class Daemon:
             case ["cluster", id_]:
                 self.controller.wake(ClusterId(id_))
             case ["execution", id_, key]:
-                self.poller.told(ExecutionId(id_), key)
+                self.poller.notified(ExecutionId(id_), key)
                 self.transient.wake()
             case _:
                 log.warn("Another daemon told something unknown: {text}", text=text[:80])

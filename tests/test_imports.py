@@ -14,15 +14,11 @@ PURE = (
     "svcd.errors",
     "svcd.provisioning.distributions.fake",
     "svcd.provisioning.distributions.vanilla",
-    "svcd.workflow.addresses",
     "svcd.workflow.causes",
     "svcd.workflow.document",
     "svcd.workflow.failures",
     "svcd.workflow.hints",
-    "svcd.workflow.lifecycle",
     "svcd.workflow.masking",
-    "svcd.workflow.stamps",
-    "svcd.workflow.stuck",
     "svcd.workflow.unfit",
 )
 FORBIDDEN = ("twisted.internet.reactor", "twisted.web", "twisted.conch", "klein", "treq")

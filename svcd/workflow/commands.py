@@ -1,7 +1,7 @@
 """What a caller can ask of data processing: checks references and rules, writes rows.
 
 All faults of one kind are reported at once; a refused request changes nothing. Only refresh, cancel
-and log talk to the engine, within a bound; the rest is the poller's.
+and log talk to the engine, within a bound; the rest is the controller's.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ from svcd.model.wire_jobs import JobConfig
 from svcd.ports import Engine, EngineError, Fault, I_contra, R, Rows, Store, Tx
 from svcd.settings import Workflow
 from svcd.tasks import DeadlineExceeded, with_deadline
-from svcd.workflow import document, lifecycle
+from svcd.workflow import document
+from svcd.workflow.act.controller import Controller
+from svcd.workflow.act.perform import Material, work_of
 from svcd.workflow.binaries import Internal, Object, location
-from svcd.workflow.changes import Changes
+from svcd.workflow.decide import lifecycle
 from svcd.workflow.engines import Engines
 from svcd.workflow.hints import job_config
 from svcd.workflow.logs import Logs
-from svcd.workflow.poller import Poller
-from svcd.workflow.starting import Material, work_of
 from svcd.workflow.unfit import unfit
 
 CreateCluster = Callable[
@@ -134,7 +134,7 @@ class Jobs:
     """The commands.
 
     create_cluster: makes the transient cluster of an execute that carries a cluster body, and
-    writes what it is given together with it. access: see Poller.
+    writes what it is given together with it. access: see Controller.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Jobs:
         store: Store,
         engine: Engine,
         engines: Engines,
-        poller: Poller,
+        poller: Controller,
         create_cluster: CreateCluster,
         clock: IReactorTime,
         new_id: Callable[[], str],
@@ -159,7 +159,7 @@ class Jobs:
         self._new_id = new_id
         self._settings = settings
         self._access = access
-        self._changes = Changes(store, poller.announce)
+        self._rows = poller.rows
         self._logs = Logs(engine, poller.containers, settings.log_bytes)
 
     def hints(self, type_name: str) -> JobConfig:
@@ -303,7 +303,7 @@ class Jobs:
     async def _write(self, tx: Tx, row: Execution) -> None:
         await self._check(tx, row)
         await tx.executions.add(row)
-        await self._poller.announce(tx, row)
+        await self._rows.announce(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
         """The execution after asking the engine now; unchanged when it is not there.
@@ -409,13 +409,13 @@ class Jobs:
                 return lifecycle.advance(row, ExecutionStatus.KILLED, now)
             return row
 
-        return await self._changes.apply(id_, change)
+        return await self._rows.change(id_, change)
 
     async def _kill(self, row: Execution) -> Execution:
         """Until it has ended; the caller bounds it."""
         while row.workflow_job_id is None and not lifecycle.is_over(row):
             await self._poller.settled(row.id)
-            again = await self._changes.apply(row.id, lambda current: current)
+            again = await self._rows.change(row.id, lambda current: current)
             if again is None:
                 raise NotFound.of("job execution", row.id)
             row = again

@@ -19,10 +19,11 @@ from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
 from svcd.workflow import failures
-from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.causes import cause
+from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.record import Action, Record
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.manager import manager_of, rows_of
 
 _CALL_S: Final = 5.0
 _FILES: Final = ("stdout", "stderr", "syslog")
@@ -53,15 +54,15 @@ class Containers:
         self,
         cluster: Cluster,
         endpoints: Endpoints,
-        record: Mapping[str, object],
+        record: Record,
         limit: int,
         budget_s: float,
     ) -> Sequence[Part]:
         """Output of every action's programs, the newest `limit` bytes of each file at most."""
         reading = self._reading(cluster, endpoints, budget_s)
         parts: list[Part] = []
-        for action in _actions(record):
-            step = str(action.get("name", ""))
+        for action in record.actions:
+            step = action.name
             for id_ in _ids(action):
                 if sum(len(part.content) for part in parts) >= limit:
                     return parts
@@ -75,11 +76,11 @@ class Containers:
         self,
         cluster: Cluster,
         endpoints: Endpoints,
-        record: Mapping[str, object],
+        record: Record,
         budget_s: float,
     ) -> str:
         """Why a job failed whose record does not say it; "" when nobody knows."""
-        action = failures.failed_action(record)
+        action = record.failed
         if action is None:
             return ""
         reading = self._reading(cluster, endpoints, budget_s)
@@ -156,9 +157,7 @@ class _Reading:
                     parts += await self._container(f"http://{node}", container, title, limit)
         return parts
 
-    async def application(
-        self, action: Mapping[str, object], step: str, id_: str, limit: int
-    ) -> Sequence[Part]:
+    async def application(self, action: Action, step: str, id_: str, limit: int) -> Sequence[Part]:
         """Logs of an application's first container: the launcher, or the job's master."""
         logs = str((await self._application(action, id_)).get("amContainerLogs") or "")
         container = _CONTAINER.search(logs)
@@ -171,7 +170,7 @@ class _Reading:
         origin = f"{node.scheme}://{node.netloc}"
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
 
-    async def end_of(self, action: Mapping[str, object], id_: str) -> str:
+    async def end_of(self, action: Action, id_: str) -> str:
         """What the resource manager says of an application's end, that it is silent, or ""."""
         told = str((await self._application(action, id_)).get("diagnostics") or "")
         if self._silent:
@@ -179,8 +178,8 @@ class _Reading:
         words = " ".join(told.split())
         return f"YARN says of {id_}: {words}"[: failures.MOST_TEXT] if words else ""
 
-    async def _application(self, action: Mapping[str, object], id_: str) -> Mapping[str, object]:
-        base = manager_of(str(action.get("consoleUrl") or ""), self._manager_host)
+    async def _application(self, action: Action, id_: str) -> Mapping[str, object]:
+        base = manager_of(action.console_url, self._manager_host)
         self._silent = ""
         app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
         return app if isinstance(app, dict) else {}
@@ -232,17 +231,11 @@ def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
     return failed[:_MOST_TASKS]
 
 
-def _ids(action: Mapping[str, object]) -> Sequence[str]:
+def _ids(action: Action) -> Sequence[str]:
     """Ids of the YARN applications and map-reduce jobs of an action."""
-    found = [action.get("externalId"), *str(action.get("externalChildIDs") or "").split(",")]
-    texts = [each.strip() for each in found if isinstance(each, str)]
-    known = [t for t in texts if _APPLICATION.match(t) or _JOB.match(t)]
+    found = (action.external_id, *action.child_ids)
+    known = [each for each in found if _APPLICATION.match(each) or _JOB.match(each)]
     return list(dict.fromkeys(known))
-
-
-def _actions(record: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
-    found = record.get("actions")
-    return [a for a in found if isinstance(a, dict)] if isinstance(found, list | tuple) else []
 
 
 def _plain(body: bytes) -> bytes:

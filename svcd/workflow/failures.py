@@ -8,12 +8,13 @@ or reduce task leaves both error fields null).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.model.job import Failure
+from svcd.workflow.decide.record import Action, Record
 
 MOST_TEXT: Final = 2000
 """Characters of a failure's text."""
@@ -73,22 +74,20 @@ def failure(code: Code, step: str, reason: str) -> Failure:
     return Failure(code=code.value, step=step, text=f"{told[:MOST_TEXT]}; {KNOWN[code].advice}")
 
 
-def of_record(record: Mapping[str, object], diagnosis: str = "") -> Failure:
+def of_record(record: Record, diagnosis: str = "") -> Failure:
     """What the record of a workflow that ended in `KILLED` or `FAILED` says.
 
     diagnosis: text from the history server or a log, used where the record is silent.
     """
-    action = failed_action(record)
+    action = record.failed
     if action is None:
-        if _text(record, "status") == "KILLED":
+        if record.status == "KILLED":
             return failure(Code.KILLED_ELSEWHERE, "workflow", "the workflow was killed")
         return failure(Code.UNKNOWN, "workflow", diagnosis)
-    step = _text(action, "name") or "workflow"
-    code = _text(action, "errorCode")
-    message = _text(action, "errorMessage")
-    if _text(action, "status") == "KILLED" and not message and not code:
+    step, message = action.step, action.error_message
+    if action.status == "KILLED" and not message and not action.error_code:
         return failure(Code.KILLED_ELSEWHERE, step, "the workflow was killed")
-    if code == "EL_ERROR":
+    if action.error_code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
     if not message:
         told = diagnosis or "a task failed and neither the engine nor the history tells why"
@@ -101,70 +100,26 @@ def of_record(record: Mapping[str, object], diagnosis: str = "") -> Failure:
     return failure(found or Code.EXCEPTION, step, told)
 
 
-def is_silent(record: Mapping[str, object]) -> bool:
+def is_silent(record: Record) -> bool:
     """Whether the record of a failed workflow does not tell the reason by itself."""
-    action = failed_action(record)
-    if action is None or _text(action, "status") == "KILLED":
+    action = record.failed
+    if action is None or action.status == "KILLED":
         return False
-    message = _text(action, "errorMessage")
+    message = action.error_message
     # Oozie finds no history of the job: what the job met has kept it from writing one
     unknown = "Unknown hadoop job" in message
     return not message or unknown or _by_text(message) is Code.EXIT_CODE
 
 
-def gave_up(record: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The action of a suspended workflow that waits for a person, or None."""
-    for action in _actions(record):
-        if _text(action, "status") in {"START_MANUAL", "END_MANUAL"}:
-            return action
-    return None
-
-
-def held(record: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The action that the engine tries again and again to start or to end, or None."""
-    retried = {"START_RETRY", "END_RETRY", "USER_RETRY"}
-    found = (a for a in _actions(record) if _text(a, "status") in retried)
-    return gave_up(record) or next(found, None)
-
-
-def unlaunched(record: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The action of a running workflow that no machine of the cluster has taken yet, or None."""
-    for action in _actions(record):
-        control = _text(action, "type").startswith(":")
-        if not control and action.get("endTime") is None and not action.get("externalId"):
-            return action
-    return None
-
-
-def of_giving_up(action: Mapping[str, object]) -> Failure:
+def of_giving_up(action: Action) -> Failure:
     """Why the engine could not start (or end) `action`."""
-    step = _text(action, "name") or "workflow"
-    message = _text(action, "errorMessage")
+    step, message = action.step, action.error_message
     found = _by_text(message)
     known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.ENGINE_REFUSED)
     code = found if found in known else Code.START_GAVE_UP
     return failure(code, step, message or "the engine gave up without a reason")
 
 
-def failed_action(record: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The first action that went wrong; control nodes do not count."""
-    for action in _actions(record):
-        control = _text(action, "type").startswith(":")
-        if not control and _text(action, "status") in {"ERROR", "FAILED", "KILLED"}:
-            return action
-    return None
-
-
 def _by_text(text: str) -> Code | None:
     head = text[:_MOST_READ]
     return next((code for code, pattern in _TEXTS if pattern.search(head)), None)
-
-
-def _actions(record: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
-    found = record.get("actions")
-    return [a for a in found if isinstance(a, dict)] if isinstance(found, list | tuple) else []
-
-
-def _text(action: Mapping[str, object], key: str) -> str:
-    value = action.get(key)
-    return value.strip() if isinstance(value, str) else ""

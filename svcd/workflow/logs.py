@@ -10,6 +10,7 @@ from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports import Engine, EngineError
 from svcd.workflow.containers import Containers
+from svcd.workflow.decide.record import stored
 from svcd.workflow.engines import Endpoints
 from svcd.workflow.masking import masked_text
 
@@ -33,7 +34,7 @@ class Logs:
         parts: list[tuple[str, bytes]] = []
         room = self._most_bytes
         found = await self._containers.logs(
-            cluster, endpoints, row.record, room // 2, _CONTAINERS_S
+            cluster, endpoints, stored(row.record), room // 2, _CONTAINERS_S
         )
         parts += [(part.title, part.content) for part in found]
         try:

@@ -51,9 +51,9 @@ from svcd.settings import Workflow
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 from svcd.tasks import sleep
+from svcd.workflow.act.controller import Controller
 from svcd.workflow.commands import Jobs
-from svcd.workflow.lifecycle import is_over
-from svcd.workflow.poller import Poller
+from svcd.workflow.decide.lifecycle import is_over
 from tests.contracts.engine import EngineContract, once
 from tests.workflow.support import CALLER, CLUSTER, TENANT, FakeEngines, WorkflowCase
 
@@ -173,7 +173,7 @@ class LiveJobs(Live):
         await self.store.open(now)
         engines = RealEngines()
         settings = Workflow(poll_s=0.5)
-        self.poller = Poller(
+        self.poller = Controller(
             store=self.store,
             engine=self.engine,
             files=self.files,

@@ -27,9 +27,8 @@ from svcd.ports import Access, PortError
 from svcd.provisioning.distributions.vanilla import probes
 from svcd.settings import CloudSettings
 from svcd.workflow import failures
-from svcd.workflow.lifecycle import status_of
-from svcd.workflow.masking import masked
-from svcd.workflow.poller import stamp_of
+from svcd.workflow.decide.lifecycle import status_of
+from svcd.workflow.decide.record import read
 from tests.fuzz.anything import TREES, few, spoiled
 from tests.workflow.recorded import record
 
@@ -260,17 +259,18 @@ class EngineTests(AnswerCase):
     @given(tree=spoiled(record("job-killed-exception")), diagnosis=st.text(max_size=30))
     def test_records_are_read_whatever_they_hold(self, tree: Any, diagnosis: str) -> None:
         """A failure with a code and a text, a status or none, a stamp or none."""
-        kept = masked(tree, [Secret("secret")])
+        kept = read(tree, [Secret("secret")])
         told = failures.of_record(kept, diagnosis)
         self.assertIn(told.code, failures.Code.__members__)
         self.assertLess(len(told.text), 3000)
         failures.is_silent(kept)
-        for found in (failures.gave_up(kept), failures.held(kept), failures.unlaunched(kept)):
+        for found in (kept.gave_up, kept.held, kept.unlaunched):
             if found is not None:
                 failures.of_giving_up(found)
         status_of(tree.get("status"))
-        for key in ("startTime", "endTime", "createdTime"):
-            stamp_of(tree.get(key))
+        self.assertIsNot(kept.tree, tree)
+        for moment in (kept.started, kept.ended, kept.created):
+            self.assertIsInstance(moment, str | None)
 
 
 class ProbeTests(SynchronousTestCase):

@@ -271,10 +271,11 @@ def _kept(process: Process) -> Mapping[str, int]:
     daemon: Any = process.daemon
     kept = {
         "controller states": daemon.controller._states,
-        "silent engines": daemon.poller._silence._since,
-        "quiet steps": daemon.poller._quiet._steps,
-        "looks at quiet steps": daemon.poller._quiet._tasks.active(),
+        "engines": daemon.poller._memory,
+        "stalled steps": daemon.poller._stalled,
+        "questions about stalled steps": daemon.poller._stalls.active(),
         "incidents": daemon.poller._incidents,
+        "ends of other daemons": daemon.poller._strangers,
     }
     return {what: len(where) for what, where in kept.items()}
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from svcd.workflow.decide.record import Record, stored
+
 FOLDER = Path(__file__).parents[1] / "fixtures" / "oozie"
 
 
@@ -19,3 +21,8 @@ def record(name: str) -> dict[str, Any]:
     """The JSON of the answer."""
     tree: dict[str, Any] = answer(name)["json"]
     return tree
+
+
+def parsed(name: str) -> Record:
+    """The same, as svcd reads it from a row."""
+    return stored(record(name))

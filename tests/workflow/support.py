@@ -50,9 +50,9 @@ from svcd.settings import Workflow
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 from svcd.tasks import sleep
+from svcd.workflow.act.controller import Controller
 from svcd.workflow.commands import Jobs
 from svcd.workflow.document import ObjectStoreAccess
-from svcd.workflow.poller import Poller
 
 T = TypeVar("T")
 
@@ -165,10 +165,10 @@ class WorkflowCase(SynchronousTestCase):
         self.run_to_end(self._rows())
         self.addCleanup(self._close)
 
-    def make_poller(self) -> Poller:
+    def make_poller(self) -> Controller:
         http = HttpClient(self.agent, self.clock, engine_error)
         self.oozie = OozieClient(http)
-        return Poller(
+        return Controller(
             store=self.store,
             engine=self.oozie,
             files=WebHdfsClient(http),
@@ -182,7 +182,7 @@ class WorkflowCase(SynchronousTestCase):
             rng=random.Random(1),
         )
 
-    def make_jobs(self, poller: Poller) -> Jobs:
+    def make_jobs(self, poller: Controller) -> Jobs:
         return Jobs(
             store=self.store,
             engine=self.oozie,

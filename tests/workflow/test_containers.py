@@ -11,10 +11,11 @@ from svcd.clock import VirtualClock
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model.ids import ClusterId
-from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.containers import Containers
-from svcd.workflow.manager import manager_of
-from tests.workflow.recorded import record
+from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.record import Record, stored
+from tests.workflow.recorded import parsed, record
 from tests.workflow.support import WorkflowCase
 
 FRAMED = (
@@ -89,7 +90,7 @@ class Reading(Urls):
 
     def test_a_failing_task_tells_its_diagnostics(self) -> None:
         self.history()
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "Error: java.io.IOException: asked to fail")
 
@@ -105,15 +106,15 @@ class Reading(Urls):
         )
         attempt = {"state": "FAILED", "diagnostics": "\n".join(lines)}
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, " ".join(lines))
 
-    def launcher(self) -> dict[str, Any]:
+    def launcher(self) -> Record:
         """Its program died, and neither log nor history of it is to be had."""
         action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
         action |= {"externalId": "application_1_0001", "consoleUrl": "http://10.0.0.2:8088/p/"}
-        return {"status": "KILLED", "actions": [action]}
+        return stored({"status": "KILLED", "actions": [action]})
 
     def ended(self, diagnostics: str) -> None:
         app = {"finalStatus": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
@@ -154,7 +155,7 @@ class Reading(Urls):
         attempt = {"id": "attempt_1", "diagnostics": "java.io.IOException: alone\n\tat X\n"}
         self.answer(r"tasks$", {"tasks": {"task": {"id": "t_m_1", "state": "FAILED"}}})
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "java.io.IOException: alone")
 
@@ -165,14 +166,14 @@ class Reading(Urls):
         self.answer(r"tasks$", {"tasks": {"task": tasks}})
         killed = {"state": "KILLED", "diagnostics": "Task KILL is received. Killing attempt!"}
         self.answer(r"tasks/t_r_1/attempts$", {"taskAttempts": {"taskAttempt": killed}})
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "Error: java.io.IOException: asked to fail")
 
     def test_the_logs_of_a_failing_task(self) -> None:
         """Of the failed tasks only, without the node manager's frame."""
         self.history()
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         parts = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
         self.assertEqual(
             [(part.title, part.content) for part in parts],
@@ -184,8 +185,9 @@ class Reading(Urls):
         self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         page = b"<!DOCTYPE html><pre>java.io.IOException: old\n</pre></html>"
         self.answer(r"container_1_1_01_000001/stdout", page)
-        real = record("job-killed-exit-3")
-        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        tree = record("job-killed-exit-3")
+        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        real = stored(tree)
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "java.io.IOException: old")
 
@@ -194,14 +196,15 @@ class Reading(Urls):
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
         self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         self.answer(r"container_1_1_01_000001/", b"<!DOCTYPE html>" + b"<pre>" * 800_000)
-        real = record("job-killed-exit-3")
-        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        tree = record("job-killed-exit-3")
+        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        real = stored(tree)
         told = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
         self.assertEqual(told, [])
 
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         self.assertEqual(
             self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
         )
@@ -211,14 +214,14 @@ class Reading(Urls):
         )
 
     def test_after_its_time_nothing_is_asked(self) -> None:
-        real = record("job-killed-mapreduce-error")
+        real = parsed("job-killed-mapreduce-error")
         self.assertEqual(
             self.result(self.containers.diagnosis(self.cluster, Place(), real, 0.0)), ""
         )
         self.assertEqual(self.probe.asked, ())
 
     def test_a_job_that_did_not_fail_is_not_asked_about(self) -> None:
-        real = record("job-succeeded-mapreduce")
+        real = parsed("job-succeeded-mapreduce")
         self.assertEqual(
             self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
         )

@@ -9,7 +9,7 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ExecutionId
 from svcd.model.job import ExecutionStatus
 from svcd.ports import Store, Tx
-from svcd.workflow.poller import Poller
+from svcd.workflow.act.controller import Controller
 from tests.workflow.support import WorkflowCase
 
 
@@ -55,10 +55,10 @@ class SlowStore:
 
 
 class SearchTests(WorkflowCase):
-    def make_poller(self) -> Poller:
+    def make_poller(self) -> Controller:
         poller = super().make_poller()
         self.slow = SlowStore(self.store, 3)
-        poller._store = self.slow
+        poller.rows._store = self.slow
         return poller
 
     def test_search_for_folders_that_takes_too_long(self) -> None:

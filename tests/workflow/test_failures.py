@@ -1,16 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.workflow.failures import (
-    Code,
-    failure,
-    gave_up,
-    is_silent,
-    of_giving_up,
-    of_record,
-)
+from svcd.model.job import Failure
+from svcd.workflow import failures
+from svcd.workflow.decide.record import stored
+from svcd.workflow.failures import Code, failure
 from tests.workflow.recorded import record
+
+
+def of_record(tree: Mapping[str, Any], diagnosis: str = "") -> Failure:
+    return failures.of_record(stored(tree), diagnosis)
+
+
+def is_silent(tree: Mapping[str, Any]) -> bool:
+    return failures.is_silent(stored(tree))
+
+
+def of_giving_up(action: Mapping[str, Any]) -> Failure:
+    return failures.of_giving_up(stored({"actions": [action]}).actions[0])
 
 
 class OfRecord(SynchronousTestCase):
@@ -176,9 +187,9 @@ class OfRecord(SynchronousTestCase):
 class GivingUp(SynchronousTestCase):
     def test_the_waiting_action_is_found(self) -> None:
         """START_MANUAL with its reason; the engine pads the code with blanks."""
-        action = gave_up(record("job-yarn-down"))
+        action = stored(record("job-yarn-down")).gave_up
         assert action is not None
-        told = of_giving_up(action)
+        told = failures.of_giving_up(action)
         self.assertEqual(
             (told.code, told.step, told.text),
             (
@@ -203,11 +214,11 @@ class GivingUp(SynchronousTestCase):
         """A status that is no text, actions that are none."""
         odd = {"status": ["KILLED"], "actions": [{"status": ["ERROR"], "name": {}}, 1, None]}
         self.assertEqual(of_record(odd).code, "UNKNOWN")
-        self.assertIsNone(gave_up(odd))
+        self.assertIsNone(stored(odd).gave_up)
         self.assertFalse(is_silent(odd))
 
     def test_a_running_job_waits_for_nobody(self) -> None:
-        self.assertIsNone(gave_up(record("job-running")))
+        self.assertIsNone(stored(record("job-running")).gave_up)
 
 
 class Texts(SynchronousTestCase):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
-from svcd.workflow.launchers import Sweep, died, lost, suspect
+from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
+from svcd.workflow.decide.record import Record, stored
 from tests.workflow.support import CALLER, WorkflowCase
 
 LAUNCHER = "application_1795305754044_0001"
@@ -25,7 +25,7 @@ ADVICE = (
 DIES = {"svcd.fake.outcome": "launcher"}
 
 
-def record(**changes: Any) -> Mapping[str, Any]:
+def record(**changes: Any) -> Record:
     """Of a workflow whose launcher was killed, as Oozie 5.2.1 leaves it."""
     action = {
         "id": "0000000-261122000229626-oozie-root-W@job-node",
@@ -39,14 +39,14 @@ def record(**changes: Any) -> Mapping[str, Any]:
         **changes,
     }
     start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
-    return {"status": "KILLED", "actions": [start, action]}
+    return stored({"status": "KILLED", "actions": [start, action]})
 
 
 class Suspects(SynchronousTestCase):
     def test_an_action_that_failed_without_a_word(self) -> None:
         action = suspect(record())
         assert action is not None
-        self.assertEqual(action["externalId"], LAUNCHER)
+        self.assertEqual(action.external_id, LAUNCHER)
 
     def test_an_action_with_a_word_has_had_a_launcher_to_say_it(self) -> None:
         self.assertIsNone(suspect(record(errorCode="JA018", errorMessage="exit code [1]")))
@@ -58,7 +58,7 @@ class Suspects(SynchronousTestCase):
     def test_an_action_that_went_well_or_never_began(self) -> None:
         self.assertIsNone(suspect(record(status="OK")))
         self.assertIsNone(suspect(record(externalId=None)))
-        self.assertIsNone(suspect({"status": "KILLED", "actions": None}))
+        self.assertIsNone(suspect(stored({"status": "KILLED", "actions": None})))
 
     def test_only_yarn_ends_a_launcher_as_failed_or_killed(self) -> None:
         self.assertTrue(died({"state": "FAILED", "finalStatus": "FAILED"}))

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.ids import ExecutionId, JobId, TenantId, Timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure
-from svcd.workflow.lifecycle import MOVES, TERMINAL, advance, can_move, status_of
+from svcd.workflow.decide.lifecycle import MOVES, TERMINAL, advance, can_move, status_of
 
 S = ExecutionStatus
 NOW = Timestamp("2026-11-20 17:00:00.000000")

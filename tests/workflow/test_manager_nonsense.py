@@ -5,8 +5,9 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from svcd.provisioning.distributions.spi import Endpoints
-from svcd.workflow.addresses import reachable
-from svcd.workflow.manager import Manager, Word, manager_of
+from svcd.workflow.act.yarn import ResourceManager, manager_of
+from svcd.workflow.decide.addresses import reachable
+from svcd.workflow.decide.stalls import ClusterMetrics
 from tests.workflow.support import CLUSTER, WorkflowCase
 
 BASE = "http://10.0.0.1:8088"
@@ -35,12 +36,14 @@ class Says:
 
 
 class ManagerNonsenseTests(WorkflowCase):
-    def word(self, *bodies: bytes, console: str = "") -> Word:
-        asked = Manager(Says(*bodies)).word(self.cluster(CLUSTER, "mine"), ENDPOINTS, console)
+    def word(self, *bodies: bytes, console: str = "") -> ClusterMetrics:
+        asked = ResourceManager(Says(*bodies)).metrics(
+            self.cluster(CLUSTER, "mine"), ENDPOINTS, console
+        )
         return self.successResultOf(Deferred.fromCoroutine(asked))
 
     def test_deeply_nested_answer(self) -> None:
-        self.assertEqual(self.word(b"[" * 100_000), Word())
+        self.assertEqual(self.word(b"[" * 100_000), ClusterMetrics())
 
     def test_endless_number(self) -> None:
         app = b'{"apps": {"app": [{"id": "a", "elapsedTime": 1' + b"0" * 400 + b"}]}}"

@@ -7,7 +7,7 @@ kill -9 of the only node manager.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,22 @@ from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.job import ExecutionStatus
 from svcd.settings import Workflow
-from svcd.workflow.manager import (
+from svcd.workflow.act.yarn import (
     MOST_APPLICATIONS,
-    Application,
-    Node,
-    Word,
     active_of,
     applications_of,
     idle_of,
     manager_of,
-    tag_of,
 )
-from svcd.workflow.quiet import launched, verdict
+from svcd.workflow.decide.record import Record, stored
+from svcd.workflow.decide.stalls import (
+    Application,
+    ClusterMetrics,
+    Node,
+    launched,
+    tag_of,
+    verdict,
+)
 from tests.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
 
 S = ExecutionStatus
@@ -51,7 +55,7 @@ def told(name: str) -> Any:
     return json.loads((FIXTURES / f"{name}.json").read_text())
 
 
-def record(**changes: Any) -> Mapping[str, Any]:
+def record(**changes: Any) -> Record:
     """The engine's of the recorded job, as far as it counts."""
     action = {
         "id": f"{WORKFLOW}@job-node",
@@ -64,7 +68,7 @@ def record(**changes: Any) -> Mapping[str, Any]:
         **changes,
     }
     start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
-    return {"status": "RUNNING", "actions": [start, action]}
+    return stored({"status": "RUNNING", "actions": [start, action]})
 
 
 class Words(SynchronousTestCase):
@@ -119,7 +123,7 @@ class Words(SynchronousTestCase):
 class Verdicts(SynchronousTestCase):
     """One literal word, one literal meaning."""
 
-    def said(self, word: Word, **changes: Any) -> tuple[str, str, bool]:
+    def said(self, word: ClusterMetrics, **changes: Any) -> tuple[str, str, bool]:
         found = verdict(word, record(**changes))
         if found.failure is None:
             return ("", "", found.ends)
@@ -127,12 +131,12 @@ class Verdicts(SynchronousTestCase):
         self.assertEqual(found.failure.step, "job-node")
         return (found.failure.code, text, found.ends)
 
-    def apps(self, *applications: Application) -> Word:
-        return Word(active=1, applications=applications)
+    def apps(self, *applications: Application) -> ClusterMetrics:
+        return ClusterMetrics(active=1, applications=applications)
 
     def test_silence_ends_a_job(self) -> None:
         self.assertEqual(
-            self.said(Word(silent="http://10.0.0.2:8088/: connection refused")),
+            self.said(ClusterMetrics(error="http://10.0.0.2:8088/: connection refused")),
             (
                 "RESOURCES_UNREACHABLE",
                 "the resource manager does not answer: http://10.0.0.2:8088/: connection refused",
@@ -143,7 +147,7 @@ class Verdicts(SynchronousTestCase):
     def test_lost_nodes_end_a_job(self) -> None:
         idle = [Node(name="c1-worker-001", state="LOST"), Node(name="h", state="SHUTDOWN")]
         self.assertEqual(
-            self.said(Word(active=0, idle=idle)),
+            self.said(ClusterMetrics(active=0, idle=idle)),
             (
                 "NO_WORKERS",
                 "no worker of the cluster takes work: c1-worker-001 is LOST, h is SHUTDOWN",
@@ -154,7 +158,7 @@ class Verdicts(SynchronousTestCase):
     def test_a_manager_that_knows_no_node_ends_a_job(self) -> None:
         """It was started anew, and nobody has come back to it."""
         self.assertEqual(
-            self.said(Word(active=0))[:2],
+            self.said(ClusterMetrics(active=0))[:2],
             (
                 "NO_WORKERS",
                 "no worker of the cluster takes work: no node manager has reported to the "
@@ -166,7 +170,7 @@ class Verdicts(SynchronousTestCase):
         report = "1/1 local-dirs have errors: [ /d : used space above threshold of 90.0% ]"
         idle = [Node(name="w1", state="UNHEALTHY", report=report), Node(name="w2", state="LOST")]
         self.assertEqual(
-            self.said(Word(active=0, idle=idle)),
+            self.said(ClusterMetrics(active=0, idle=idle)),
             (
                 "NO_SPACE",
                 f"no worker of the cluster takes work: w1 is UNHEALTHY ({report}), w2 is LOST",
@@ -177,23 +181,23 @@ class Verdicts(SynchronousTestCase):
     def test_a_disk_without_the_least_room_is_full(self) -> None:
         report = "1/1 local-dirs have no room: [ /d : free space below limit of 32MB ]"
         idle = [Node(name="w1", state="UNHEALTHY", report=report)]
-        self.assertEqual(self.said(Word(active=0, idle=idle))[0], "NO_SPACE")
+        self.assertEqual(self.said(ClusterMetrics(active=0, idle=idle))[0], "NO_SPACE")
 
     def test_other_ills_are_no_full_disks(self) -> None:
         idle = [Node(name="w1", state="UNHEALTHY", report="the script says ERROR")]
-        self.assertEqual(self.said(Word(active=0, idle=idle))[0], "NO_WORKERS")
+        self.assertEqual(self.said(ClusterMetrics(active=0, idle=idle))[0], "NO_WORKERS")
 
     def test_a_thousand_lost_nodes_are_counted(self) -> None:
         idle = [Node(name=f"w{n}", state="LOST") for n in range(1000)]
         self.assertTrue(
-            self.said(Word(active=0, idle=idle))[1].endswith("w9 is LOST, and 990 more")
+            self.said(ClusterMetrics(active=0, idle=idle))[1].endswith("w9 is LOST, and 990 more")
         )
 
     def test_a_job_that_yarn_holds_back_waits_and_does_not_end(self) -> None:
         """Yarn's own words, without their date."""
         found = applications_of(told("apps-lost"))
         self.assertEqual(
-            self.said(Word(active=1, applications=found)),
+            self.said(ClusterMetrics(active=1, applications=found)),
             (
                 "STEP_WAITS",
                 f"YARN has accepted {CHILD} and not begun it: {EMPTY}; check that the cluster's "
@@ -206,7 +210,7 @@ class Verdicts(SynchronousTestCase):
     def test_a_job_that_runs_waits_for_nothing(self) -> None:
         """Its master runs; what its containers wait for may last."""
         found = applications_of(told("apps-running"))
-        self.assertEqual(self.said(Word(active=1, applications=found)), ("", "", False))
+        self.assertEqual(self.said(ClusterMetrics(active=1, applications=found)), ("", "", False))
 
     def test_the_launcher_does_not_count_while_its_job_waits(self) -> None:
         """As on a cluster that launchers have filled."""
@@ -237,14 +241,14 @@ class Verdicts(SynchronousTestCase):
             self.assertEqual(self.said(self.apps(child), externalChildIDs=number)[0], code)
 
     def test_what_is_not_known_is_not_guessed(self) -> None:
-        for word in (Word(), Word(active=1)):
+        for word in (ClusterMetrics(), ClusterMetrics(active=1)):
             found = verdict(word, record())
             self.assertEqual((found.failure, found.sure), (None, False))
 
     def test_a_step_that_is_not_at_yarn_waits_for_nothing_there(self) -> None:
         for changes in ({"externalId": "-"}, {"status": "START_RETRY"}, {"status": "OK"}):
             self.assertIsNone(launched(record(**changes)))
-            self.assertIsNone(verdict(Word(active=0), record(**changes)).failure)
+            self.assertIsNone(verdict(ClusterMetrics(active=0), record(**changes)).failure)
 
 
 class Stories(WorkflowCase):

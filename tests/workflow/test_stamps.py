@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp
 from svcd.model.job import Doubt, Execution, Waiting
-from svcd.workflow.stamps import Bounds
+from svcd.workflow.decide.clock_skew import Bounds
 
 NOW = Timestamp("2026-01-01 12:00:00.000000")
 NOW_S = 1_767_268_800.0

@@ -1,24 +1,22 @@
-"""What a cluster's resource manager says of its nodes, and of the applications that go on.
+"""Asks a cluster's ResourceManager about its nodes, and about the applications that go on.
 
-Two small questions, a third one when no node takes work; what it does not say is not guessed. It
-decides nothing: see `quiet`.
+Two small requests, one after the other; what it does not say is not guessed. It decides nothing:
+see `decide.stalls`.
 
-Source: Hadoop 3.5, ResourceManager REST APIs (metrics, nodes, apps); the tag is that of Oozie 5.2.
+Source: Hadoop 3.5, ResourceManager REST APIs (metrics, nodes, apps).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import frozen
-
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
-from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node
 from svcd.workflow.engines import Endpoints
 
 MOST_APPLICATIONS: Final = 500
@@ -33,72 +31,33 @@ _WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
 _MOST_REPORT: Final = 300
 
 
-@frozen(kw_only=True)
-class Node:
-    """One that takes no work. name: of its machine, else its host; report: on its health."""
-
-    name: str
-    state: str
-    report: str = ""
-
-
-@frozen(kw_only=True)
-class Application:
-    """One that has not ended. tags: those of the engine name the action that it belongs to.
-
-    age_s: since YARN has taken it.
-    """
-
-    id: str
-    name: str
-    state: str
-    age_s: float
-    tags: frozenset[str] = frozenset()
-    diagnostics: str = ""
-
-
-@frozen(kw_only=True)
-class Word:
-    """What was said, all at about the same time.
-
-    silent: why there was no answer, "" with one. active: nodes that take work, None when that was
-    not said; idle: those that do not, asked for only when none does. applications: None when they
-    were not told, or not all.
-    """
-
-    silent: str = ""
-    active: int | None = None
-    idle: Sequence[Node] = ()
-    applications: Sequence[Application] | None = None
-
-
-class Manager:
-    """Asks the resource managers of clusters."""
+class ResourceManager:
+    """Asks the ResourceManagers of clusters."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
 
-    async def word(self, cluster: Cluster, endpoints: Endpoints, console: str) -> Word:
+    async def metrics(self, cluster: Cluster, endpoints: Endpoints, console: str) -> ClusterMetrics:
         """console: of an action, see `manager_of`. In 15 s at most."""
         addresses = addresses_of(cluster, endpoints)
         host = endpoints.resource_manager.rpartition(":")[0]
         base = reachable(manager_of(console, host), addresses)
         if base is None:
-            return Word()
+            return ClusterMetrics()
         try:
             active = active_of(await self._ask(f"{base}/ws/v1/cluster/metrics"))
         except ProbeError as error:
-            return Word(silent=error.text)
+            return ClusterMetrics(error=error.text)
         if active is None:
-            return Word()
+            return ClusterMetrics()
         try:
             if active == 0:
                 tree = await self._ask(f"{base}/ws/v1/cluster/nodes")
-                return Word(active=0, idle=idle_of(tree, _names(cluster)))
+                return ClusterMetrics(active=0, idle=idle_of(tree, _names(cluster)))
             tree = await self._ask(f"{base}/ws/v1/cluster/{_APPS}")
-            return Word(active=active, applications=applications_of(tree))
+            return ClusterMetrics(active=active, applications=applications_of(tree))
         except ProbeError:
-            return Word(active=active)
+            return ClusterMetrics(active=active)
 
     async def _ask(self, url: str) -> Mapping[str, object]:
         status, body = await self._probe.get(url, _CALL_S)
@@ -128,15 +87,6 @@ def manager_of(console: str, host: str) -> str:
         return f"{parts.scheme}://{host}:{port}"
     before, proxied, _ = parts.path.partition("/proxy/")
     return urlunsplit((parts.scheme, parts.netloc, before if proxied else "", "", ""))
-
-
-def tag_of(action_id: str) -> str:
-    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`.
-
-    Oozie writes the digest as a number, so without the zeros at its beginning.
-    """
-    digest = hashlib.md5(action_id.encode(), usedforsecurity=False).hexdigest()
-    return f"oozie-{digest.lstrip('0')}"
 
 
 def active_of(tree: Mapping[str, object]) -> int | None:

@@ -1,4 +1,4 @@
-"""A job whose launcher died: what it had begun is killed in YARN, then the job has failed.
+"""Finds out whether a job's launcher died, and kills in YARN what it had begun.
 
 Oozie begins each job by a launcher, an application of YARN that begins the job's own ones, its
 children. When its JVM dies, Oozie fails the action without a word and leaves the children alone.
@@ -14,12 +14,10 @@ Source: Hadoop 3.5, ResourceManager REST APIs (applications, application state).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
@@ -27,58 +25,16 @@ from svcd.model.cluster import Cluster
 from svcd.model.job import Failure
 from svcd.ports import Probe, ProbeError
 from svcd.tasks import sleep
-from svcd.workflow import failures
-from svcd.workflow.addresses import addresses_of, reachable
+from svcd.workflow.act.yarn import ALIVE, applications_of, manager_of
+from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
+from svcd.workflow.decide.record import Record
+from svcd.workflow.decide.stalls import tag_of
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.failures import Code
-from svcd.workflow.manager import ALIVE, applications_of, manager_of, tag_of
 
 _CALL_S: Final = 5.0
 _LOOK_S: Final = 0.5
 _BUDGET_S: Final = 15.0
-_APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
-_DEAD: Final = frozenset({"FAILED", "KILLED"})
-_MOST_WORDS: Final = 400
-
-
-@frozen(kw_only=True)
-class Sweep:
-    """What was found and done, in ids of YARN.
-
-    left: those that still run, None when that is not known; reason: why either is so.
-    """
-
-    killed: Sequence[str] = ()
-    left: Sequence[str] | None = ()
-    reason: str = ""
-
-
-def suspect(record: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The action that failed and of whose launcher there is no word, or None."""
-    action = failures.failed_action(record)
-    if action is None or action.get("status") != "ERROR":
-        return None
-    if action.get("errorCode") or action.get("errorMessage"):
-        return None
-    return action if _APPLICATION.match(str(action.get("externalId") or "")) else None
-
-
-def died(application: Mapping[str, object]) -> bool:
-    """Whether YARN ended the launcher; one that ends by itself is FINISHED, with any result."""
-    return application.get("state") in _DEAD
-
-
-def lost(action: Mapping[str, object], diagnostics: str, sweep: Sweep) -> Failure:
-    """The failure of a job whose launcher died. diagnostics: what YARN says of it."""
-    words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
-    text = f"the launcher {action.get('externalId')} died: {words}"
-    if sweep.killed:
-        text += f"; of what it had begun, killed: {', '.join(sweep.killed)}"
-    if sweep.left is None:
-        text += f"; whether more of it runs is not known ({sweep.reason})"
-    elif sweep.left:
-        text += f"; still running: {', '.join(sweep.left)} ({sweep.reason})"
-    return failures.failure(Code.LAUNCHER_LOST, str(action.get("name") or "workflow"), text)
 
 
 class Launchers:
@@ -89,7 +45,7 @@ class Launchers:
         self._clock = clock
 
     async def settle(
-        self, cluster: Cluster, endpoints: Endpoints, record: Mapping[str, object]
+        self, cluster: Cluster, endpoints: Endpoints, record: Record
     ) -> Failure | None:
         """The failure, once no child is left; None: the launcher did not die, or nobody knows.
 
@@ -99,18 +55,18 @@ class Launchers:
         if action is None:
             return None
         host = endpoints.resource_manager.rpartition(":")[0]
-        manager = manager_of(str(action.get("consoleUrl") or ""), host)
+        manager = manager_of(action.console_url, host)
         base = reachable(manager, addresses_of(cluster, endpoints))
         if base is None:
             return None
         apps = f"{base}/ws/v1/cluster/apps"
         try:
-            application = (await self._ask(f"{apps}/{action['externalId']}")).get("app")
+            application = (await self._ask(f"{apps}/{action.external_id}")).get("app")
         except ProbeError:
             return None
         if not isinstance(application, dict) or not died(application):
             return None
-        sweep = await self._sweep(apps, tag_of(str(action.get("id") or "")), endpoints.user)
+        sweep = await self._sweep(apps, tag_of(action.id), endpoints.user)
         return lost(action, str(application.get("diagnostics") or ""), sweep)
 
     async def _sweep(self, apps: str, tag: str, user: str) -> Sweep:

@@ -1,4 +1,4 @@
-"""What an execution's row says of times, made believable when a clock was set meanwhile. Pure.
+"""Times of an execution's row, made believable when a clock was set meanwhile. Pure.
 
 A daemon's own time never goes back (svcd.clock). So a time that lies ahead was written by another:
 a former process, which ended while the machine's clock was ahead, or a daemon elsewhere. It is cut
@@ -13,10 +13,10 @@ from attrs import evolve
 
 from svcd.model.ids import Timestamp, timestamp
 from svcd.model.job import Execution
-from svcd.workflow.doubt import WATCH_S
+from svcd.workflow.decide.submission import WATCH_S
 
 MOST_WAIT_S: Final = 120.0
-"""No back-off and no doubt lasts longer (see `starting`)."""
+"""No back-off and no doubt lasts longer (see `submission`)."""
 
 _SKEW_S: Final = 1.0
 

@@ -1,0 +1,1 @@
+"""Acts for executions: tasks, remote calls and writes of rows."""

@@ -1,0 +1,349 @@
+"""Does what the planners ask for, at the engine and in HDFS, and says what came of it.
+
+Decides nothing. Every step is safe to repeat. Faults of others are outcomes where a planner goes on
+from them; the rest flies as `EngineError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Final, assert_never
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import NotFound
+from svcd.model.cluster import Cluster
+from svcd.model.job import (
+    DataSource,
+    Execution,
+    ExecutionStatus,
+    Job,
+    JobBinary,
+    JobConfigs,
+    JobType,
+)
+from svcd.model.redaction import shown_url
+from svcd.model.secret import Secret
+from svcd.model.template import Configs
+from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
+from svcd.workflow import document, failures
+from svcd.workflow.act.launchers import Launchers
+from svcd.workflow.act.rows import Place, Rows
+from svcd.workflow.binaries import Binaries, library_name
+from svcd.workflow.containers import Containers
+from svcd.workflow.decide import lifecycle, planner, record, submission
+from svcd.workflow.decide.addresses import addresses_of
+from svcd.workflow.decide.planner import News
+from svcd.workflow.decide.steps import (
+    Denied,
+    Done,
+    Fail,
+    FindJob,
+    Found,
+    KillLate,
+    Outcome,
+    RemoteStep,
+    RemoveDefinition,
+    Retry,
+    Start,
+)
+from svcd.workflow.failures import Code
+from svcd.workflow.masking import masked_text
+
+log = Logger()
+
+_DIAGNOSIS_S: Final = 15.0
+_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
+_MAIN_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
+
+
+@frozen(kw_only=True)
+class Material:
+    """The rows an execution is made of."""
+
+    job: Job
+    mains: tuple[JobBinary, ...]
+    libs: tuple[JobBinary, ...]
+    input: DataSource | None
+    output: DataSource | None
+
+
+class _Stop(Exception):
+    """Ends a step: args[0] is its outcome."""
+
+    def __init__(self, outcome: Retry | Fail) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class Performer:
+    """Performs steps. access: the object store as the clusters' machines reach it."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        rows: Rows,
+        engine: Engine,
+        files: FileSystem,
+        binaries: Binaries,
+        containers: Containers,
+        launchers: Launchers,
+        clock: IReactorTime,
+        access: document.ObjectStoreAccess | None,
+    ) -> None:
+        self._store = store
+        self._rows = rows
+        self._engine = engine
+        self._files = files
+        self._binaries = binaries
+        self._containers = containers
+        self._launchers = launchers
+        self._clock = clock
+        self._access = access
+
+    async def perform(self, step: RemoteStep, row: Execution, place: Place) -> Outcome:
+        """What came of `step`, which was planned for `row`."""
+        match step:
+            case Start():
+                return await self._start(step, row, place)
+            case FindJob():
+                return await self._find_job(row, place)
+            case RemoveDefinition():
+                return await self._remove_definition(step, place)
+            case KillLate():
+                return await self._kill_late(step, place)
+            case _:
+                assert_never(step)
+
+    # ---- starting ----
+
+    async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
+        """Stage if asked to, then submit. Found: the engine took it; Done: it is not wanted."""
+        material = await self._store.read(lambda tx: gather_material(tx, row))
+        work = work_of(row, material, self._access, place.cluster)
+        try:
+            definition = document.workflow(work)
+            properties = document.properties(work, place.endpoints, step.folder)
+        except document.DocumentError as error:
+            failure = failures.failure(Code.DOCUMENT_REFUSED, "definition", str(error))
+            return Fail(failure=failure)
+        try:
+            if step.stage:
+                await self._rows.change(row.id, partial(submission.staging, folder=step.folder))
+                await _Staging(self._files, self._binaries, place, step.folder).all_of(
+                    row, material, definition
+                )
+            return await self._submit(step, row, place, properties)
+        except _Stop as stop:
+            return _hidden(stop.outcome, _secrets(row, material))
+
+    async def _submit(
+        self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
+    ) -> Outcome:
+        """`Move.SEND` is written first."""
+        now = self._clock.seconds()
+        sent = partial(submission.sent, folder=step.folder, now=now)
+        after = await self._rows.change(row.id, sent)
+        if after is None or after.submits == row.submits or lifecycle.is_over(after):
+            return Done()
+        try:
+            job_id = await self._engine.submit(place.endpoints.engine, properties)
+        except EngineError as error:
+            if not error.passing:
+                failure = failures.failure(Code.ENGINE_REFUSED, "submit", error.text)
+                raise _Stop(Fail(failure=failure)) from None
+            slow = error.kind is Fault.TIMEOUT
+            retry = _retry(error, submission.SLOW_ARRIVES_S if slow else submission.ARRIVES_S)
+            if error.kind in (Fault.UNREACHABLE, Fault.BUSY):
+                retry = evolve(retry, least_s=0.0, unsent=True)
+            raise _Stop(retry) from None
+        return Found(job_id=job_id)
+
+    # ---- what became of a submit ----
+
+    async def _find_job(self, row: Execution, place: Place) -> Found | Denied | Retry:
+        """Ask the engine for the job of this execution."""
+        try:
+            found = await self._engine.find(place.endpoints.engine, row.id)
+        except EngineError as error:
+            return _retry(error)
+        return Denied() if found is None else Found(job_id=found)
+
+    async def _remove_definition(self, step: RemoveDefinition, place: Place) -> Done | Retry:
+        """See `submission`."""
+        if step.folder is not None:
+            try:
+                await self._remove(step.folder, place)
+            except EngineError as error:
+                text = f"the definition of the submit cannot be removed: {error.text}"
+                return evolve(_retry(error), text=text)
+        return Done()
+
+    async def _kill_late(self, step: KillLate, place: Place) -> Done | Retry:
+        """A job that nobody follows."""
+        try:
+            await self.kill(step.job_id, place)
+        except EngineError as error:
+            return _retry(error)
+        return Done()
+
+    # ---- at the engine ----
+
+    async def kill(self, job_id: str | None, place: Place) -> None:
+        """A job that the engine does not know is no fault. Raises EngineError."""
+        if job_id is None:
+            return
+        try:
+            await self._engine.kill(place.endpoints.engine, job_id)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+
+    async def news(self, row: Execution, job_id: str, place: Place) -> News | None:
+        """What the engine says of a job; None when its words are unknown. Raises EngineError."""
+        raw = await self._engine.record(place.endpoints.engine, job_id)
+        status = lifecycle.status_of(raw.get("status"))
+        if status is None:
+            log.warn("Engine answered status {s} for {id}", s=raw.get("status"), id=row.id)
+            return None
+        secrets = await self._rows.secrets(row)
+        read = record.read(raw, secrets)
+        if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
+            return News(status=status, record=read)
+        lost = await self._launchers.settle(place.cluster, place.endpoints, read)
+        if lost is not None:
+            lost = evolve(lost, text=masked_text(lost.text, secrets))
+            return News(status=status, record=read, failure=lost)
+        diagnosis = ""
+        if not row.cancel_requested and failures.is_silent(read):
+            diagnosis = await self._containers.diagnosis(
+                place.cluster, place.endpoints, read, _DIAGNOSIS_S
+            )
+        failure = failures.of_record(read, masked_text(diagnosis, secrets))
+        return News(status=status, record=read, failure=failure)
+
+    # ---- after an end ----
+
+    async def tidy(self, row: Execution, place: Place) -> None:
+        """Keep the engine's completed record, remove the folder. Raises EngineError."""
+        if row.workflow_job_id is not None and planner.needs_last_record(row):
+            raw = await self._engine.record(place.endpoints.engine, row.workflow_job_id)
+            last = record.read(raw, await self._rows.secrets(row))
+            await self._rows.change(row.id, partial(planner.completed, record=last))
+        if row.workflow_dir is not None:
+            await self._remove(row.workflow_dir, place)
+
+    async def _remove(self, folder: str, place: Place) -> None:
+        endpoints = place.endpoints
+        await self._files.delete(endpoints.webhdfs, folder, endpoints.user)
+
+
+class _Staging:
+    """Writes everything into an execution's folder, which only the HDFS user may read."""
+
+    def __init__(self, files: FileSystem, binaries: Binaries, place: Place, folder: str) -> None:
+        self._files = files
+        self._binaries = binaries
+        self._endpoints = place.endpoints
+        self._machines = addresses_of(place.cluster, place.endpoints)
+        self._folder = folder
+
+    async def all_of(self, row: Execution, material: Material, definition: bytes) -> None:
+        """Raises _Stop."""
+        base, user = self._endpoints.webhdfs, self._endpoints.user
+        try:
+            await self._files.make_folders(base, self._folder, user, "700")
+            for binary in material.mains:
+                await self._copy(row, binary, material.job.type in _MAIN_IN_LIB)
+            for binary in material.libs:
+                await self._copy(row, binary, material.job.type in _IN_LIB)
+            await self._write("workflow.xml", _once(definition), len(definition))
+        except EngineError as error:
+            raise _stop(error, Code.STAGING_FAILED, error.text) from None
+
+    async def _copy(self, row: Execution, binary: JobBinary, is_library: bool) -> None:
+        try:
+            size, pieces = await self._binaries.open(row.tenant_id, binary)
+            name = binary.name
+            if is_library:
+                name, pieces = await library_name(name, pieces)
+                name = f"lib/{name}"
+            await self._write(name, pieces, size)
+        except (CloudError, NotFound) as error:
+            text = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"
+            raise _stop(error, Code.BINARY_UNREADABLE, text) from None
+
+    async def _write(self, name: str, content: AsyncIterator[bytes], size: int) -> None:
+        base, user = self._endpoints.webhdfs, self._endpoints.user
+        path = f"{self._folder}/{name}"
+        await self._files.write(base, path, user, content, size, self._machines)
+
+
+def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> _Stop:
+    if not isinstance(error, NotFound) and error.passing:
+        return _Stop(Retry(code=code, step="staging", text=text))
+    return _Stop(Fail(failure=failures.failure(code, "staging", text)))
+
+
+def _retry(error: EngineError, least_s: float = 0.0) -> Retry:
+    return Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=error.text, least_s=least_s)
+
+
+def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
+    """`outcome` without what was sent to the engine and to HDFS in confidence."""
+    if isinstance(outcome, Retry):
+        return evolve(outcome, text=masked_text(outcome.text, secrets))
+    failure = outcome.failure
+    return Fail(failure=evolve(failure, text=masked_text(failure.text, secrets)))
+
+
+async def gather_material(tx: Tx, row: Execution) -> Material:
+    """Everything the execution refers to. Raises NotFound."""
+    tenant = row.tenant_id
+    job = await tx.jobs.get(tenant, row.job_id)
+    return Material(
+        job=job,
+        mains=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.mains]),
+        libs=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.libs]),
+        input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
+        output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
+    )
+
+
+def _secrets(row: Execution, material: Material) -> Sequence[Secret]:
+    """What was sent to the engine and to HDFS, or may have been."""
+    found = list(document.secrets_of([material.input, material.output], row.job_configs))
+    binaries = (*material.mains, *material.libs)
+    return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
+
+
+def work_of(
+    row: Execution,
+    material: Material,
+    access: document.ObjectStoreAccess | None,
+    cluster: Cluster | None,
+) -> document.Work:
+    """The input of the definition. cluster: None while it is not known."""
+    options: list[Configs] = []
+    if cluster is not None:
+        options = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
+    return document.Work(
+        execution_id=row.id,
+        type=material.job.type,
+        project=row.tenant_id,
+        mains=tuple(binary.name for binary in material.mains),
+        libs=tuple(binary.name for binary in material.libs),
+        input=material.input,
+        output=material.output,
+        configs=row.job_configs or JobConfigs(),
+        object_store=access,
+        most_characters=None if cluster is None else document.most_characters(options),
+    )
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content

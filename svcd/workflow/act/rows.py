@@ -1,0 +1,220 @@
+"""Rows of executions: reads, and the one way to write one, with its events.
+
+Every write is read, decide, compare-and-set, and again after a lost race. In the transaction that
+writes a row the daemon that drives it is notified. A wait that begins or ends is recorded among the
+events of the cluster: of many executions that wait for the same the events show one, by its
+beginning (`retry`) and its end (`done`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, timestamp
+from svcd.model.job import Execution
+from svcd.model.secret import Secret
+from svcd.ports import Leases, Store, Tx, lease_key
+from svcd.workflow import document
+from svcd.workflow.decide import lifecycle
+from svcd.workflow.engines import Endpoints, Engines
+
+_TRIES: Final = 20
+_STEP: Final = "job"
+_MOST_SHOWN: Final = 1000
+
+
+@frozen
+class Place:
+    """Where an execution runs."""
+
+    cluster: Cluster
+    endpoints: Endpoints
+
+
+class Rows:
+    """Reads and writes executions.
+
+    notice: called with the cluster whenever an execution begins to wait for something of it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        engines: Engines,
+        clock: IReactorTime,
+        leases: Leases,
+        notice: Callable[[ClusterId], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._engines = engines
+        self._clock = clock
+        self._leases = leases
+        self._notice = notice
+        self._shown: dict[tuple[ClusterId, str], ExecutionId] = {}
+
+    # ---- reading ----
+
+    async def find(self, id_: ExecutionId) -> Execution | None:
+        return await self._store.read(lambda tx: tx.executions.find(id_))
+
+    async def with_cluster(self, id_: ExecutionId) -> tuple[Execution | None, Cluster | None]:
+        """An execution and its cluster."""
+
+        async def look(tx: Tx) -> tuple[Execution | None, Cluster | None]:
+            row = await tx.executions.find(id_)
+            if row is None or row.cluster_id is None:
+                return row, None
+            return row, await tx.clusters.find(row.cluster_id)
+
+        return await self._store.read(look)
+
+    async def cluster(self, id_: ClusterId) -> Cluster | None:
+        return await self._store.read(lambda tx: tx.clusters.find(id_))
+
+    async def of_cluster(self, id_: ClusterId) -> Sequence[Execution]:
+        return await self._store.read(lambda tx: tx.executions.of_cluster(id_))
+
+    async def unfinished(self) -> Sequence[Execution]:
+        """Those that this daemon drives."""
+        mine = self._leases.holds
+        return await self._store.read(lambda tx: tx.executions.unfinished(mine))
+
+    async def untidy(self) -> Sequence[ExecutionId]:
+        """Ended ones whose folder a former daemon may have left. May take too long."""
+        return await self._store.read(lambda tx: tx.executions.untidy())
+
+    async def place(self, row: Execution) -> Place | None:
+        """None when its cluster is gone, or has no engine."""
+        cluster = None if row.cluster_id is None else await self.cluster(row.cluster_id)
+        return None if cluster is None else self.place_on(cluster)
+
+    def place_on(self, cluster: Cluster) -> Place | None:
+        """None when the cluster has no engine."""
+        endpoints = self._engines.endpoints(cluster)
+        return None if endpoints is None else Place(cluster, endpoints)
+
+    async def secrets(self, row: Execution) -> Sequence[Secret]:
+        """Of its data sources and its configurations. Raises NotFound when one was deleted."""
+
+        async def look(tx: Tx) -> Sequence[Secret]:
+            ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
+            sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
+            return document.secrets_of(sources, row.job_configs)
+
+        return await self._store.read(look)
+
+    # ---- leases ----
+
+    def is_ours(self, row: Execution) -> bool:
+        """Whether this daemon drives it now."""
+        return self._leases.holds(lease_key(row))
+
+    async def lease_of(self, id_: ExecutionId) -> str | None:
+        """The key of its lease; None when the row is gone. That of a row changes."""
+        row = await self.find(id_)
+        return None if row is None else lease_key(row)
+
+    async def announce(self, tx: Tx, row: Execution) -> None:
+        """In the transaction that writes `row`: notify the daemon that drives it."""
+        key = lease_key(row)
+        if not self._leases.holds(key):
+            await tx.tell(f"execution {row.id} {key}")
+
+    # ---- writing ----
+
+    async def change(
+        self, id_: ExecutionId, change: Callable[[Execution], Execution]
+    ) -> Execution | None:
+        """The row after `change` (pure, may be called again), None when the row is gone.
+
+        A row that is to be deleted is dropped when it is tidy, and answered as it was last.
+        Raises ServiceUnavailable after many lost races.
+        """
+        for _ in range(_TRIES):
+            done, before, after = await self._store.tx(lambda tx: self._once(tx, id_, change))
+            if done:
+                if before is not None:
+                    await self._record_wait(before, after)
+                return after
+        raise ServiceUnavailable(f"job execution {id_} is being changed by others; try again")
+
+    async def _once(
+        self, tx: Tx, id_: ExecutionId, change: Callable[[Execution], Execution]
+    ) -> tuple[bool, Execution | None, Execution | None]:
+        """Whether it is done; the row before and after."""
+        row = await tx.executions.find(id_)
+        if row is None:
+            return True, None, None
+        after = change(row)
+        if after.delete_requested and lifecycle.is_tidy(after):
+            await tx.executions.drop(id_)
+            return True, row, after
+        if after == row:
+            return True, row, row
+        saved = await tx.executions.save(after)
+        if saved:
+            await self.announce(tx, after)
+        return saved, row, after
+
+    # ---- events ----
+
+    async def _record_wait(self, before: Execution, after: Execution | None) -> None:
+        """Record the wait that began or ended between two states of an execution."""
+        cluster_id = before.cluster_id
+        if cluster_id is None:
+            return
+        old = before.waiting
+        new = None if after is None else after.waiting
+        if old is not None and new is not None and old.code == new.code:
+            return
+        if old is not None and self._shown.get((cluster_id, old.code)) == before.id:
+            del self._shown[cluster_id, old.code]
+            lasted = self._clock.seconds() - seconds_of(old.since)
+            text = f"job execution {before.id} waits no longer, after {lasted:.0f} s"
+            await self._record(cluster_id, "done", "", text)
+        if new is not None:
+            self._notice(cluster_id)
+        if new is not None and not await self._is_shown(cluster_id, new.code, before.id):
+            while len(self._shown) >= _MOST_SHOWN:
+                del self._shown[next(iter(self._shown))]
+            self._shown[cluster_id, new.code] = before.id
+            limit = "" if new.until is None else f" (until {iso_seconds(new.until)})"
+            text = f"job execution {before.id} waits{limit}: {new.text}"
+            await self._record(cluster_id, "retry", new.code, text)
+
+    async def _is_shown(self, cluster_id: ClusterId, code: str, id_: ExecutionId) -> bool:
+        """Whether the events show another execution than `id_`, which still waits.
+
+        Another daemon may have written its row, and then its end was not recorded here.
+        """
+        shown = self._shown.get((cluster_id, code))
+        if shown is None or shown == id_:
+            return False
+        row = await self.find(shown)
+        waits = row is not None and row.waiting is not None and row.waiting.code == code
+        return waits or self._shown.get((cluster_id, code)) != shown
+
+    async def _record(self, cluster_id: ClusterId, outcome: str, code: str, text: str) -> None:
+        now = timestamp(self._clock.seconds())
+
+        async def write(tx: Tx) -> None:
+            cluster = await tx.clusters.find(cluster_id)
+            if cluster is None:
+                return
+            event = ClusterEvent(
+                at=now,
+                generation=cluster.generation,
+                step=_STEP,
+                outcome=outcome,
+                code=code,
+                text=text,
+            )
+            await tx.clusters.add_events(cluster_id, [event])
+
+        await self._store.tx(write)

@@ -1,0 +1,59 @@
+"""A job whose launcher died: how svcd recognizes it, and the failure it has. Pure.
+
+`act.launchers` asks YARN and kills what the launcher had begun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.job import Failure
+from svcd.workflow import failures
+from svcd.workflow.decide.record import Action, Record
+from svcd.workflow.failures import Code
+
+_APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
+_DEAD: Final = frozenset({"FAILED", "KILLED"})
+_MOST_WORDS: Final = 400
+
+
+@frozen(kw_only=True)
+class Sweep:
+    """What was found and done, in ids of YARN.
+
+    left: those that still run, None when that is not known; reason: why either is so.
+    """
+
+    killed: Sequence[str] = ()
+    left: Sequence[str] | None = ()
+    reason: str = ""
+
+
+def suspect(record: Record) -> Action | None:
+    """The action that failed without a message, so that its launcher may have died, or None."""
+    action = record.failed
+    if action is None or action.status != "ERROR" or action.error_code or action.error_message:
+        return None
+    return action if _APPLICATION.match(action.external_id) else None
+
+
+def died(application: Mapping[str, object]) -> bool:
+    """Whether YARN ended the launcher; one that ends by itself is FINISHED, with any result."""
+    return application.get("state") in _DEAD
+
+
+def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:
+    """The failure of a job whose launcher died. diagnostics: what YARN says of it."""
+    words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
+    text = f"the launcher {action.external_id} died: {words}"
+    if sweep.killed:
+        text += f"; of what it had begun, killed: {', '.join(sweep.killed)}"
+    if sweep.left is None:
+        text += f"; whether more of it runs is not known ({sweep.reason})"
+    elif sweep.left:
+        text += f"; still running: {', '.join(sweep.left)} ({sweep.reason})"
+    return failures.failure(Code.LAUNCHER_LOST, action.step, text)

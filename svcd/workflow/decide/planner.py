@@ -1,0 +1,274 @@
+"""From the rows and the engines' answers: what to do with executions. Pure, level-triggered.
+
+The submit has a planner of its own (`submission`), and so have steps of which nothing is heard
+(`stalls`). This one has the rest: what each row needs at a tick, what an engine's record makes of a
+row, engines that do not answer, jobs that would last for ever, and the tidying after an end.
+
+Functions that change a row are applied to it as it is when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
+from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
+from svcd.ports import JobLine
+from svcd.workflow import failures
+from svcd.workflow.decide import lifecycle, stalls
+from svcd.workflow.decide import record as records
+from svcd.workflow.decide.lifecycle import waiting_for
+from svcd.workflow.decide.record import Record
+from svcd.workflow.failures import Code
+
+LAUNCH_S: Final = 45.0
+"""The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""
+
+_TIDY_S: Final = 900.0
+"""After an end; then a folder is left where it is."""
+
+_S = ExecutionStatus
+
+
+@frozen(kw_only=True)
+class Memory:
+    """What one daemon remembers of one cluster's engine; a restart may lose it.
+
+    silent_since: the first question in a row that had no answer. steps: see `stalls`.
+    """
+
+    silent_since: float | None = None
+    steps: stalls.Memory = field(factory=stalls.Memory)
+
+
+# ---- a tick -------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Due:
+    """The rows of a tick by what they need. ended: to be tidied up after. orphans: running ones
+    whose cluster is gone."""
+
+    ended: Sequence[ExecutionId]
+    starts: Sequence[ExecutionId]
+    orphans: Sequence[ExecutionId]
+    at_engines: Mapping[ClusterId, Sequence[Execution]]
+
+
+def due(rows: Sequence[Execution], now: float) -> Due:
+    """What unfinished executions need now; one that waits for its next try needs nothing."""
+    ended, starts, orphans = [], [], []
+    at_engines: dict[ClusterId, list[Execution]] = {}
+    for row in rows:
+        if is_to_tidy(row):
+            ended.append(row.id)
+        elif row.workflow_job_id is None:
+            is_due = row.retry_at is None or seconds_of(row.retry_at) <= now
+            if is_due or row.cancel_requested:
+                starts.append(row.id)
+        elif row.cluster_id is None:
+            orphans.append(row.id)
+        else:
+            at_engines.setdefault(row.cluster_id, []).append(row)
+    return Due(ended=ended, starts=starts, orphans=orphans, at_engines=at_engines)
+
+
+def needs_record(
+    row: Execution, line: JobLine | None, memory: Memory, now: float, manual_deadline_s: float
+) -> bool:
+    """Whether the engine's whole record of `row` is to be read. line: of the engine's list."""
+    if line is None or row.cancel_requested or row.delete_requested:
+        return True
+    if overdue(row, memory, now, manual_deadline_s) is not None:
+        return True
+    if row.waiting is not None and not is_unlaunched(row) and not stalls.is_ours(row):
+        return True  # the record may end the wait
+    known = records.stored(row.record)
+    return (line.status, line.last_modified) != (known.status, known.modified)
+
+
+def is_unlaunched(row: Execution) -> bool:
+    """Whether a step waits for the cluster, as the engine said when it could be asked last."""
+    silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
+    if row.status is not _S.RUNNING or silent:
+        return False
+    return records.stored(row.record).unlaunched is not None
+
+
+# ---- an answer of the engine --------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class News:
+    """What the engine has answered of one job. failure: if it went wrong."""
+
+    status: ExecutionStatus
+    record: Record
+    failure: Failure | None = None
+
+
+def absorbed(row: Execution, news: News, now: float, manual_deadline_s: float) -> Execution:
+    """`row` after news of it. A job that was killed because of a cancel has no failure."""
+    record = news.record
+    cancelled = news.status is _S.KILLED and row.cancel_requested
+    after = lifecycle.advance(
+        row,
+        news.status,
+        timestamp(now),
+        record=record.tree,
+        started=record.started,
+        ended=record.ended,
+        failure=row.failure or (None if cancelled else news.failure),
+    )
+    if lifecycle.is_over(after):
+        return after
+    if news.status is _S.SUSPENDED and record.gave_up is not None:
+        after = evolve(after, suspended_since=after.suspended_since or timestamp(now))
+    waiting = _waiting(after, record, now, manual_deadline_s)
+    return evolve(after, waiting=waiting or stalls.kept(row, record))
+
+
+def _waiting(
+    row: Execution, record: Record, now: float, manual_deadline_s: float
+) -> Waiting | None:
+    """What `record` says that `row` waits for; None when it gets on."""
+    if row.status not in (_S.RUNNING, _S.SUSPENDED):
+        return None
+    moment = timestamp(now)
+    action = record.held
+    if action is not None:
+        until = None
+        if row.status is _S.SUSPENDED:
+            since = seconds_of(row.suspended_since or moment)
+            until = timestamp(since + manual_deadline_s)
+        return waiting_for(row, failures.of_giving_up(action), moment, until)
+    action = record.unlaunched
+    began = row.start_time or row.created_at
+    if action is None or row.status is not _S.RUNNING or now - seconds_of(began) < LAUNCH_S:
+        return None
+    text = "the engine has not handed the step to the cluster yet"
+    failure = failures.failure(Code.STEP_WAITS, action.step, text)
+    found = waiting_for(row, failure, moment, None)
+    return found if row.waiting is not None else evolve(found, since=began)
+
+
+def lost(row: Execution, now: float) -> Execution:
+    """The engine answers that it does not know the job."""
+    if row.cancel_requested:
+        return lifecycle.advance(row, _S.KILLED, timestamp(now))
+    text = f"the engine does not know workflow {row.workflow_job_id} any more"
+    failure = failures.failure(Code.ENGINE_LOST_JOB, "workflow", text)
+    return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
+
+
+def orphaned(row: Execution, why: str, now: float) -> Execution:
+    """The cluster went away under the execution."""
+    failure = failures.failure(Code.CLUSTER_GONE, "cluster", why)
+    shown = None if row.cancel_requested else failure
+    return lifecycle.advance(row, _S.KILLED, timestamp(now), failure=shown)
+
+
+# ---- jobs that would last for ever --------------------------------------------------------------
+
+
+def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float) -> Failure | None:
+    """Why `row` would last for ever, once it has done so for long enough.
+
+    The engine waits for a person, or took the job and died before it began it, or nothing is there
+    that could run it.
+    """
+    record = records.stored(row.record)
+    if row.status is _S.SUSPENDED and row.suspended_since is not None:
+        action = record.gave_up
+        if action is not None and now - seconds_of(row.suspended_since) >= manual_deadline_s:
+            return failures.of_giving_up(action)
+    if row.status is _S.PREP:
+        created = record.created
+        # The engine's clock may be another: the job is there since `created_at` at the earliest.
+        waited = 0.0 if created is None else now - seconds_of(max(created, row.created_at))
+        if waited >= manual_deadline_s:
+            text = "the engine took the job and never began it"
+            return failures.failure(Code.START_GAVE_UP, "workflow", text)
+    return stalls.outlasted(row, memory.steps, now)
+
+
+def condemned(row: Execution, failure: Failure) -> Execution:
+    """With the reason for which it is about to be killed."""
+    return row if lifecycle.is_over(row) else evolve(row, failure=failure)
+
+
+# ---- engines that do not answer -----------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Outage:
+    """An engine has not answered since `since`; at `until` its executions fail. Epoch seconds."""
+
+    since: float
+    until: float
+    text: str
+
+
+def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
+    """text: why the engine has not answered now."""
+    since = now if memory.silent_since is None else memory.silent_since
+    return Outage(since=since, until=since + deadline_s, text=text)
+
+
+def shows_outage(row: Execution, found: Outage, now: float) -> bool:
+    """Whether `row` is to be written: from the second silence on, once."""
+    waits = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
+    return found.since < now and not waits
+
+
+def waits_for_engine(row: Execution, found: Outage, now: float) -> Execution:
+    """`row` during an outage."""
+    if lifecycle.is_over(row):
+        return row
+    failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", found.text)
+    waiting = waiting_for(row, failure, timestamp(now), timestamp(found.until))
+    return evolve(row, waiting=waiting)
+
+
+def without_engine(row: Execution, found: Outage, now: float) -> Execution:
+    """`row` after an outage that lasted too long."""
+    if row.cancel_requested:
+        return lifecycle.advance(row, _S.KILLED, timestamp(now))
+    text = f"no answer for {now - found.since:.0f} s: {found.text}"
+    failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
+    return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
+
+
+# ---- after an end -------------------------------------------------------------------------------
+
+
+def is_to_tidy(row: Execution) -> bool:
+    """Whether the execution has ended, and no submit of it is looked for."""
+    return lifecycle.is_over(row) and not row.submitting
+
+
+def needs_last_record(row: Execution) -> bool:
+    """Whether the engine had not completed its record when the end was seen."""
+    if row.workflow_job_id is None or row.delete_requested:
+        return False
+    return not records.stored(row.record).is_settled
+
+
+def completed(row: Execution, record: Record) -> Execution:
+    """With the completed record of the same end."""
+    same = record.status == records.stored(row.record).status
+    return evolve(row, record=record.tree) if same else row
+
+
+def leaves_folder(row: Execution, now: float) -> bool:
+    """Whether removing the folder has been tried for long enough."""
+    ended = now if row.end_time is None else seconds_of(row.end_time)
+    return abs(now - ended) >= _TIDY_S
+
+
+def tidied(row: Execution) -> Execution:
+    """Nothing of it is left in HDFS that svcd would still remove."""
+    return evolve(row, workflow_dir=None)

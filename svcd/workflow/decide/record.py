@@ -1,0 +1,165 @@
+"""The workflow engine's record of a job, as a typed value. Pure.
+
+`read` masks and parses an answer of the engine, once. `Record.tree` is stored in the row and shown
+in `info`; `stored` parses it again from there. Everything else in svcd asks the typed fields.
+"""
+
+from __future__ import annotations
+
+import email.utils
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from svcd.model.ids import Timestamp, timestamp
+from svcd.model.secret import Secret
+from svcd.workflow.masking import masked
+
+_RETRIED = frozenset({"START_RETRY", "END_RETRY", "USER_RETRY"})
+_MANUAL = frozenset({"START_MANUAL", "END_MANUAL"})
+_WRONG = frozenset({"ERROR", "FAILED", "KILLED"})
+
+
+@frozen(kw_only=True)
+class Action:
+    """One node of the workflow. A text that the engine left out is "".
+
+    external_id, child_ids: of YARN applications and map-reduce jobs. console_url: of the resource
+    manager's page. ended: the engine gives an end time.
+    """
+
+    id: str = ""
+    name: str = ""
+    type: str = ""
+    status: str = ""
+    error_code: str = ""
+    error_message: str = ""
+    external_id: str = ""
+    child_ids: tuple[str, ...] = ()
+    console_url: str = ""
+    ended: bool = False
+
+    @property
+    def is_control(self) -> bool:
+        """Start, end, kill and the like: no work."""
+        return self.type.startswith(":")
+
+    @property
+    def step(self) -> str:
+        """The step that a `Failure` or a `Waiting` names."""
+        return self.name or "workflow"
+
+    @property
+    def waits_for_a_person(self) -> bool:
+        return self.status in _MANUAL
+
+
+@frozen(kw_only=True)
+class Record:
+    """What the engine knows of one job; all empty before the engine knows it.
+
+    tree: all that the engine sent, credentials masked. modified: as in the engine's batch list.
+    created_on, started_on, ended_on: HTTP dates.
+    """
+
+    tree: Mapping[str, object] = field(factory=dict, repr=False)
+    status: str = ""
+    modified: str | None = None
+    created_on: str = ""
+    started_on: str = ""
+    ended_on: str = ""
+    actions: tuple[Action, ...] = ()
+
+    @property
+    def created(self) -> Timestamp | None:
+        return moment_of(self.created_on)
+
+    @property
+    def started(self) -> Timestamp | None:
+        return moment_of(self.started_on)
+
+    @property
+    def ended(self) -> Timestamp | None:
+        return moment_of(self.ended_on)
+
+    @property
+    def gave_up(self) -> Action | None:
+        """The action of a suspended workflow that waits for a person."""
+        return next((a for a in self.actions if a.waits_for_a_person), None)
+
+    @property
+    def held(self) -> Action | None:
+        """The action that the engine tries again and again to start or to end."""
+        retried = (a for a in self.actions if a.status in _RETRIED)
+        return self.gave_up or next(retried, None)
+
+    @property
+    def unlaunched(self) -> Action | None:
+        """The action of a running workflow that no machine of the cluster has taken yet."""
+        work = (a for a in self.actions if not a.is_control)
+        return next((a for a in work if not a.ended and not a.external_id), None)
+
+    @property
+    def failed(self) -> Action | None:
+        """The first action that went wrong; control nodes do not count."""
+        work = (a for a in self.actions if not a.is_control)
+        return next((a for a in work if a.status in _WRONG), None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no action of an ended workflow still looks as if it ran."""
+        return all(a.ended for a in self.actions)
+
+
+def read(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
+    """The engine's answer, masked. secrets: literal ones of the execution.
+
+    The status of the workflow is a word of the engine; a secret of the same letters leaves it.
+    """
+    return evolve(stored(masked(raw, secrets)), status=_text(raw, "status"))
+
+
+def stored(tree: Mapping[str, object]) -> Record:
+    """The record that `tree`, of a row, was stored from. What has an odd type is left out."""
+    actions = tree.get("actions")
+    modified = tree.get("lastModTime")
+    return Record(
+        tree=tree,
+        status=_text(tree, "status"),
+        modified=modified if isinstance(modified, str) else None,
+        created_on=_text(tree, "createdTime"),
+        started_on=_text(tree, "startTime"),
+        ended_on=_text(tree, "endTime"),
+        actions=tuple(
+            _action(each)
+            for each in (actions if isinstance(actions, list | tuple) else ())
+            if isinstance(each, dict)
+        ),
+    )
+
+
+def moment_of(date: str) -> Timestamp | None:
+    """An engine's HTTP date; None for a text that is no date."""
+    parsed = email.utils.parsedate_tz(date)
+    return None if parsed is None else timestamp(email.utils.mktime_tz(parsed))
+
+
+def _action(tree: Mapping[str, object]) -> Action:
+    children = (each.strip() for each in _text(tree, "externalChildIDs").split(","))
+    return Action(
+        id=_text(tree, "id"),
+        name=_text(tree, "name"),
+        type=_text(tree, "type"),
+        status=_text(tree, "status"),
+        error_code=_text(tree, "errorCode"),
+        error_message=_text(tree, "errorMessage"),
+        external_id=_text(tree, "externalId"),
+        child_ids=tuple(each for each in children if each),
+        console_url=_text(tree, "consoleUrl"),
+        ended=tree.get("endTime") is not None,
+    )
+
+
+def _text(tree: Mapping[str, object], key: str) -> str:
+    value = tree.get(key)
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,292 @@
+"""Steps of which nothing is heard: what the cluster's ResourceManager says of them. Pure.
+
+The engine's record of a step says RUNNING for hours while the step runs, and it says the same while
+YARN has no machine for the step or is gone. So the ResourceManager is asked about steps that have
+been running for `QUIET_S`, `LOOK_S` apart.
+
+Note: what ends a job. Only that nothing is there to run it: no node takes work, or the
+ResourceManager does not answer, for as long as an engine may be silent, and this daemon has seen it
+twice. Then svcd kills the job at the engine with that failure. A job that YARN holds back waits as
+long as it takes: a busy cluster is no fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import evolve, frozen
+
+from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
+from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
+from svcd.workflow import failures
+from svcd.workflow.decide import record as records
+from svcd.workflow.decide.lifecycle import waiting_for
+from svcd.workflow.decide.record import Action, Record
+from svcd.workflow.failures import Code
+
+QUIET_S: Final = 30.0
+"""A step that svcd has first seen to run since then is not asked about."""
+
+LOOK_S: Final = 20.0
+"""Between two rounds of questions to one ResourceManager."""
+
+_LOOKS: Final = 2
+_OURS: Final = frozenset(
+    {Code.STEP_WAITS, Code.RESOURCES_UNREACHABLE, Code.NO_WORKERS, Code.NO_SPACE}
+)
+_HELD: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
+_LAUNCHER: Final = "oozie:launcher:"
+_APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
+_WHEN: Final = re.compile(r"^\[[^\]]*\] *")
+_FULL: Final = re.compile(
+    r"used space above threshold|free space below limit|no more usable space|No space left"
+)
+_MOST_NODES: Final = 10
+
+StepKey = tuple[str, str]
+"""Which run of which step: id and name of the action."""
+
+
+@frozen(kw_only=True)
+class Node:
+    """A node that takes no work. name: of its machine, else its host; report: on its health."""
+
+    name: str
+    state: str
+    report: str = ""
+
+
+@frozen(kw_only=True)
+class Application:
+    """A YARN application that has not ended. age_s: since YARN has taken it.
+
+    tags: those of the engine name the action that the application belongs to.
+    """
+
+    id: str
+    name: str
+    state: str
+    age_s: float
+    tags: frozenset[str] = frozenset()
+    diagnostics: str = ""
+
+
+@frozen(kw_only=True)
+class ClusterMetrics:
+    """Answers of the ResourceManager from one round of requests.
+
+    error: why there was no answer, "" with one. active: number of nodes that take work, None when
+    it is not known; idle: the other nodes, asked for only when none takes work. applications: None
+    when they are not known, or not all.
+    """
+
+    error: str = ""
+    active: int | None = None
+    idle: Sequence[Node] = ()
+    applications: Sequence[Application] | None = None
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """failure: what holds a job up, None when nothing does. ends: it may not last for ever.
+
+    sure: False when it is not known whether YARN holds the job back.
+    """
+
+    failure: Failure | None = None
+    ends: bool = False
+    sure: bool = True
+
+
+@frozen(kw_only=True)
+class Memory:
+    """What one daemon remembers of the steps of one cluster; a restart may lose it.
+
+    steps: when each running step was first seen. asked_at: the newest round of questions. troubles:
+    rounds in a row in which nothing was there to run a job.
+    """
+
+    steps: Mapping[ExecutionId, tuple[StepKey, float]] = {}
+    asked_at: float = float("-inf")
+    troubles: int = 0
+
+
+def launched(record: Record) -> Action | None:
+    """The action that the engine has handed to YARN and that runs there."""
+    return next((a for a in record.actions if a.status == "RUNNING" and _numbers(a)), None)
+
+
+def is_ours(row: Execution) -> bool:
+    """Whether `row` waits for something that this module found; the engine does not show it."""
+    waiting = row.waiting
+    if row.status is not ExecutionStatus.RUNNING or waiting is None or waiting.code not in _OURS:
+        return False
+    return launched(records.stored(row.record)) is not None
+
+
+def kept(row: Execution, record: Record) -> Waiting | None:
+    """The wait of `row` that its new record does not end: the same step still runs."""
+    same = step_of(records.stored(row.record)) == step_of(record)
+    return row.waiting if same and is_ours(row) else None
+
+
+def step_of(record: Record) -> StepKey | None:
+    """The step that runs at YARN."""
+    action = launched(record)
+    return None if action is None else (action.id, action.name)
+
+
+def consider(
+    memory: Memory, rows: Sequence[Execution], now: float
+) -> tuple[Memory, Sequence[Execution]]:
+    """What to remember, and the rows to ask the ResourceManager about now.
+
+    rows: those of a cluster whose engine has just answered.
+    """
+    steps: dict[ExecutionId, tuple[StepKey, float]] = {}
+    quiet = []
+    for row in rows:
+        if row.status is not ExecutionStatus.RUNNING or row.cancel_requested:
+            continue
+        step = step_of(records.stored(row.record))
+        if step is None:
+            continue
+        known, since = memory.steps.get(row.id, (step, now))
+        steps[row.id] = (step, since if known == step else now)
+        if is_ours(row) or (row.waiting is None and now - steps[row.id][1] >= QUIET_S):
+            quiet.append(row)
+    memory = evolve(memory, steps=steps)
+    if not quiet:
+        return evolve(memory, troubles=0), ()
+    if now - memory.asked_at < LOOK_S:
+        return memory, ()
+    return evolve(memory, asked_at=now), quiet
+
+
+def answered(memory: Memory, metrics: ClusterMetrics) -> Memory:
+    """After a round of questions."""
+    troubled = bool(metrics.error) or metrics.active == 0
+    return evolve(memory, troubles=memory.troubles + 1 if troubled else 0)
+
+
+def is_believed(memory: Memory, metrics: ClusterMetrics) -> bool:
+    """Whether rows may be changed by an answer: one silence is none, it may be busy or starting."""
+    return not metrics.error or memory.troubles >= _LOOKS
+
+
+def outlasted(row: Execution, memory: Memory, now: float) -> Failure | None:
+    """Why nothing will ever run `row`, once that has lasted for long enough."""
+    waiting = row.waiting
+    if waiting is None or waiting.until is None or row.cluster_id is None or not is_ours(row):
+        return None
+    if memory.troubles < _LOOKS or now < seconds_of(waiting.until):
+        return None
+    text = f"given up after {now - seconds_of(waiting.since):.0f} s: {waiting.text}"
+    return Failure(code=waiting.code, step=waiting.step, text=text)
+
+
+def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
+    """What `metrics` mean for the execution with this record."""
+    action = launched(record)
+    if action is None:
+        return Verdict()
+    step = action.step
+    if metrics.error:
+        text = f"the resource manager does not answer: {metrics.error}"
+        return Verdict(failure=failures.failure(Code.RESOURCES_UNREACHABLE, step, text), ends=True)
+    if metrics.active == 0:
+        return Verdict(failure=_no_workers(metrics.idle, step), ends=True)
+    if metrics.applications is None:
+        return Verdict(sure=False)
+    held = _held(action, metrics.applications)
+    if held is None:
+        return Verdict()
+    reason = _WHEN.sub("", held.diagnostics) or "it gives no reason"
+    text = f"YARN has accepted {held.id} and not begun it: {reason}"
+    return Verdict(failure=failures.failure(Code.STEP_WAITS, step, text))
+
+
+def is_news(waiting: Waiting | None, found: Verdict) -> bool:
+    """Whether a row is to be written: the same words with other numbers are nothing new."""
+    if waiting is None or found.failure is None:
+        unsure = waiting is not None and waiting.until is None and not found.sure
+        return (waiting is None) != (found.failure is None) and not unsure
+    if waiting.code != found.failure.code or (waiting.until is not None) != found.ends:
+        return True
+    one, other = (re.sub(r"\d+", "", text) for text in (waiting.text, found.failure.text))
+    return one != other and waiting.code != Code.RESOURCES_UNREACHABLE
+
+
+def judged(
+    row: Execution, asked: StepKey | None, found: Verdict, now: float, deadline_s: float
+) -> Execution:
+    """`row` with the wait that was found for its step `asked`; unchanged if that runs no more."""
+    ours = row.waiting is None or is_ours(row)
+    if not ours or row.cancel_requested or row.status is not ExecutionStatus.RUNNING:
+        return row
+    if step_of(records.stored(row.record)) != asked:
+        return row
+    return evolve(row, waiting=_waiting(row, found, timestamp(now), deadline_s))
+
+
+def _waiting(row: Execution, found: Verdict, now: Timestamp, deadline_s: float) -> Waiting | None:
+    """Two troubles that end a job, one after the other, end it together."""
+    if found.failure is None:
+        return None
+    waiting = waiting_for(row, found.failure, now, None)
+    if not found.ends:
+        return waiting
+    if row.waiting is not None and row.waiting.until is not None:
+        waiting = evolve(waiting, since=row.waiting.since)
+    return evolve(waiting, until=timestamp(seconds_of(waiting.since) + deadline_s))
+
+
+def tag_of(action_id: str) -> str:
+    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`.
+
+    Oozie writes the digest as a number, so without the zeros at its beginning. Source: Oozie 5.2.
+    """
+    digest = hashlib.md5(action_id.encode(), usedforsecurity=False).hexdigest()
+    return f"oozie-{digest.lstrip('0')}"
+
+
+def _no_workers(idle: Sequence[Node], step: str) -> Failure:
+    """No node takes work."""
+    nodes = [
+        f"{node.name} is {node.state}{f' ({node.report})' if node.report else ''}"
+        for node in idle[:_MOST_NODES]
+    ]
+    if len(idle) > _MOST_NODES:
+        nodes.append(f"and {len(idle) - _MOST_NODES} more")
+    listed = ", ".join(nodes) or "no node manager has reported to the resource manager"
+    ill = [node for node in idle if node.state == "UNHEALTHY"]
+    full = bool(ill) and all(_FULL.search(node.report) for node in ill)
+    code = Code.NO_SPACE if full else Code.NO_WORKERS
+    return failures.failure(code, step, f"no worker of the cluster takes work: {listed}")
+
+
+def _held(action: Action, applications: Sequence[Application]) -> Application | None:
+    """The application of an action that YARN does not begin, while no other one of it works.
+
+    One that is new is on its way. The launcher of a step runs while the job that it has launched
+    waits; that is no work.
+    """
+    numbers, tag = _numbers(action), tag_of(action.id)
+    mine = [a for a in applications if _number(a.id) in numbers or tag in a.tags]
+    if any(a.state not in _HELD and not a.name.startswith(_LAUNCHER) for a in mine):
+        return None
+    return next((a for a in mine if a.state in _HELD and a.age_s >= QUIET_S), None)
+
+
+def _numbers(action: Action) -> frozenset[str]:
+    """Of the applications that the engine knows of."""
+    ids = (action.external_id, *action.child_ids)
+    return frozenset(filter(None, (_number(each) for each in ids)))
+
+
+def _number(id_: str) -> str:
+    found = _APPLICATION.match(id_)
+    return "" if found is None else found.group(1)

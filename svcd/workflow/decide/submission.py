@@ -1,0 +1,278 @@
+"""Brings a `Pending` execution to the engine: what to do next. Pure, level-triggered.
+
+Note: submitted exactly once. `Move.SEND` is written before the submit call. The engine keeps our
+execution id as its job's external id. So whenever a submit is found under way, whatever happened in
+between (time-out, lost answer, restart), nothing is sent again before the procedure below has
+settled what became of it. A submit has `ARRIVES_S` to arrive before the engine is asked at all.
+
+Note: never twice, never unwatched. A submit may still be inside the engine (or in its queue) long
+after its connection was given up, while the engine says that it knows no such job. So svcd does not
+believe this no, at any age of the submit, until the submit can do no harm any more:
+
+1. The engine has answered no for `QUIET_S`, without a silence in between.
+2. Then svcd removes the execution's folder from HDFS. The engine reads the definition from there
+   when it takes a job, and refuses one without (E0307); what read it just before cannot run, since
+   the script and the libraries were in the same folder. Each submit has a folder of its own, so the
+   next one is not touched by it.
+3. The engine answers no for another `QUIET_S`: this shows what was between reading and keeping.
+
+Only then the execution is staged and submitted anew, or ended as the caller wished. A job that
+appears after its folder has gone is killed, and the execution fails with that reason.
+
+An execution whose time is over in the middle of this ends as `FAILED`, but svcd goes on with the
+same steps for at most `WATCH_S`, also after a restart: what appears is killed. After that time
+svcd can do nothing more, and the failure has said so from the beginning.
+
+Every attempt is safe to repeat. A passing fault is retried with back-off until `submit_deadline_s`
+after the cluster became Active, and shown as `waiting`; then the execution fails with the last
+reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import seconds_of, timestamp
+from svcd.model.job import Doubt, Execution, ExecutionStatus
+from svcd.workflow import failures
+from svcd.workflow.decide import lifecycle
+from svcd.workflow.decide.lifecycle import Move, Submit, submit_of, waiting_for
+from svcd.workflow.decide.steps import (
+    Adopt,
+    Again,
+    Denied,
+    End,
+    Fail,
+    FindJob,
+    Forget,
+    Found,
+    KillLate,
+    Outcome,
+    RemoteStep,
+    RemoveDefinition,
+    Rest,
+    Retry,
+    Start,
+    Step,
+)
+from svcd.workflow.failures import Code
+
+ARRIVES_S: Final = 10.0
+"""Time between a submit whose fate is unknown and the question whether it arrived."""
+
+SLOW_ARRIVES_S: Final = 60.0
+"""The same after a submit that was not answered in its time: the engine is slow, not gone."""
+
+QUIET_S: Final = 10.0
+"""How long the engine has to answer, and to deny the job, before and after its folder goes."""
+
+WATCH_S: Final = 3600.0
+"""How long the job of an execution that was given up is looked for."""
+
+_UNKNOWN: Final = "the engine does not know the job yet"
+
+
+@frozen(kw_only=True)
+class Seen:
+    """Beside the row: what a plan depends on. user: of HDFS; None: there is no workflow engine."""
+
+    cluster: Cluster | None
+    user: str | None = None
+
+
+@frozen(kw_only=True)
+class Follow:
+    """What follows from an outcome. move: of the submit, to write first, if any."""
+
+    move: Move | None = None
+    step: Step
+
+
+def plan(row: Execution, seen: Seen, now: float) -> Step:
+    """The next step of an execution that the engine does not run yet."""
+    if row.workflow_job_id is not None:
+        return Rest()
+    if lifecycle.is_over(row) and not row.submitting:
+        return Rest()
+    wait_s = 0.0 if row.retry_at is None else seconds_of(row.retry_at) - now
+    if lifecycle.is_over(row):
+        return _watch(seen, wait_s)
+    if wait_s > 0 and not row.cancel_requested:
+        return Rest(wait_s=wait_s)
+    unwanted = row.cancel_requested or row.delete_requested
+    if not row.submitting and unwanted:
+        return End(status=ExecutionStatus.KILLED)
+    cluster = seen.cluster
+    if cluster is None:
+        return _failed(Code.CLUSTER_GONE, "the cluster was deleted before the job could start")
+    if cluster.status is ClusterStatus.DELETING:
+        return End(status=ExecutionStatus.KILLED)
+    if not row.submitting:
+        if cluster.status is ClusterStatus.ERROR:
+            text = f"cluster {cluster.name} is in Error: {cluster.status_description}"
+            return _failed(Code.CLUSTER_FAILED, text)
+        if cluster.status is not ClusterStatus.ACTIVE:
+            return Rest()
+    if seen.user is None:
+        return _failed(Code.NO_ENGINE, f"cluster {cluster.name} has no workflow engine")
+    if row.submitting:
+        return FindJob(early=wait_s > 0)
+    folder = f"/user/{seen.user}/svcd/{row.id}"
+    if row.submits:
+        folder = f"{folder}-{row.submits + 1}"
+    return Start(folder=folder, stage=not row.staged or row.workflow_dir != folder)
+
+
+def _watch(seen: Seen, wait_s: float) -> Step:
+    """Of an execution that was given up while its submit was under way."""
+    if wait_s > 0:
+        return Rest(wait_s=wait_s)
+    cluster = seen.cluster
+    if cluster is None or cluster.status is ClusterStatus.DELETING or seen.user is None:
+        return Forget()
+    return FindJob()
+
+
+def _failed(code: Code, text: str) -> End:
+    return End(status=ExecutionStatus.FAILED, failure=failures.failure(code, "start", text))
+
+
+def follow(row: Execution, step: RemoteStep, outcome: Outcome, now: float) -> Follow:
+    """What follows from the outcome of a step that was planned for `row`."""
+    match step, outcome:
+        case _, Retry() if not isinstance(step, FindJob):
+            return Follow(step=outcome)
+        case _, Fail(failure=failure):
+            return Follow(step=End(status=ExecutionStatus.FAILED, failure=failure))
+        case Start(), Found(job_id=job_id):
+            return Follow(step=Adopt(job_id=job_id))
+        case FindJob(), Found() | Denied() | Retry():
+            return _recover(row, step, outcome, now)
+        case RemoveDefinition(), _:
+            return Follow(move=Move.FENCE, step=_unknown(QUIET_S))
+        case KillLate(job_id=job_id), _:
+            if lifecycle.is_over(row):
+                return Follow(step=Adopt(job_id=job_id))
+            text = f"the engine took the submit too late ({job_id}, killed: its files had gone)"
+            failure = failures.failure(Code.ENGINE_UNREACHABLE, "submit", text)
+            return Follow(step=End(status=ExecutionStatus.FAILED, failure=failure))
+        case _:
+            return Follow(step=Again())
+
+
+def _recover(row: Execution, step: FindJob, answer: Found | Denied | Retry, now: float) -> Follow:
+    """What follows from the engine's answer to the question for the job. See the notes."""
+    doubt = row.doubt or Doubt()
+    if isinstance(answer, Found):
+        late = doubt.fenced_at is not None or lifecycle.is_over(row)
+        found = answer.job_id
+        return Follow(step=KillLate(job_id=found) if late else Adopt(job_id=found))
+    if isinstance(answer, Retry):
+        denied = submit_of(row) in (Submit.DENIED, Submit.FENCED)
+        return Follow(move=Move.SILENCE if denied and not step.early else None, step=answer)
+    if step.early:
+        return Follow(step=Rest())
+    if doubt.denied_at is None:
+        return Follow(move=Move.DENY, step=_unknown(QUIET_S))
+    quiet_since = seconds_of(doubt.denied_at)
+    if doubt.fenced_at is not None:
+        quiet_since = max(quiet_since, seconds_of(doubt.fenced_at))
+    if now < quiet_since + QUIET_S:
+        return Follow(step=_unknown(quiet_since + QUIET_S - now))
+    if doubt.fenced_at is None:
+        return Follow(step=RemoveDefinition(folder=row.workflow_dir))
+    return Follow(move=Move.CLEAR, step=Again())
+
+
+def _unknown(least_s: float) -> Retry:
+    return Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=_UNKNOWN, least_s=least_s)
+
+
+# ---- changes of the row, each applied to it as it is when it is written -------------------------
+
+
+def staging(row: Execution, folder: str) -> Execution:
+    """Before anything is written into `folder`."""
+    return evolve(row, workflow_dir=folder)
+
+
+def sent(row: Execution, folder: str, now: float) -> Execution:
+    """Before the submit call; unchanged when the execution is not wanted any more."""
+    if lifecycle.is_over(row) or row.cancel_requested:
+        return row
+    return lifecycle.submit_move(
+        row,
+        Move.SEND,
+        now,
+        staged=True,
+        workflow_dir=folder,
+        submits=row.submits + 1,
+        retry_at=timestamp(now + ARRIVES_S),
+    )
+
+
+def adopted(row: Execution, job_id: str, now: float) -> Execution:
+    """The engine's job is known; the execution begins unless it has ended meanwhile."""
+    row = lifecycle.submit_move(
+        row, Move.TAKE, now, workflow_job_id=job_id, attempts=0, retry_at=None, waiting=None
+    )
+    return lifecycle.advance(row, ExecutionStatus.PREP, timestamp(now))
+
+
+def forgotten(row: Execution, now: float) -> Execution:
+    """No engine is left that could run its submit, nor a folder to remove."""
+    nothing: dict[str, Any] = {"staged": False, "workflow_dir": None, "retry_at": None}
+    return lifecycle.submit_move(row, Move.END, now, **nothing)
+
+
+def last_try(row: Execution, cluster: Cluster | None, deadline_s: float, now: float) -> float:
+    """When svcd gives up `row`; epoch seconds. deadline_s: for a start."""
+    if lifecycle.is_over(row):
+        until = None if row.doubt is None else row.doubt.watch_until
+        return now if until is None else seconds_of(until)
+    since = seconds_of(row.created_at)
+    if cluster is not None:
+        since = max(since, seconds_of(cluster.status_since))
+    if since > now:  # written by a clock that was set back
+        since = now if row.waiting is None else min(now, seconds_of(row.waiting.since))
+    return since + deadline_s
+
+
+def goes_on(row: Execution, delay_s: float, until: float, now: float) -> bool:
+    """Whether there is another try after a passing fault. until: see `last_try`."""
+    return now < until if lifecycle.is_over(row) else now + delay_s <= until
+
+
+def retried(row: Execution, retry: Retry, delay_s: float, until: float, now: float) -> Execution:
+    """`row` after a passing fault: it is tried again after `delay_s`, or given up."""
+    if lifecycle.is_over(row) and not row.submitting:
+        return row
+    if retry.unsent:  # what is staged may be submitted as it is
+        row = lifecycle.submit_move(row, Move.TURN_AWAY, now, submits=row.submits - 1)
+    again = evolve(row, attempts=row.attempts + 1, retry_at=timestamp(now + delay_s))
+    another = goes_on(row, delay_s, until, now)
+    if lifecycle.is_over(row):
+        return again if another else lifecycle.submit_move(row, Move.END, now, retry_at=None)
+    if not another:
+        return _given_up(row, retry, now)
+    failure = failures.failure(retry.code, retry.step, retry.text)
+    waiting = waiting_for(row, failure, timestamp(now), timestamp(until))
+    return evolve(again, waiting=waiting)
+
+
+def _given_up(row: Execution, retry: Retry, now: float) -> Execution:
+    """See the second note."""
+    text = f"{retry.text} ({row.attempts + 1} tries)"
+    if row.submitting:
+        text = f"{text}; the engine may still take it, and svcd kills what it takes"
+    failure = failures.failure(retry.code, retry.step, text)
+    return lifecycle.give_up(row, failure, timestamp(now), timestamp(now + WATCH_S))
+
+
+def ended(row: Execution, end: End, now: float) -> Execution:
+    """It ends, unless it has."""
+    over = lifecycle.advance(row, end.status, timestamp(now), failure=end.failure)
+    return evolve(over, retry_at=None)
