@@ -14,6 +14,7 @@ from tests.conformance.rows import run
 from tests.conformance.targets import OverHttp
 from tests.live import Tenant
 from tests.processes import Daemon, DaemonCase, reactor, send, until
+from tests.sample import SLOW
 from tests.store.postgres_server import drop_database, execute, new_database, own_server, steal
 
 
@@ -56,6 +57,8 @@ class PostgresConformanceTests(_PostgresCase):
 
 
 class PostgresTroubleTests(_PostgresCase):
+    skip = SLOW
+
     async def ready(self, api: dict[str, Any]) -> tuple[int, Any]:
         answer = await send("GET", f"{api['api']}/readyz")
         return answer.status, answer.json

@@ -27,8 +27,11 @@ from svcd.store.database import SchemaError
 from svcd.store.postgres import PostgresDatabase
 from svcd.store.store import SqlStore
 from tests.processes import DaemonCase, send, until
+from tests.sample import SLOW
 from tests.store.contract import at, cluster
 from tests.store.postgres_server import FAST, PostgresServer, new_server
+
+skip = SLOW
 
 reactor: Any = _reactor
 
