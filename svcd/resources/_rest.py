@@ -262,10 +262,14 @@ class Rest(Routed[Route]):
         of_path = next(iter(leaf.methods.values())) if made is None else made
         x.pattern = of_path.pattern
         values = decoded(of_path.names, raw_values)
-        if not of_path.spec.open:
-            caller = await self._authorize(x, None if values is None else values.pop("tenant_id"))
-        else:
+        if of_path.spec.open:
             caller = _anonymous("")
+        else:
+            tenant = None if values is None else values.pop("tenant_id")
+            if self._identity is None:
+                caller = self._anyone(x, tenant)
+            else:
+                caller = await self._authorize(x, tenant)
         if values is None:
             raise NotFound(f"path {shown(request.path)} not found")
         if made is None:
@@ -292,11 +296,7 @@ class Rest(Routed[Route]):
     async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
         """The caller, whose tenant is that of the path. tenant None: the path names none."""
         if self._identity is None:
-            if tenant is None or not _TENANT.match(tenant):
-                raise NotFound(f"path {shown(x.request.path)} not found")
-            x.tenant = tenant
-            logs.tenant.set(tenant)
-            return _anonymous(tenant)
+            return self._anyone(x, tenant)
         given = x.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
         token = given[0].decode("latin-1").strip() if given else ""
         if not token:
@@ -309,6 +309,14 @@ class Rest(Routed[Route]):
         x.tenant = caller.tenant_id
         logs.tenant.set(caller.tenant_id)
         return caller
+
+    def _anyone(self, x: _Exchange, tenant: str | None) -> Caller:
+        """The caller without tokens: the path alone says whose tenant it is."""
+        if tenant is None or not _TENANT.match(tenant):
+            raise NotFound(f"path {shown(x.request.path)} not found")
+        x.tenant = tenant
+        logs.tenant.set(tenant)
+        return _anonymous(tenant)
 
     def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
         """The body's file after the checks of size and media types."""

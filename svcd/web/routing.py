@@ -64,18 +64,16 @@ class Endpoint:
 
     app: bound to the object that has the handler. endpoint: the handler's name there. method: the
     first of `methods`, which holds HEAD where it holds GET. names: of the rule's variables.
+    run: `run(call, **values)` is the handler's result, or a Deferred of it when the handler waits.
     """
 
     app: Klein
+    run: Callable[..., Any]
     endpoint: str
     pattern: str
     method: str
     methods: Sequence[str]
     names: Sequence[str]
-
-    def run(self, call: Any, **values: object) -> Any:
-        """The handler's result, or a Deferred of it when the handler waits."""
-        return self.app.execute_endpoint(self.endpoint, call, **values)
 
 
 def endpoints(resource: HasRoutes) -> Iterator[Endpoint]:
@@ -87,6 +85,7 @@ def endpoints(resource: HasRoutes) -> Iterator[Endpoint]:
             raise ValueError(f"{rule.rule} has no methods")
         yield Endpoint(
             app=app,
+            run=functools.partial(app.execute_endpoint, rule.endpoint),
             endpoint=rule.endpoint,
             pattern=rule.rule,
             method=methods[0],

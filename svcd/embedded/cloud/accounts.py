@@ -9,8 +9,10 @@ import msgspec
 from klein import Klein
 
 from svcd.embedded.cloud.core import Core, fixed_id
+from svcd.embedded.cloud.openstack import Call, Service, text_of
 from svcd.embedded.cloud.records import ApplicationCredential, Project, Trust
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 
 class _Named(msgspec.Struct):
@@ -98,8 +100,8 @@ class Accounts(Service):
             "links": {"self": f"{self._core.public_url}/identity/v3/projects/{project.id}"},
         }
 
-    @route(app, "GET", "/v3/auth/projects")
-    @route(app, "GET", "/v3/projects")
+    @route(app, ["GET"], "/v3/auth/projects")
+    @route(app, ["GET"], "/v3/projects")
     def projects(self, call: Call) -> Reply:
         user = self._core.users[call.me.user_id]
         wanted = call.one("name")
@@ -110,7 +112,7 @@ class Accounts(Service):
         ]
         return Reply(body={"projects": mine, "links": {"next": None, "previous": None}})
 
-    @route(app, "GET", "/v3/projects/<project_id>")
+    @route(app, ["GET"], "/v3/projects/<project_id>")
     def project(self, call: Call, project_id: str) -> Reply:
         found = self._core.projects.get(project_id)
         if found is None or not (
@@ -120,7 +122,7 @@ class Accounts(Service):
             raise Refusal(404, f"Could not find project: {project_id}.")
         return Reply(body={"project": self._project(found)})
 
-    @route(app, "GET", "/v3/users/<user_id>")
+    @route(app, ["GET"], "/v3/users/<user_id>")
     def user(self, call: Call, user_id: str) -> Reply:
         found = self._core.users.get(user_id)
         if found is None or (user_id != call.me.user_id and "admin" not in call.me.roles):
@@ -164,7 +166,7 @@ class Accounts(Service):
             "redelegation_count": 0,
         }
 
-    @route(app, "POST", "/v3/OS-TRUST/trusts")
+    @route(app, ["POST"], "/v3/OS-TRUST/trusts")
     def create_trust(self, call: Call) -> Reply:
         new = call.read(_TrustBody).trust
         me = call.me
@@ -200,7 +202,7 @@ class Accounts(Service):
         core.state.trusts.put(trust)
         return Reply(status=201, body={"trust": self._trust(trust)})
 
-    @route(app, "GET", "/v3/OS-TRUST/trusts")
+    @route(app, ["GET"], "/v3/OS-TRUST/trusts")
     def trusts(self, call: Call) -> Reply:
         """Those that somebody has given, or was given: everybody may ask that of himself."""
         me, trustor, trustee = call.me, call.one("trustor_user_id"), call.one("trustee_user_id")
@@ -220,14 +222,14 @@ class Accounts(Service):
             raise Refusal(404, f"Could not find trust: {trust_id}.")
         return trust
 
-    @route(app, "GET", "/v3/OS-TRUST/trusts/<trust_id>")
+    @route(app, ["GET"], "/v3/OS-TRUST/trusts/<trust_id>")
     def trust(self, call: Call, trust_id: str) -> Reply:
         trust = self._own_trust(call, trust_id)
         if call.me.user_id not in (trust.trustor_id, trust.trustee_id):
             raise Refusal(403, "You are not authorized to perform the requested action.")
         return Reply(body={"trust": self._trust(trust)})
 
-    @route(app, "DELETE", "/v3/OS-TRUST/trusts/<trust_id>")
+    @route(app, ["DELETE"], "/v3/OS-TRUST/trusts/<trust_id>")
     def delete_trust(self, call: Call, trust_id: str) -> Reply:
         trust = self._own_trust(call, trust_id)
         if call.me.user_id != trust.trustor_id:
@@ -237,7 +239,7 @@ class Accounts(Service):
 
     # ---- application credentials ----
 
-    @route(app, "POST", "/v3/users/<user_id>/application_credentials")
+    @route(app, ["POST"], "/v3/users/<user_id>/application_credentials")
     def create_credential(self, call: Call, user_id: str) -> Reply:
         new = call.read(_CredentialBody).application_credential
         core = self._core
@@ -269,7 +271,7 @@ class Accounts(Service):
         }
         return Reply(status=201, body={"application_credential": body})
 
-    @route(app, "DELETE", "/v3/users/<user_id>/application_credentials/<credential_id>")
+    @route(app, ["DELETE"], "/v3/users/<user_id>/application_credentials/<credential_id>")
     def delete_credential(self, call: Call, user_id: str, credential_id: str) -> Reply:
         found = self._core.state.credentials.get(credential_id)
         if found is None or found.user_id != call.me.user_id:

@@ -13,9 +13,11 @@ import msgspec
 from klein import Klein
 
 from svcd.embedded.cloud.core import Core
+from svcd.embedded.cloud.openstack import Call, Service
 from svcd.embedded.cloud.records import Quotas
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route
 from svcd.embedded.faults import FaultRule, Faults
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 
 class Admin(Service):
@@ -36,22 +38,22 @@ class Admin(Service):
         """{"error": message}."""
         return Reply(status=refusal.status, body={"error": refusal.message})
 
-    @route(app, "GET", "/calls")
+    @route(app, ["GET"], "/calls")
     def calls(self, call: Call) -> Reply:
         """`service METHOD route` -> how often, since the start or the last DELETE."""
         return Reply(body={"calls": dict(sorted(self._calls.items()))})
 
-    @route(app, "DELETE", "/calls")
+    @route(app, ["DELETE"], "/calls")
     def forget_calls(self, call: Call) -> Reply:
         self._calls.clear()
         return Reply(status=204)
 
-    @route(app, "GET", "/faults")
+    @route(app, ["GET"], "/faults")
     def faults(self, call: Call) -> Reply:
         rows = [attrs.asdict(rule) | {"hits": hits} for rule, hits in self._faults.rules()]
         return Reply(body={"faults": rows})
 
-    @route(app, "POST", "/faults")
+    @route(app, ["POST"], "/faults")
     def add_fault(self, call: Call) -> Reply:
         """Fields as in FaultRule."""
         rule = call.read(FaultRule, "Invalid rule")
@@ -61,12 +63,12 @@ class Admin(Service):
             raise Refusal(400, f"Invalid rule: path is no regular expression: {error}") from None
         return Reply(status=201, body=msgspec.to_builtins(rule))
 
-    @route(app, "DELETE", "/faults")
+    @route(app, ["DELETE"], "/faults")
     def clear_faults(self, call: Call) -> Reply:
         self._faults.clear()
         return Reply(status=204)
 
-    @route(app, "PUT", "/quotas/<project_id>")
+    @route(app, ["PUT"], "/quotas/<project_id>")
     def set_quotas(self, call: Call, project_id: str) -> Reply:
         """`{"instances": 2, …}`, names as in the settings `quota_…`; {} is what they say."""
         limits = call.read(dict[str, int], "Invalid quotas")

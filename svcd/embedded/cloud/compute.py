@@ -11,6 +11,7 @@ from attrs import evolve
 from svcd.embedded.cloud.compute_basics import ComputeBasics
 from svcd.embedded.cloud.core import FLAVORS, Core
 from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.openstack import Call, page
 from svcd.embedded.cloud.records import KeyPair, SecurityGroup, Server, ServerGroup, Volume
 from svcd.embedded.cloud.servers import (
     NewServer,
@@ -21,7 +22,8 @@ from svcd.embedded.cloud.servers import (
     microversion,
     server_body,
 )
-from svcd.embedded.cloud.web import Call, Refusal, Reply, page, route
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 
 class _NewGroup(msgspec.Struct):
@@ -84,7 +86,7 @@ class Compute(ComputeBasics):
         query = f"?limit={call.one('limit')}&marker={shown[-1].id}"
         return shown, self._core.public_url + path + query
 
-    @route(app, "GET", "/v2.1/servers")
+    @route(app, ["GET"], "/v2.1/servers")
     def servers(self, call: Call) -> Reply:
         rows, following = self._listed(call)
         body: dict[str, Any] = {
@@ -94,7 +96,7 @@ class Compute(ComputeBasics):
             body["servers_links"] = [{"rel": "next", "href": following}]
         return Reply(body=body)
 
-    @route(app, "GET", "/v2.1/servers/detail")
+    @route(app, ["GET"], "/v2.1/servers/detail")
     def servers_in_detail(self, call: Call) -> Reply:
         version = microversion(call, self._core.newest_compute)
         rows, following = self._listed(call)
@@ -107,7 +109,7 @@ class Compute(ComputeBasics):
             body["servers_links"] = [{"rel": "next", "href": following}]
         return Reply(body=body)
 
-    @route(app, "GET", "/v2.1/servers/<server_id>")
+    @route(app, ["GET"], "/v2.1/servers/<server_id>")
     def server(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         body = server_body(
@@ -115,7 +117,7 @@ class Compute(ComputeBasics):
         )
         return Reply(body={"server": body})
 
-    @route(app, "POST", "/v2.1/servers")
+    @route(app, ["POST"], "/v2.1/servers")
     def create_server(self, call: Call) -> Reply:
         body = call.read(ServerBody)
         new, core = body.server, self._core
@@ -229,7 +231,7 @@ class Compute(ComputeBasics):
         mine = (g for g in table.values() if g.project_id == project)
         return next((g for g in mine if g.name == word), None)
 
-    @route(app, "DELETE", "/v2.1/servers/<server_id>")
+    @route(app, ["DELETE"], "/v2.1/servers/<server_id>")
     def delete_server(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         core = self._core
@@ -246,7 +248,7 @@ class Compute(ComputeBasics):
         self._life.wake_server(server_id)
         return Reply(status=204)
 
-    @route(app, "POST", "/v2.1/servers/<server_id>/action")
+    @route(app, ["POST"], "/v2.1/servers/<server_id>/action")
     def action(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         what = call.read(dict[str, Any])
@@ -270,11 +272,11 @@ class Compute(ComputeBasics):
         self._life.wake_server(server_id)
         return Reply(status=202)
 
-    @route(app, "GET", "/v2.1/servers/<server_id>/metadata")
+    @route(app, ["GET"], "/v2.1/servers/<server_id>/metadata")
     def metadata(self, call: Call, server_id: str) -> Reply:
         return Reply(body={"metadata": self._own(call, server_id).metadata})
 
-    @route(app, "POST", "/v2.1/servers/<server_id>/metadata")
+    @route(app, ["POST"], "/v2.1/servers/<server_id>/metadata")
     def add_metadata(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         metadata = server.metadata | call.read(_MetadataBody).metadata
@@ -293,13 +295,13 @@ class Compute(ComputeBasics):
             "delete_on_termination": False,
         }
 
-    @route(app, "GET", "/v2.1/servers/<server_id>/os-volume_attachments")
+    @route(app, ["GET"], "/v2.1/servers/<server_id>/os-volume_attachments")
     def attachments(self, call: Call, server_id: str) -> Reply:
         self._own(call, server_id)
         mine = [self._attachment(v) for v in self._core.state.volumes.having(server_id)]
         return Reply(body={"volumeAttachments": mine})
 
-    @route(app, "POST", "/v2.1/servers/<server_id>/os-volume_attachments")
+    @route(app, ["POST"], "/v2.1/servers/<server_id>/os-volume_attachments")
     def attach(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         wanted = call.read(_AttachmentBody).volumeAttachment
@@ -332,7 +334,7 @@ class Compute(ComputeBasics):
         self._life.wake_volume(volume.id)
         return Reply(body={"volumeAttachment": self._attachment(volume)})
 
-    @route(app, "DELETE", "/v2.1/servers/<server_id>/os-volume_attachments/<volume_id>")
+    @route(app, ["DELETE"], "/v2.1/servers/<server_id>/os-volume_attachments/<volume_id>")
     def detach(self, call: Call, server_id: str, volume_id: str) -> Reply:
         self._own(call, server_id)
         core = self._core
@@ -362,7 +364,7 @@ class Compute(ComputeBasics):
             body |= {"project_id": group.project_id, "user_id": group.user_id}
         return body
 
-    @route(app, "GET", "/v2.1/os-server-groups")
+    @route(app, ["GET"], "/v2.1/os-server-groups")
     def groups(self, call: Call) -> Reply:
         version = microversion(call, self._core.newest_compute)
         mine = [g for g in self._core.state.server_groups.values() if g.project_id == call.project]
@@ -372,7 +374,7 @@ class Compute(ComputeBasics):
         mine = mine[int(offset) :][: int(limit)]
         return Reply(body={"server_groups": [self._group(g, version) for g in mine]})
 
-    @route(app, "POST", "/v2.1/os-server-groups")
+    @route(app, ["POST"], "/v2.1/os-server-groups")
     def create_group(self, call: Call) -> Reply:
         new = call.read(_GroupBody).server_group
         version = microversion(call, self._core.newest_compute)
@@ -396,14 +398,14 @@ class Compute(ComputeBasics):
             raise Refusal(404, f"Instance group {group_id} could not be found.")
         return group
 
-    @route(app, "GET", "/v2.1/os-server-groups/<group_id>")
+    @route(app, ["GET"], "/v2.1/os-server-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
         group = self._own_group(call, group_id)
         return Reply(
             body={"server_group": self._group(group, microversion(call, self._core.newest_compute))}
         )
 
-    @route(app, "DELETE", "/v2.1/os-server-groups/<group_id>")
+    @route(app, ["DELETE"], "/v2.1/os-server-groups/<group_id>")
     def delete_group(self, call: Call, group_id: str) -> Reply:
         self._own_group(call, group_id)
         self._core.state.server_groups.remove(group_id)

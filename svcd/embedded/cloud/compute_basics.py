@@ -19,10 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
 from klein import Klein
 
 from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, Core
+from svcd.embedded.cloud.openstack import Call, Service, page, text_of
 from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import KeyPair
 from svcd.embedded.cloud.servers import asked_version, flavor_body, microversion
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 _ENVELOPES = {
     400: "badRequest",
@@ -113,28 +115,28 @@ class ComputeBasics(Service):
             ],
         }
 
-    @route(app, "GET", "/")
+    @route(app, ["GET"], "/")
     def versions(self, call: Call) -> Reply:
         return Reply(body={"versions": [self._version()]})
 
-    @route(app, "GET", "/v2.1")
+    @route(app, ["GET"], "/v2.1")
     def version(self, call: Call) -> Reply:
         return Reply(body={"version": self._version()})
 
-    @route(app, "GET", "/v2.1/extensions")
+    @route(app, ["GET"], "/v2.1/extensions")
     def extensions(self, call: Call) -> Reply:
         return Reply(body={"extensions": []})
 
     # ---- flavors ----
 
-    @route(app, "GET", "/v2.1/flavors")
-    @route(app, "GET", "/v2.1/flavors/detail")
+    @route(app, ["GET"], "/v2.1/flavors")
+    @route(app, ["GET"], "/v2.1/flavors/detail")
     def flavors(self, call: Call) -> Reply:
         rows = page(call, list(FLAVORS.values()), lambda flavor: flavor.id)
         version = microversion(call, self._core.newest_compute)
         return Reply(body={"flavors": [flavor_body(self._core, row, version) for row in rows]})
 
-    @route(app, "GET", "/v2.1/flavors/<flavor_id>")
+    @route(app, ["GET"], "/v2.1/flavors/<flavor_id>")
     def flavor(self, call: Call, flavor_id: str) -> Reply:
         found = FLAVORS.get(flavor_id)
         if found is None:
@@ -142,7 +144,7 @@ class ComputeBasics(Service):
         version = microversion(call, self._core.newest_compute)
         return Reply(body={"flavor": flavor_body(self._core, found, version)})
 
-    @route(app, "GET", "/v2.1/flavors/<flavor_id>/os-extra_specs")
+    @route(app, ["GET"], "/v2.1/flavors/<flavor_id>/os-extra_specs")
     def extra_specs(self, call: Call, flavor_id: str) -> Reply:
         return Reply(body={"extra_specs": {}})
 
@@ -158,7 +160,7 @@ class ComputeBasics(Service):
             "type": "ssh",
         }
 
-    @route(app, "GET", "/v2.1/os-keypairs")
+    @route(app, ["GET"], "/v2.1/os-keypairs")
     def keypairs(self, call: Call) -> Reply:
         me = call.me.user_id
         mine = [k for k in self._core.state.keypairs.values() if k.user_id == me]
@@ -167,7 +169,7 @@ class ComputeBasics(Service):
             mine.insert(0, demo)
         return Reply(body={"keypairs": [{"keypair": self._keypair(k)} for k in mine]})
 
-    @route(app, "POST", "/v2.1/os-keypairs")
+    @route(app, ["POST"], "/v2.1/os-keypairs")
     def create_keypair(self, call: Call) -> Reply:
         new = call.read(_KeyPairBody).keypair
         me = call.me.user_id
@@ -202,7 +204,7 @@ class ComputeBasics(Service):
             body={"keypair": body},
         )
 
-    @route(app, "GET", "/v2.1/os-keypairs/<name>")
+    @route(app, ["GET"], "/v2.1/os-keypairs/<name>")
     def keypair(self, call: Call, name: str) -> Reply:
         pair = self._core.keypair(call.me.user_id, name)
         if pair is None:
@@ -212,7 +214,7 @@ class ComputeBasics(Service):
         more = {"id": 1, "deleted": False, **changed}
         return Reply(body={"keypair": self._keypair(pair) | more})
 
-    @route(app, "DELETE", "/v2.1/os-keypairs/<name>")
+    @route(app, ["DELETE"], "/v2.1/os-keypairs/<name>")
     def delete_keypair(self, call: Call, name: str) -> Reply:
         id_ = f"{call.me.user_id}/{name}"
         if self._core.state.keypairs.get(id_) is None:
@@ -244,7 +246,7 @@ class ComputeBasics(Service):
             **_FIXED_LIMITS,
         }
 
-    @route(app, "GET", "/v2.1/limits")
+    @route(app, ["GET"], "/v2.1/limits")
     def limits(self, call: Call) -> Reply:
         most, used = self._limits(call.project), self._used(call.project)
         absolute = {
@@ -262,16 +264,16 @@ class ComputeBasics(Service):
         }
         return Reply(body={"limits": {"rate": [], "absolute": absolute}})
 
-    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>")
-    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>/defaults")
-    @route(app, "GET", "/v2.1/os-quota-sets/<project_id>/detail")
+    @route(app, ["GET"], "/v2.1/os-quota-sets/<project_id>")
+    @route(app, ["GET"], "/v2.1/os-quota-sets/<project_id>/defaults")
+    @route(app, ["GET"], "/v2.1/os-quota-sets/<project_id>/detail")
     def quota(self, call: Call, project_id: str) -> Reply:
         last = call.request.path.rstrip(b"/").rpartition(b"/")[2]
         limits = self._limits("" if last == b"defaults" else project_id)
         used = self._used(project_id) if last == b"detail" else None
         return Reply(body={"quota_set": quota_set(call, project_id, limits, used)})
 
-    @route(app, "GET", "/v2.1/os-availability-zone")
+    @route(app, ["GET"], "/v2.1/os-availability-zone")
     def zones(self, call: Call) -> Reply:
         zone = {"zoneName": "nova", "zoneState": {"available": True}, "hosts": None}
         return Reply(body={"availabilityZoneInfo": [zone]})

@@ -9,8 +9,10 @@ import msgspec
 
 from svcd.embedded.cloud.accounts import Accounts
 from svcd.embedded.cloud.core import REGION, Core, fixed_id
+from svcd.embedded.cloud.openstack import Call, text_of
 from svcd.embedded.cloud.records import ApplicationCredential, Project, Token, Trust, User
-from svcd.embedded.cloud.web import Call, Refusal, Reply, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 _UNAUTHORIZED = "The request you have made requires authentication."
 _DOMAIN = {"id": "default", "name": "Default"}
@@ -91,17 +93,17 @@ class Identity(Accounts):
 
     # ---- versions ----
 
-    @route(app, "GET", "/")
+    @route(app, ["GET"], "/")
     def versions(self, call: Call) -> Reply:
         return Reply(status=300, body={"versions": {"values": [_version(self._core)]}})
 
-    @route(app, "GET", "/v3")
+    @route(app, ["GET"], "/v3")
     def version(self, call: Call) -> Reply:
         return Reply(body={"version": _version(self._core)})
 
     # ---- tokens ----
 
-    @route(app, "POST", "/v3/auth/tokens")
+    @route(app, ["POST"], "/v3/auth/tokens")
     def issue(self, call: Call) -> Reply:
         auth = call.read(_AuthBody).auth
         user, methods, bound, credential = self._authenticated(auth.identity)
@@ -129,7 +131,7 @@ class Identity(Accounts):
             headers={"X-Subject-Token": token.id, "Vary": "X-Auth-Token"},
         )
 
-    @route(app, "GET", "/v3/auth/tokens")
+    @route(app, ["GET"], "/v3/auth/tokens")
     def validate(self, call: Call) -> Reply:
         token = self._subject(call)
         return Reply(
@@ -137,12 +139,12 @@ class Identity(Accounts):
             headers={"X-Subject-Token": token.id, "Vary": "X-Auth-Token"},
         )
 
-    @route(app, "DELETE", "/v3/auth/tokens")
+    @route(app, ["DELETE"], "/v3/auth/tokens")
     def revoke(self, call: Call) -> Reply:
         self._core.state.tokens.remove(self._subject(call).id)
         return Reply(status=204)
 
-    @route(app, "GET", "/v3/auth/catalog")
+    @route(app, ["GET"], "/v3/auth/catalog")
     def catalog(self, call: Call) -> Reply:
         if call.me.project_id is None:
             raise Refusal(403, "A project-scoped token is required to produce a service catalog.")

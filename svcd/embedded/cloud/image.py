@@ -12,8 +12,10 @@ from attrs import evolve
 from klein import Klein
 
 from svcd.embedded.cloud.core import Core
+from svcd.embedded.cloud.openstack import Call, Service, page, text_of
 from svcd.embedded.cloud.records import Image
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 _TITLES = {
@@ -89,15 +91,15 @@ class ImageService(Service):
         }
         return Reply(status=refusal.status, body=body, headers=headers)
 
-    @route(app, "GET", "/")
-    @route(app, "GET", "/versions")
+    @route(app, ["GET"], "/")
+    @route(app, ["GET"], "/versions")
     def versions(self, call: Call) -> Reply:
         href = f"{self._core.public_url}/image/v2/"
         current = {"id": "v2.9", "status": "CURRENT", "links": [{"rel": "self", "href": href}]}
         old = {"id": "v2.0", "status": "SUPPORTED", "links": [{"rel": "self", "href": href}]}
         return Reply(status=300, body={"versions": [current, old]})
 
-    @route(app, "GET", "/v2/schemas/image")
+    @route(app, ["GET"], "/v2/schemas/image")
     def schema(self, call: Call) -> Reply:
         return Reply(body={"name": "image", "properties": {}, "additionalProperties": {}})
 
@@ -149,7 +151,7 @@ class ImageService(Service):
             **image.properties,
         }
 
-    @route(app, "GET", "/v2/images")
+    @route(app, ["GET"], "/v2/images")
     def images(self, call: Call) -> Reply:
         rows = [self._body(image) for image in self._visible(call)]
         for key, values in call.query.items():
@@ -169,11 +171,11 @@ class ImageService(Service):
             body["next"] = f"/v2/images?limit={limit}&marker={last}"
         return Reply(body=body)
 
-    @route(app, "GET", "/v2/images/<image_id>")
+    @route(app, ["GET"], "/v2/images/<image_id>")
     def image(self, call: Call, image_id: str) -> Reply:
         return Reply(body=self._body(self._own(call, image_id)))
 
-    @route(app, "PATCH", "/v2/images/<image_id>")
+    @route(app, ["PATCH"], "/v2/images/<image_id>")
     def change(self, call: Call, image_id: str) -> Reply:
         if call.header("Content-Type").partition(";")[0] != _PATCH_TYPE:
             accepted = {"Accept-Patch": _PATCH_TYPE}
@@ -214,14 +216,14 @@ class ImageService(Service):
         properties[name] = value
         return image
 
-    @route(app, "PUT", "/v2/images/<image_id>/tags/<tag>")
+    @route(app, ["PUT"], "/v2/images/<image_id>/tags/<tag>")
     def add_tag(self, call: Call, image_id: str, tag: str) -> Reply:
         image = self._changeable(call, image_id)
         tags = (*(t for t in image.tags if t != tag), tag)
         self._core.state.images.put(evolve(image, tags=tags))
         return Reply(status=204)
 
-    @route(app, "DELETE", "/v2/images/<image_id>/tags/<tag>")
+    @route(app, ["DELETE"], "/v2/images/<image_id>/tags/<tag>")
     def remove_tag(self, call: Call, image_id: str, tag: str) -> Reply:
         image = self._changeable(call, image_id)
         if tag not in image.tags:

@@ -21,8 +21,10 @@ from svcd.embedded.cloud.core import (
     Core,
 )
 from svcd.embedded.cloud.life import Life, default_rules
+from svcd.embedded.cloud.openstack import Call, Service, page, text_of
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 _TIMES = {"created_at": text_of(1_767_225_600, "z"), "updated_at": text_of(1_767_225_600, "z")}
 
@@ -127,17 +129,17 @@ class Network(Service):
 
     # ---- versions and extensions ----
 
-    @route(app, "GET", "/")
+    @route(app, ["GET"], "/")
     def versions(self, call: Call) -> Reply:
         links = [{"rel": "self", "href": f"{self._core.public_url}/network/v2.0/"}]
         version = {"id": "v2.0", "status": "CURRENT", "links": links}
         return Reply(body={"versions": [version]})
 
-    @route(app, "GET", "/v2.0")
+    @route(app, ["GET"], "/v2.0")
     def version(self, call: Call) -> Reply:
         return Reply(body={"resources": []})
 
-    @route(app, "GET", "/v2.0/extensions")
+    @route(app, ["GET"], "/v2.0/extensions")
     def extensions(self, call: Call) -> Reply:
         known = (
             "router",
@@ -213,29 +215,29 @@ class Network(Service):
             )
         ]
 
-    @route(app, "GET", "/v2.0/networks")
+    @route(app, ["GET"], "/v2.0/networks")
     def networks(self, call: Call) -> Reply:
         return self._list(call, "networks", self._networks())
 
-    @route(app, "GET", "/v2.0/networks/<network_id>")
+    @route(app, ["GET"], "/v2.0/networks/<network_id>")
     def network(self, call: Call, network_id: str) -> Reply:
         found = next((n for n in self._networks() if n["id"] == network_id), None)
         if found is None:
             raise Refusal(404, f"Network {network_id} could not be found.", "NetworkNotFound")
         return Reply(body={"network": found})
 
-    @route(app, "GET", "/v2.0/subnets")
+    @route(app, ["GET"], "/v2.0/subnets")
     def subnets(self, call: Call) -> Reply:
         return self._list(call, "subnets", self._subnets())
 
-    @route(app, "GET", "/v2.0/subnets/<subnet_id>")
+    @route(app, ["GET"], "/v2.0/subnets/<subnet_id>")
     def subnet(self, call: Call, subnet_id: str) -> Reply:
         found = next((n for n in self._subnets() if n["id"] == subnet_id), None)
         if found is None:
             raise Refusal(404, f"Subnet {subnet_id} could not be found.", "SubnetNotFound")
         return Reply(body={"subnet": found})
 
-    @route(app, "GET", "/v2.0/routers")
+    @route(app, ["GET"], "/v2.0/routers")
     def routers(self, call: Call) -> Reply:
         return self._list(call, "routers", [])
 
@@ -265,16 +267,16 @@ class Network(Service):
             **_TIMES,
         }
 
-    @route(app, "GET", "/v2.0/ports")
+    @route(app, ["GET"], "/v2.0/ports")
     def ports(self, call: Call) -> Reply:
         mine = (p for p in self._core.state.ports.values() if p.project_id == call.project)
         return self._list(call, "ports", map(self._port, mine))
 
-    @route(app, "GET", "/v2.0/ports/<port_id>")
+    @route(app, ["GET"], "/v2.0/ports/<port_id>")
     def port(self, call: Call, port_id: str) -> Reply:
         return Reply(body={"port": self._port(self._own_port(call, port_id))})
 
-    @route(app, "DELETE", "/v2.0/ports/<port_id>")
+    @route(app, ["DELETE"], "/v2.0/ports/<port_id>")
     def delete_port(self, call: Call, port_id: str) -> Reply:
         self._core.state.ports.remove(self._own_port(call, port_id).id)
         return Reply(status=204)
@@ -312,17 +314,17 @@ class Network(Service):
             raise Refusal(404, f"Floating IP {ip_id} could not be found", "FloatingIPNotFound")
         return found
 
-    @route(app, "GET", "/v2.0/floatingips")
+    @route(app, ["GET"], "/v2.0/floatingips")
     def floating_ips(self, call: Call) -> Reply:
         rows = self._core.state.floating_ips.values()
         mine = (f for f in rows if f.project_id == call.project)
         return self._list(call, "floatingips", map(self._floating_ip, mine))
 
-    @route(app, "GET", "/v2.0/floatingips/<ip_id>")
+    @route(app, ["GET"], "/v2.0/floatingips/<ip_id>")
     def floating_ip(self, call: Call, ip_id: str) -> Reply:
         return Reply(body={"floatingip": self._floating_ip(self._own_floating_ip(call, ip_id))})
 
-    @route(app, "POST", "/v2.0/floatingips")
+    @route(app, ["POST"], "/v2.0/floatingips")
     def create_floating_ip(self, call: Call) -> Reply:
         new = call.read(_FloatingIpBody).floatingip
         state = self._core.state
@@ -356,7 +358,7 @@ class Network(Service):
             ip = self._life.associate(ip, new.port_id)
         return Reply(status=201, body={"floatingip": self._floating_ip(ip)})
 
-    @route(app, "PUT", "/v2.0/floatingips/<ip_id>")
+    @route(app, ["PUT"], "/v2.0/floatingips/<ip_id>")
     def change_floating_ip(self, call: Call, ip_id: str) -> Reply:
         ip = self._own_floating_ip(call, ip_id)
         change = call.read(_ChangeBody).floatingip
@@ -369,7 +371,7 @@ class Network(Service):
             ip = self._life.associate(ip, change.port_id)
         return Reply(body={"floatingip": self._floating_ip(ip)})
 
-    @route(app, "DELETE", "/v2.0/floatingips/<ip_id>")
+    @route(app, ["DELETE"], "/v2.0/floatingips/<ip_id>")
     def delete_floating_ip(self, call: Call, ip_id: str) -> Reply:
         self._life.associate(self._own_floating_ip(call, ip_id), None)
         self._core.state.floating_ips.remove(ip_id)
@@ -420,7 +422,7 @@ class Network(Service):
             raise Refusal(404, text, "SecurityGroupNotFound")
         return group
 
-    @route(app, "GET", "/v2.0/security-groups")
+    @route(app, ["GET"], "/v2.0/security-groups")
     def groups(self, call: Call) -> Reply:
         self._life.default_group(call.project)
         project, names = call.project, {n.lower() for n in call.query.get("name", ())}
@@ -431,11 +433,11 @@ class Network(Service):
         ]
         return self._list(call, "security-groups", mine)
 
-    @route(app, "GET", "/v2.0/security-groups/<group_id>")
+    @route(app, ["GET"], "/v2.0/security-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
         return Reply(body={"security_group": self._group(self._own_group(call, group_id))})
 
-    @route(app, "POST", "/v2.0/security-groups")
+    @route(app, ["POST"], "/v2.0/security-groups")
     def create_group(self, call: Call) -> Reply:
         new = call.read(_GroupBody).security_group
         group = SecurityGroup(
@@ -448,7 +450,7 @@ class Network(Service):
         self._core.state.security_groups.put(group)
         return Reply(status=201, body={"security_group": self._group(group)})
 
-    @route(app, "DELETE", "/v2.0/security-groups/<group_id>")
+    @route(app, ["DELETE"], "/v2.0/security-groups/<group_id>")
     def delete_group(self, call: Call, group_id: str) -> Reply:
         self._own_group(call, group_id)
         if any(group_id in port.security_groups for port in self._core.state.ports.values()):
@@ -456,7 +458,7 @@ class Network(Service):
         self._core.state.security_groups.remove(group_id)
         return Reply(status=204)
 
-    @route(app, "POST", "/v2.0/security-group-rules")
+    @route(app, ["POST"], "/v2.0/security-group-rules")
     def create_rule(self, call: Call) -> Reply:
         new = call.read(_RuleBody).security_group_rule
         group = self._own_group(call, new.security_group_id)
@@ -484,13 +486,13 @@ class Network(Service):
             raise Refusal(404, "The resource could not be found.", "HTTPNotFound")
         return {"floatingip": self._core.limit(project_id, "floating_ips"), **_FIXED_LIMITS}
 
-    @route(app, "GET", "/v2.0/quotas/<project_id>")
-    @route(app, "GET", "/v2.0/quotas/<project_id>/default")
+    @route(app, ["GET"], "/v2.0/quotas/<project_id>")
+    @route(app, ["GET"], "/v2.0/quotas/<project_id>/default")
     def quota(self, call: Call, project_id: str) -> Reply:
         return Reply(body={"quota": self._limits(call, project_id)})
 
-    @route(app, "GET", "/v2.0/quotas/<project_id>/details")
-    @route(app, "GET", "/v2.0/quotas/<project_id>/details.json")
+    @route(app, ["GET"], "/v2.0/quotas/<project_id>/details")
+    @route(app, ["GET"], "/v2.0/quotas/<project_id>/details.json")
     def quota_details(self, call: Call, project_id: str) -> Reply:
         state = self._core.state
         groups = [g for g in state.security_groups.values() if g.project_id == project_id]

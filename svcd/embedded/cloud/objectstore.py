@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,10 +15,13 @@ from twisted.web.http import datetimeToString
 
 from svcd.embedded.cloud.core import Core
 from svcd.embedded.cloud.objects import Bodies, byte_range
+from svcd.embedded.cloud.openstack import Call, Service, text_of
 from svcd.embedded.cloud.records import Container, Segment, StoredObject
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 _MOST_NAMES = 10_000
+_CONTAINER_SEGMENTS = 3  # /v1/account/container
 _TITLES = {
     400: ("Bad Request", "The server could not comply with the request."),
     401: ("Unauthorized", "This server could not verify that you are authorized."),
@@ -48,6 +51,11 @@ class ObjectStoreService(Service):
         self._core = core
         self._bodies = bodies
 
+    def segments(self, path: Sequence[bytes]) -> list[bytes]:
+        """A slash at the end of an object's name is part of it."""
+        inside = len(path) > _CONTAINER_SEGMENTS + 1
+        return list(path) if inside else super().segments(path)
+
     def authorize(self, call: Call, segments: list[str]) -> None:
         """The account must be the token's project; `/info` is open."""
         if segments == ["info"] or len(segments) < 2:
@@ -72,7 +80,7 @@ class ObjectStoreService(Service):
             content_type="text/html; charset=UTF-8",
         )
 
-    @route(app, "GET", "/info")
+    @route(app, ["GET"], "/info")
     def info(self, call: Call) -> Reply:
         limits = {"max_file_size": 5_368_709_122, "container_listing_limit": _MOST_NAMES}
         return Reply(
@@ -93,7 +101,7 @@ class ObjectStoreService(Service):
             rows = table.having(f"{account}/{container}")
         return sorted(rows, key=lambda o: o.name.encode("utf-8"))
 
-    @route(app, "GET", "/v1/<account>")
+    @route(app, ["GET"], "/v1/<account>")
     def account(self, call: Call, account: str) -> Reply:
         containers, objects = self._containers(account), self._objects(account)
         headers = {
@@ -115,7 +123,7 @@ class ObjectStoreService(Service):
             )
         return self._listing(call, rows, headers)
 
-    @route(app, "POST", "/v1/<account>")
+    @route(app, ["POST"], "/v1/<account>")
     def change_account(self, call: Call, account: str) -> Reply:
         return Reply(status=204)
 
@@ -163,7 +171,7 @@ class ObjectStoreService(Service):
             raise Refusal(404, "")
         return found
 
-    @route(app, "PUT", "/v1/<account>/<container>")
+    @route(app, ["PUT"], "/v1/<account>/<container>")
     def create_container(self, call: Call, account: str, container: str) -> Reply:
         state = self._core.state
         if len(container.encode()) > 256:
@@ -180,7 +188,7 @@ class ObjectStoreService(Service):
         state.containers.put(new)
         return Reply(status=201 if found is None else 202)
 
-    @route(app, "POST", "/v1/<account>/<container>")
+    @route(app, ["POST"], "/v1/<account>/<container>")
     def change_container(self, call: Call, account: str, container: str) -> Reply:
         found = self._container(account, container)
         metadata = found.metadata | _metadata(call, "x-container-")
@@ -188,7 +196,7 @@ class ObjectStoreService(Service):
         self._core.state.containers.put(evolve(found, metadata=metadata))
         return Reply(status=204)
 
-    @route(app, "GET", "/v1/<account>/<container>")
+    @route(app, ["GET"], "/v1/<account>/<container>")
     def container(self, call: Call, account: str, container: str) -> Reply:
         found = self._container(account, container)
         objects = self._core.state.objects.having(f"{account}/{container}")
@@ -205,7 +213,7 @@ class ObjectStoreService(Service):
         rows = (_listed(each) for each in wanted)
         return self._listing(call, rows, headers)
 
-    @route(app, "DELETE", "/v1/<account>/<container>")
+    @route(app, ["DELETE"], "/v1/<account>/<container>")
     def delete_container(self, call: Call, account: str, container: str) -> Reply:
         self._container(account, container)
         if self._objects(account, container):
@@ -238,7 +246,7 @@ class ObjectStoreService(Service):
             return [(o.blob, o.size) for o in rows], f'"{digest.hexdigest()}"'
         return [(found.blob, found.size)], found.etag
 
-    @route(app, "GET", "/v1/<account>/<container>/<path:name>")
+    @route(app, ["GET"], "/v1/<account>/<container>/<path:name>")
     def get_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         found = self._object(account, container, name)
         headers = {
@@ -287,7 +295,7 @@ class ObjectStoreService(Service):
             for each in found.segments or ()
         ]
 
-    @route(app, "PUT", "/v1/<account>/<container>/<path:name>")
+    @route(app, ["PUT"], "/v1/<account>/<container>/<path:name>")
     async def put_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         self._container(account, container)
         if len(name.encode()) > 1024:
@@ -401,12 +409,12 @@ class ObjectStoreService(Service):
         copied = {"X-Copied-From": quote("/".join(source))}
         return evolve(reply, headers={**reply.headers, **copied})
 
-    @route(app, "COPY", "/v1/<account>/<container>/<path:name>")
+    @route(app, ["COPY"], "/v1/<account>/<container>/<path:name>")
     async def copy_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         target = _split(call.header("Destination"))
         return await self._copy(call, account, (container, name), target)
 
-    @route(app, "POST", "/v1/<account>/<container>/<path:name>")
+    @route(app, ["POST"], "/v1/<account>/<container>/<path:name>")
     def change_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         found = self._object(account, container, name)
         self._core.state.objects.put(
@@ -418,7 +426,7 @@ class ObjectStoreService(Service):
         )
         return Reply(status=202)
 
-    @route(app, "DELETE", "/v1/<account>/<container>/<path:name>")
+    @route(app, ["DELETE"], "/v1/<account>/<container>/<path:name>")
     def delete_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         found = self._object(account, container, name)
         if call.one("multipart-manifest") == "delete" and found.segments is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svcd.embedded.cloud.web import Call, Refusal
+from svcd.embedded.cloud.openstack import Call
+from svcd.embedded.services import Refusal
 
 
 def quota_set(

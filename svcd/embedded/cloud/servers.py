@@ -12,8 +12,9 @@ import msgspec
 
 from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
 from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.openstack import Call, text_of
 from svcd.embedded.cloud.records import Flavor, Server, ServerGroup
-from svcd.embedded.cloud.web import Call, Refusal, text_of
+from svcd.embedded.services import Refusal
 
 _VM_STATES = {
     "BUILD": "building",

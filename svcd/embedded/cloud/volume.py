@@ -11,9 +11,11 @@ from klein import Klein
 from svcd.embedded.cloud.compute_basics import nova_envelope
 from svcd.embedded.cloud.core import Core
 from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.openstack import Call, Service, page, text_of
 from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import Volume
-from svcd.embedded.cloud.web import Call, Refusal, Reply, Service, page, route, text_of
+from svcd.embedded.services import Refusal, Reply
+from svcd.web.routing import route
 
 
 class _NewVolume(msgspec.Struct):
@@ -56,8 +58,8 @@ class VolumeService(Service):
         """The same as Nova's."""
         return nova_envelope(self._core, refusal)
 
-    @route(app, "GET", "/")
-    @route(app, "GET", "/v3")
+    @route(app, ["GET"], "/")
+    @route(app, ["GET"], "/v3")
     def versions(self, call: Call) -> Reply:
         version = {
             "id": "v3.0",
@@ -138,19 +140,19 @@ class VolumeService(Service):
             body["volumes_links"] = [{"rel": "next", "href": href}]
         return Reply(body=body)
 
-    @route(app, "GET", "/v3/<project>/volumes")
+    @route(app, ["GET"], "/v3/<project>/volumes")
     def volumes(self, call: Call, project: str) -> Reply:
         return self._list(call, detail=False)
 
-    @route(app, "GET", "/v3/<project>/volumes/detail")
+    @route(app, ["GET"], "/v3/<project>/volumes/detail")
     def volumes_in_detail(self, call: Call, project: str) -> Reply:
         return self._list(call, detail=True)
 
-    @route(app, "GET", "/v3/<project>/volumes/<volume_id>")
+    @route(app, ["GET"], "/v3/<project>/volumes/<volume_id>")
     def volume(self, call: Call, project: str, volume_id: str) -> Reply:
         return Reply(body={"volume": self._body(self._own(call, volume_id))})
 
-    @route(app, "POST", "/v3/<project>/volumes")
+    @route(app, ["POST"], "/v3/<project>/volumes")
     def create(self, call: Call, project: str) -> Reply:
         new = call.read(_VolumeBody).volume
         core = self._core
@@ -189,7 +191,7 @@ class VolumeService(Service):
         self._life.wake_volume(volume.id)
         return Reply(status=202, body={"volume": self._body(volume)})
 
-    @route(app, "DELETE", "/v3/<project>/volumes/<volume_id>")
+    @route(app, ["DELETE"], "/v3/<project>/volumes/<volume_id>")
     def delete(self, call: Call, project: str, volume_id: str) -> Reply:
         volume = self._own(call, volume_id)
         if volume.status not in ("available", "error", "deleting"):
@@ -215,7 +217,7 @@ class VolumeService(Service):
         rows = [v for v in self._core.state.volumes.values() if v.project_id == project]
         return {"volumes": len(rows), "gigabytes": sum(v.size_gib for v in rows)}
 
-    @route(app, "GET", "/v3/<project>/limits")
+    @route(app, ["GET"], "/v3/<project>/limits")
     def limits(self, call: Call, project: str) -> Reply:
         most, used = self._limits(project), self._used(project)
         absolute = {
@@ -232,8 +234,8 @@ class VolumeService(Service):
         }
         return Reply(body={"limits": {"rate": [], "absolute": absolute}})
 
-    @route(app, "GET", "/v3/<project>/os-quota-sets/<project_id>")
-    @route(app, "GET", "/v3/<project>/os-quota-sets/<project_id>/defaults")
+    @route(app, ["GET"], "/v3/<project>/os-quota-sets/<project_id>")
+    @route(app, ["GET"], "/v3/<project>/os-quota-sets/<project_id>/defaults")
     def quota(self, call: Call, project: str, project_id: str) -> Reply:
         defaults = call.request.path.rstrip(b"/").endswith(b"/defaults")
         limits = self._limits("" if defaults else project_id)

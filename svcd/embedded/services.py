@@ -1,0 +1,329 @@
+# mypy: allow-untyped-calls
+"""How the embedded services take a request and answer: plain classes with Klein routes.
+
+Faults, errors, unknown paths and methods included, leave in the envelope of the service they belong
+to.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any, ClassVar, Generic, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+from attrs import field, frozen
+from klein import Klein
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPullProducer, IReactorTime
+from twisted.logger import Logger
+from twisted.web.http import Request
+from twisted.web.server import NOT_DONE_YET
+from zope.interface import implementer
+
+from svcd.embedded.faults import GARBAGE, Effect, Fault, Faults
+from svcd.web.routing import Endpoint, Routed, at_once, endpoints
+
+log = Logger()
+
+T = TypeVar("T")
+_PIECE_BYTES = 65536
+
+
+class Refusal(Exception):
+    """The service says no. kind: Neutron's `type`; headers: extra ones."""
+
+    def __init__(
+        self, status: int, message: str, kind: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.headers = headers or {}
+
+
+@frozen(kw_only=True)
+class Reply:
+    """An answer. body: JSON value, or bytes as they are; pieces: streamed instead of `body`."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(factory=dict)
+    content_type: str = "application/json"
+    pieces: Iterator[bytes] | None = None
+
+    def payload(self) -> bytes:
+        """The body's bytes."""
+        if self.body is None:
+            return b""
+        return self.body if isinstance(self.body, bytes) else msgspec.json.encode(self.body)
+
+
+class Call:
+    """One request as a service sees it."""
+
+    __slots__ = ("_query", "request")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._query: dict[str, list[str]] | None = None
+
+    @property
+    def method(self) -> str:
+        return str(self.request.method.decode("latin-1"))
+
+    @property
+    def content(self) -> IO[bytes]:
+        """The body as a file."""
+        content: IO[bytes] = self.request.content  # type: ignore[assignment]
+        return content
+
+    def header(self, name: str) -> str:
+        """A request header, "" when absent."""
+        value = self.request.getHeader(name)
+        return value if isinstance(value, str) else ""
+
+    def headers(self) -> Iterator[tuple[str, str]]:
+        """All request headers, names in lower case."""
+        for name, values in self.request.requestHeaders.getAllRawHeaders():
+            yield name.decode("latin-1").lower(), values[-1].decode("utf-8", "replace")
+
+    def tell(self, name: str, value: str) -> None:
+        """A header of the answer, whatever that will be."""
+        self.request.setHeader(name, value)
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """Query parameters; those without a value have ""."""
+        if self._query is None:
+            text = self.request.uri.partition(b"?")[2].decode("utf-8", "replace")
+            self._query = parse_qs(text, keep_blank_values=True) if text else {}
+        return self._query
+
+    def one(self, name: str, default: str = "") -> str:
+        """A query parameter's last value."""
+        values = self.query.get(name)
+        return values[-1] if values else default
+
+    def read(self, kind: type[T], wrong: str = "Invalid input for field/attribute") -> T:
+        """The JSON body as `kind`. Raises Refusal 400."""
+        try:
+            return msgspec.json.decode(self.content.read(), type=kind)
+        except msgspec.ValidationError as error:
+            raise Refusal(400, f"{wrong}: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Refusal(400, "Malformed request body") from None
+
+
+C = TypeVar("C", bound=Call)
+
+
+class Service(Generic[C]):
+    """Base of the embedded services.
+
+    app: the routes, handlers are `def handler(self, call: C, …) -> Reply`, or async.
+    where: name in fault rules and counters.
+    """
+
+    app: ClassVar[Klein]
+    where: ClassVar[str]
+
+    def where_of(self, segments: Sequence[bytes]) -> str:
+        """`where` for a path."""
+        return self.where
+
+    def segments(self, path: Sequence[bytes]) -> list[bytes]:
+        """The segments that count: without slashes at the end."""
+        found = list(path)
+        while found and not found[-1]:
+            found.pop()
+        return found
+
+    def authorize(self, call: C, segments: list[str]) -> None:
+        """Look who calls, or raise Refusal."""
+        raise NotImplementedError
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """The error body of this service."""
+        raise NotImplementedError
+
+
+class ServiceResource(Routed[Endpoint], Generic[C]):
+    """Serves a service: plays faults, runs handlers, and makes answers of all they return or raise.
+
+    call: makes the handlers' argument of a request. calls: counts what was asked, by route.
+    """
+
+    endpoints_of = staticmethod(endpoints)
+
+    def __init__(
+        self,
+        service: Service[C],
+        clock: IReactorTime,
+        faults: Faults,
+        call: Callable[[Request], C],
+        calls: Counter[str],
+    ) -> None:
+        super().__init__(service)
+        self._service = service
+        self._clock = clock
+        self._faults = faults
+        self._call = call
+        self._calls = calls
+
+    def render(self, request: Any) -> Any:
+        """See IResource."""
+        segments = self._service.segments(request.postpath or ())
+        rule = self._faults.match(
+            self._service.where_of(segments),
+            request.method.decode("latin-1"),
+            request.uri.decode("latin-1"),
+        )
+        if rule is None:
+            self._answer(request, segments)
+        else:
+            self._play(rule, request, segments)
+        return NOT_DONE_YET
+
+    def begin(self, call: C, segments: list[bytes]) -> Reply | Deferred[Reply]:
+        """Run the handler. Raises Refusal, and all that the handler raises."""
+        self._service.authorize(call, [s.decode("utf-8", "replace") for s in segments])
+        hit = self.tree.find(segments or [b""], call.request.method)
+        if hit is None:
+            raise Refusal(404, "The resource could not be found.")
+        leaf, values = hit
+        made = leaf.methods.get(call.request.method)
+        if made is None:
+            known = ", ".join(sorted(m.decode() for m in leaf.methods))
+            text = "The method is not allowed for this resource."
+            raise Refusal(405, text, headers={"Allow": known})
+        self._calls[f"{self._service.where} {call.method} {made.pattern}"] += 1
+        texts = [value.decode("utf-8", "replace") for value in values]
+        done: Reply | Deferred[Reply] = made.run(call, **dict(zip(made.names, texts, strict=True)))
+        return done
+
+    def acknowledged(self, call: C, reply: Reply) -> Reply:
+        """`reply`, or a reason not to give it. Raises Refusal."""
+        return reply
+
+    def _answer(self, request: Request, segments: list[bytes]) -> None:
+        reply = self._perform(request, segments)
+        if isinstance(reply, Deferred):
+            gone: list[object] = []
+            request.notifyFinish().addErrback(gone.append)
+            reply.addCallback(lambda done: None if gone else send(request, done))
+        else:
+            send(request, reply)
+
+    def _perform(self, request: Request, segments: list[bytes]) -> Reply | Deferred[Reply]:
+        """Do what is asked; every fault becomes an answer of the service."""
+        call = self._call(request)
+
+        async def work() -> Reply:
+            try:
+                done = self.begin(call, segments)
+                return self.acknowledged(call, await done if isinstance(done, Deferred) else done)
+            except Refusal as refusal:
+                return self._service.envelope(refusal)
+            except Exception:  # the boundary of the embedded services
+                where = self._service.where
+                log.failure("The embedded {where} service failed", where=where)
+                return self._service.envelope(Refusal(500, "Unexpected API Error."))
+
+        return at_once(work())
+
+    def _play(self, rule: Fault, request: Request, segments: list[bytes]) -> None:
+        """Apply a fault rule to the call."""
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+        late = rule.effect is Effect.LATE
+        sent = request.content.read() if late and request.content is not None else b""
+
+        def now() -> None:
+            effect = rule.effect
+            if late:
+                request.content = io.BytesIO(sent)  # that before is closed with the connection
+                if gone:
+                    self._perform(request, segments)
+            if gone:
+                return
+            if effect in (Effect.TIMEOUT_AFTER, Effect.RESET_AFTER, Effect.GARBAGE):
+                self._perform(request, segments)
+            if effect in (Effect.DELAY, Effect.LATE):
+                self._answer(request, segments)
+            elif effect is Effect.ANSWER:
+                body = rule.body.encode("utf-8")
+                send(request, Reply(status=rule.status, body=body, headers=rule.headers))
+            elif effect is Effect.GARBAGE:
+                send(request, Reply(body=rule.body.encode("utf-8") or GARBAGE))
+            elif effect is Effect.REFUSED:
+                refuse = getattr(request.channel, "refuse", request.channel.forceAbortClient)
+                refuse()
+            elif effect in (Effect.RESET_BEFORE, Effect.RESET_AFTER):
+                request.channel.forceAbortClient()
+
+        if rule.delay_s > 0:
+            self._clock.callLater(rule.delay_s, now)
+        else:
+            now()
+
+
+@implementer(IPullProducer)
+class _Pieces:
+    """Writes an iterator to a request at the reader's pace."""
+
+    def __init__(self, request: Request, pieces: Iterator[bytes]) -> None:
+        self._request = request
+        self._pieces = pieces
+
+    def resumeProducing(self) -> None:
+        piece = next(self._pieces, None)
+        if piece is not None:
+            self._request.write(piece)
+            return
+        self._request.unregisterProducer()
+        self._request.finish()
+
+    def stopProducing(self) -> None:
+        """The reader has gone."""
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
+
+def send(request: Request, reply: Reply) -> None:
+    """Write `reply` and finish the request."""
+    request.setResponseCode(reply.status)
+    for name, value in reply.headers.items():
+        request.setHeader(name.encode("latin-1"), value.encode("utf-8"))
+    if reply.pieces is not None:
+        request.setHeader(b"content-type", reply.content_type.encode("utf-8"))
+        if request.method == b"HEAD":
+            request.finish()
+            return
+        request.registerProducer(_Pieces(request, reply.pieces), False)
+        return
+    payload = reply.payload()
+    if payload or reply.status not in (204, 304):
+        request.setHeader(b"content-type", reply.content_type.encode("utf-8"))
+    if reply.status != 204 and not request.responseHeaders.hasHeader(b"content-length"):
+        request.setHeader(b"content-length", b"%d" % len(payload))
+    if payload:
+        request.write(payload)
+    request.finish()
+
+
+def pieces_of(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """`size` bytes from where `file` stands, then it is closed."""
+    try:
+        while size > 0:
+            piece = file.read(min(_PIECE_BYTES, size))
+            if not piece:
+                return
+            size -= len(piece)
+            yield piece
+    finally:
+        file.close()
