@@ -1,33 +1,33 @@
+# mypy: allow-untyped-calls
 """A scripted workflow engine: the Oozie services, and WebHDFS and YARN beside it, in memory.
 
-A Klein app behind the ordinary clients; the contract suite (tests/contracts/engine.py) runs against
-it and against the real server. Nothing runs: a job's life is a function of the clock.
+Klein routes behind the ordinary clients; the contract suite (tests/contracts/engine.py) runs
+against it and against the real server. Nothing runs: a job's life is a function of the clock.
 One `ScriptedEngine` is one cluster's engine; `ScriptedEngines` makes one for each cluster id.
 """
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
+from attrs import evolve
 from klein import Klein
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource
 
-from svcd.embedded.faults import GARBAGE, Effect, Faults
+from svcd.embedded.faults import Faults
 from svcd.embedded.hdfs import HdfsFault, MemoryFiles
 from svcd.embedded.oozie_jobs import OUTCOMES, Job, Refused, define_job, http_date, properties_of
+from svcd.embedded.services import Call, Refusal, Reply, Service, ServiceResource
 from svcd.embedded.yarn import ScriptedYarn
-from svcd.tasks import shielded, sleep
+from svcd.web.routing import route
 
-_JSON: Final = b'application/json; charset="UTF-8"'
+_JSON: Final = 'application/json; charset="UTF-8"'
+_WHERE: Final = {b"webhdfs": "hdfs", b"yarn": "yarn"}
 _STATUSES: Final = frozenset({"PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED"})
 _FILTERS: Final = frozenset({"id", "name", "user", "group", "status", "text", "sortby"})
 _MOST_JOBS: Final = 100_000
@@ -188,13 +188,11 @@ class ScriptedEngine:
         return None
 
 
-class ScriptedEngines:
-    """One engine per key: below `/<key>/oozie`, `/<key>/webhdfs/v1` and `/<key>/yarn`.
-
-    Klein re-binds its app on every access, so this class has no slots.
-    """
+class ScriptedEngines(Service[Call]):
+    """One engine per key: below `/<key>/oozie`, `/<key>/webhdfs/v1` and `/<key>/yarn`."""
 
     app = Klein()
+    where = "engine"
 
     def __init__(
         self,
@@ -228,229 +226,188 @@ class ScriptedEngines:
 
     def resource(self) -> IResource:
         """To be mounted."""
-        resource: IResource = self.app.resource()
+        resource: IResource = ServiceResource(self, self._clock, self._faults, Call)
         return resource
 
-    @app.route("/<key>/oozie/<path:path>", methods=["GET", "PUT", "POST", "DELETE", "HEAD"])
-    async def oozie(self, request: IRequest, key: str, path: str) -> bytes:
-        """The workflow engine."""
-        work = partial(self._oozie, request, key, path)
-        return _sized(request, await self._guarded(request, "engine", work))
+    def where_of(self, segments: Sequence[bytes]) -> str:
+        """Fault rules tell the three services of an engine apart."""
+        return _WHERE.get(segments[1] if len(segments) > 1 else b"", self.where)
 
-    @app.route("/<key>/webhdfs/v1", methods=["GET", "PUT", "DELETE"], defaults={"path": ""})
-    @app.route("/<key>/webhdfs/v1/<path:path>", methods=["GET", "PUT", "DELETE"])
-    async def webhdfs(self, request: IRequest, key: str, path: str) -> bytes:
-        """The file system."""
-        work = partial(self._webhdfs, request, key, "/" + path)
-        return _sized(request, await self._guarded(request, "hdfs", work))
+    def authorize(self, call: Call, segments: list[str]) -> None:
+        """Open to everybody; requests to Oozie are counted."""
+        if segments[1:2] == ["oozie"]:
+            calls = self.engine(segments[0]).calls
+            kind = f"{call.method} {'/'.join(segments[3:4])}"
+            calls[kind] = calls.get(kind, 0) + 1
 
-    @app.route("/<key>/yarn/ws/v1/cluster/<path:path>", methods=["GET", "PUT"])
-    async def yarn(self, request: IRequest, key: str, path: str) -> bytes:
-        """The resource manager."""
-        work = partial(self._yarn, request, key, path)
-        return _sized(request, await self._guarded(request, "yarn", work))
+    def envelope(self, refusal: Refusal) -> Reply:
+        """The error body of Oozie and YARN."""
+        return _error(refusal.status, refusal.message)
 
-    async def _guarded(self, request: Any, where: str, work: Callable[[], bytes]) -> bytes:
-        """`work` as the fault rules let it happen."""
-        method = request.method.decode("ascii")
-        rule = self._faults.match(where, method, request.uri.decode("ascii", "replace"))
-        if rule is None:
-            return work()
-        if rule.effect is Effect.LATE:
-            return await shielded(self._late(request, rule.delay_s, work))
-        if rule.delay_s:
-            await sleep(self._clock, rule.delay_s)
-        match rule.effect:
-            case Effect.ANSWER:
-                request.setResponseCode(rule.status)
-                for name, value in rule.headers.items():
-                    request.setHeader(name.encode(), value.encode())
-                return rule.body.encode()
-            case Effect.DELAY:
-                return work()
-            case Effect.GARBAGE:
-                work()
-                request.setResponseCode(200)
-                return GARBAGE
-            case Effect.TIMEOUT_BEFORE | Effect.RESET_BEFORE | Effect.REFUSED:
-                pass
-            case Effect.TIMEOUT_AFTER | Effect.RESET_AFTER:
-                work()
-        if rule.effect in (Effect.RESET_BEFORE, Effect.RESET_AFTER, Effect.REFUSED):
-            request.channel.forceAbortClient()
-        never: Deferred[bytes] = Deferred()
-        return await never
-
-    async def _late(self, request: Any, delay_s: float, work: Callable[[], bytes]) -> bytes:
-        sent = request.content.read()
-        await sleep(self._clock, delay_s)
-        request.content = io.BytesIO(sent)  # the one before is closed with the connection
-        return work()
+    def refused(self, call: Call, error: Exception) -> Reply | None:
+        """Oozie's errors have headers, and a body beside GET and POST only; see Service."""
+        match error:
+            case Refused():
+                headers = {
+                    "oozie-error-code": error.code,
+                    "oozie-error-message": error.message.encode("ascii", "replace").decode(),
+                }
+                if call.method in ("PUT", "DELETE"):
+                    return Reply(status=error.status, headers=headers)
+                return evolve(_error(error.status, error.message), headers=headers)
+            case Refusal(status=405) if b"/oozie/" in call.request.path:
+                name = call.request.path.rpartition(b"/")[2].decode("latin-1")
+                return self.refused(call, Refused("E0301", f"E0301: Invalid resource [{name}]"))
+            case HdfsFault():
+                return Reply(status=error.status, body=error.body)
+        return super().refused(call, error)
 
     # ---- Oozie ----
 
-    def _oozie(self, request: Any, key: str, path: str) -> bytes:
-        engine = self.engine(key)
-        method = request.method.decode("ascii")
-        kind = f"{method} {'/'.join(path.split('/')[1:2])}"
-        engine.calls[kind] = engine.calls.get(kind, 0) + 1
-        try:
-            return self._service(request, engine, method, path, key)
-        except Refused as refusal:
-            request.setResponseCode(refusal.status)
-            request.setHeader(b"oozie-error-code", refusal.code.encode())
-            request.setHeader(b"oozie-error-message", refusal.message.encode("ascii", "replace"))
-            if method in ("PUT", "DELETE"):
-                return b""
-            return _error(request, refusal.status, refusal.message)
-
-    def _service(
-        self, request: Any, engine: ScriptedEngine, method: str, path: str, key: str
-    ) -> bytes:
-        version, _, rest = path.rstrip("/").partition("/")
-        if path.rstrip("/") == "versions":
-            return _json(request, [0, 1, 2])
+    def _oozie(self, key: str, version: str) -> ScriptedEngine:
         if version not in ("v1", "v2"):
-            return _error(request, 404, "Not Found")
-        if rest == "jobs" and method in ("GET", "HEAD"):
-            return self._list(request, engine)
-        if rest == "jobs" and method == "POST":
-            return self._submit(request, engine, key)
-        if rest.startswith("job/"):
-            job_id = rest.partition("/")[2]
-            if method in ("GET", "HEAD"):
-                return self._show(request, engine, version, job_id)
-            if method == "PUT":
-                engine.change(job_id, _query(request, "action"), request.content.read())
-                return b""
-            raise Refused("E0301", f"E0301: Invalid resource [{job_id}]")
-        if rest.startswith("admin/"):
-            return self._admin(request, engine, method, rest.partition("/")[2])
-        if rest == "jobs":
-            raise Refused("E0301", "E0301: Invalid resource [jobs]")
-        return _error(request, 404, "Not Found")
+            raise Refusal(404, "Not Found")
+        return self.engine(key)
 
-    def _list(self, request: Any, engine: ScriptedEngine) -> bytes:
-        external = _query(request, "external-id")
+    @route(app, ["GET"], "/<key>/oozie/versions")
+    def versions(self, call: Call, key: str) -> Reply:
+        return _json([0, 1, 2])
+
+    @route(app, ["GET"], "/<key>/oozie/<version>/jobs")
+    def jobs(self, call: Call, key: str, version: str) -> Reply:
+        engine = self._oozie(key, version)
+        external = _query(call, "external-id")
         if external is not None:
-            return _json(request, {"id": engine.find(external)})
+            return _json({"id": engine.find(external)})
         try:
-            length = int(_query(request, "len") or 50)
-            offset = max(1, int(_query(request, "offset") or 1))
+            length = int(_query(call, "len") or 50)
+            offset = max(1, int(_query(call, "offset") or 1))
         except ValueError as error:
             raise Refused("E1603", str(error)) from None
-        found = engine.select(_query(request, "filter") or "")
+        found = engine.select(_query(call, "filter") or "")
         now = engine.now()
         page = found[offset - 1 : offset - 1 + length]
         lines = [job.line(now) for job in page]
-        tree = {"total": len(found), "offset": offset, "len": length, "workflows": lines}
-        return _json(request, tree)
+        return _json({"total": len(found), "offset": offset, "len": length, "workflows": lines})
 
-    def _submit(self, request: Any, engine: ScriptedEngine, key: str) -> bytes:
-        kind = (request.getHeader(b"content-type") or b"").decode("latin-1")
+    @route(app, ["POST"], "/<key>/oozie/<version>/jobs")
+    def submit(self, call: Call, key: str, version: str) -> Reply:
+        engine = self._oozie(key, version)
+        kind = call.header("content-type")
         if kind.partition(";")[0].strip().lower() != "application/xml":
             raise Refused("E0300", f"E0300: Invalid content-type [{kind}]")
         try:
-            properties = properties_of(request.content.read())
+            properties = properties_of(call.content.read())
         except (ElementTree.ParseError, ValueError) as error:
-            return _error(request, 500, f"java.io.IOException: {error}")
-        job_id = engine.submit(properties, _query(request, "action"), _origin(request, key))
-        request.setResponseCode(201)
-        return _json(request, {"id": job_id})
+            return _error(500, f"java.io.IOException: {error}")
+        job_id = engine.submit(properties, _query(call, "action"), _origin(call, key))
+        return _json({"id": job_id}, status=201)
 
-    def _show(self, request: Any, engine: ScriptedEngine, version: str, job_id: str) -> bytes:
-        show = _query(request, "show") or "info"
+    @route(app, ["PUT"], "/<key>/oozie/<version>/job/<job_id>")
+    def change(self, call: Call, key: str, version: str, job_id: str) -> Reply:
+        engine = self._oozie(key, version)
+        engine.change(job_id, _query(call, "action"), call.content.read())
+        return Reply()
+
+    @route(app, ["GET"], "/<key>/oozie/<version>/job/<job_id>")
+    def show(self, call: Call, key: str, version: str, job_id: str) -> Reply:
+        engine = self._oozie(key, version)
+        show = _query(call, "show") or "info"
         if show in ("log", "errorlog", "auditlog"):
             try:
                 lines = engine.get(job_id).log
             except Refused as refusal:
                 raise Refused("E0307", f"E0307: Runtime error [{refusal.message}]") from None
-            request.setHeader(b"content-type", b'text/plain; charset="UTF-8"')
-            return "".join(f"{line}\n" for line in lines).encode()
+            text = "".join(f"{line}\n" for line in lines).encode()
+            return Reply(body=text, content_type='text/plain; charset="UTF-8"')
         job = engine.get(job_id)
         now = engine.now()
         if show == "info":
-            return _json(request, job.record(now))
+            return _json(job.record(now))
         if show == "definition":
-            request.setHeader(b"content-type", b'application/xml; charset="UTF-8"')
-            return job.definition_text
+            xml = 'application/xml; charset="UTF-8"'
+            return Reply(body=job.definition_text, content_type=xml)
         if show == "status":
             if version == "v1":
                 raise Refused("E0302", "E0302: Invalid parameter [Not supported in v1]")
-            return _json(request, {"status": job.status(now)})
+            return _json({"status": job.status(now)})
         raise Refused("E0303", f"E0303: Invalid parameter value, [show] = [{show}]")
 
-    def _admin(self, request: Any, engine: ScriptedEngine, method: str, what: str) -> bytes:
-        if what == "status":
-            if method == "PUT":
-                engine.safe_mode = _query(request, "systemmode") == "SAFEMODE"
-                return b""
-            return _json(request, {"systemMode": "SAFEMODE" if engine.safe_mode else "NORMAL"})
-        if what == "build-version":
-            return _json(
-                request, {"buildVersion": "5.2.1", "buildInfo": {"build.version": "5.2.1"}}
-            )
-        if what == "update_sharelib":
-            return _json(request, {"sharelibUpdate": [{"status": "Successful"}]})
-        return _error(request, 404, "Not Found")
+    @route(app, ["GET"], "/<key>/oozie/<version>/admin/status")
+    def status(self, call: Call, key: str, version: str) -> Reply:
+        safe = self._oozie(key, version).safe_mode
+        return _json({"systemMode": "SAFEMODE" if safe else "NORMAL"})
+
+    @route(app, ["PUT"], "/<key>/oozie/<version>/admin/status")
+    def set_status(self, call: Call, key: str, version: str) -> Reply:
+        self._oozie(key, version).safe_mode = _query(call, "systemmode") == "SAFEMODE"
+        return Reply()
+
+    @route(app, ["GET"], "/<key>/oozie/<version>/admin/build-version")
+    def build_version(self, call: Call, key: str, version: str) -> Reply:
+        return _json({"buildVersion": "5.2.1", "buildInfo": {"build.version": "5.2.1"}})
+
+    @route(app, ["GET"], "/<key>/oozie/<version>/admin/update_sharelib")
+    def update_sharelib(self, call: Call, key: str, version: str) -> Reply:
+        return _json({"sharelibUpdate": [{"status": "Successful"}]})
 
     # ---- YARN ----
 
-    def _yarn(self, request: Any, key: str, path: str) -> bytes:
+    @route(app, ["GET"], "/<key>/yarn/ws/v1/cluster/<path:path>")
+    def yarn(self, call: Call, key: str, path: str) -> Reply:
         engine = self.engine(key)
-        jobs, now = engine.jobs.values(), engine.now()
-        if request.method == b"PUT":
-            if not engine.yarn.kill(path, jobs, now):
-                return _error(request, 404, "Not Found")
-            return _json(request, {"state": "KILLED"})
-        tree = engine.yarn.answer(path, jobs, now)
-        return _error(request, 404, "Not Found") if tree is None else _json(request, tree)
+        tree = engine.yarn.answer(path, engine.jobs.values(), engine.now())
+        return _error(404, "Not Found") if tree is None else _json(tree)
+
+    @route(app, ["PUT"], "/<key>/yarn/ws/v1/cluster/<path:path>")
+    def kill(self, call: Call, key: str, path: str) -> Reply:
+        engine = self.engine(key)
+        killed = engine.yarn.kill(path, engine.jobs.values(), engine.now())
+        return _json({"state": "KILLED"}) if killed else _error(404, "Not Found")
 
     # ---- WebHDFS ----
 
-    def _webhdfs(self, request: Any, key: str, path: str) -> bytes:
+    @route(
+        app,
+        ["GET", "PUT", "DELETE"],
+        "/<key>/webhdfs/v1",
+        "/<key>/webhdfs/v1/<path:path>",
+    )
+    def webhdfs(self, call: Call, key: str, path: str = "") -> Reply:
+        """The operation that the query names, at the name node or (`datanode`) a data node."""
         engine = self.engine(key)
-        try:
-            return self._operation(request, engine, path)
-        except HdfsFault as fault:
-            request.setResponseCode(fault.status)
-            request.setHeader(b"content-type", b"application/json")
-            return fault.body
-
-    def _operation(self, request: Any, engine: ScriptedEngine, path: str) -> bytes:
-        files, now = engine.files, engine.now()
-        user = _query(request, "user.name") or "dr.who"
-        operation = (request.method.decode("ascii"), (_query(request, "op") or "").upper())
-        there = _query(request, "datanode") is not None
+        files, now, path = engine.files, engine.now(), "/" + path
+        user = _query(call, "user.name") or "dr.who"
+        operation = (call.method, (_query(call, "op") or "").upper())
+        there = _query(call, "datanode") is not None
         match operation:
             case ("PUT", "MKDIRS"):
-                files.make_folders(path, user, now, _query(request, "permission") or "755")
-                return _json(request, {"boolean": True})
+                files.make_folders(path, user, now, _query(call, "permission") or "755")
+                return _json({"boolean": True})
             case ("PUT", "CREATE") | ("GET", "OPEN") if not there:
                 if operation[1] == "OPEN":
                     files.read(path)
-                return _place(request)
+                return _place(call)
             case ("PUT", "CREATE"):
-                files.write(path, user, request.content.read(), now)
-                request.setResponseCode(201)
-                return b""
+                files.write(path, user, call.content.read(), now)
+                return Reply(status=201)
             case ("GET", "OPEN"):
-                length = _query(request, "length")
-                request.setHeader(b"content-type", b"application/octet-stream")
-                return files.read(path)[: int(length) if length else None]
+                length = _query(call, "length")
+                content = files.read(path)[: int(length) if length else None]
+                return Reply(body=content, content_type="application/octet-stream")
             case ("DELETE", "DELETE"):
-                return _json(request, {"boolean": files.delete(path)})
+                return _json({"boolean": files.delete(path)})
             case ("GET", "LISTSTATUS"):
-                return _json(request, {"FileStatuses": {"FileStatus": files.statuses(path)}})
+                return _json({"FileStatuses": {"FileStatus": files.statuses(path)}})
             case ("GET", "GETFILESTATUS"):
-                return _json(request, {"FileStatus": files.status(path)})
+                return _json({"FileStatus": files.status(path)})
             case ("PUT", "SETOWNER"):
-                owner, group = _query(request, "owner") or "", _query(request, "group") or ""
+                owner, group = _query(call, "owner") or "", _query(call, "group") or ""
                 files.change(path, owner=owner, group=group)
-                return b""
+                return Reply()
             case ("PUT", "SETPERMISSION"):
-                files.change(path, permission=_query(request, "permission") or "755")
-                return b""
+                files.change(path, permission=_query(call, "permission") or "755")
+                return Reply()
         raise HdfsFault(
             400,
             "IllegalArgumentException",
@@ -458,45 +415,34 @@ class ScriptedEngines:
         )
 
 
-def _sized(request: Any, body: bytes) -> bytes:
-    request.setHeader(b"content-length", b"%d" % len(body))
-    return body
-
-
-def _place(request: Any) -> bytes:
+def _place(call: Call) -> Reply:
     """The first step of a transfer: where the content goes."""
-    asked = {n.decode(): v[0].decode() for n, v in request.args.items()}
+    asked = {name: values[0] for name, values in call.query.items()}
     redirect = asked.pop("noredirect", "false") != "true"
-    host = (request.getHeader(b"host") or b"localhost").decode("latin-1")
-    scheme = "https" if request.isSecure() else "http"
-    path = request.path.decode("ascii")
+    scheme = "https" if call.request.isSecure() else "http"
+    host, path = call.header("host") or "localhost", call.request.path.decode("ascii")
     location = f"{scheme}://{host}{path}?{urlencode({**asked, 'datanode': 'true'})}"
     if redirect:
-        request.setResponseCode(307)
-        request.setHeader(b"location", location.encode())
-        return b""
-    return _json(request, {"Location": location})
+        return Reply(status=307, headers={"location": location})
+    return _json({"Location": location})
 
 
-def _query(request: Any, name: str) -> str | None:
-    values = request.args.get(name.encode())
-    return values[0].decode("utf-8", "replace") if values else None
+def _query(call: Call, name: str) -> str | None:
+    values = call.query.get(name)
+    return values[0] if values else None
 
 
-def _json(request: Any, tree: object) -> bytes:
-    request.setHeader(b"content-type", _JSON)
-    return json.dumps(tree).encode()
+def _json(tree: object, status: int = 200) -> Reply:
+    return Reply(status=status, body=json.dumps(tree).encode(), content_type=_JSON)
 
 
-def _error(request: Any, status: int, message: str) -> bytes:
-    request.setResponseCode(status)
-    return _json(request, {"errorMessage": message, "httpStatusCode": status})
+def _error(status: int, message: str) -> Reply:
+    return _json({"errorMessage": message, "httpStatusCode": status}, status)
 
 
-def _origin(request: Any, key: str) -> str:
-    host = (request.getHeader(b"host") or b"localhost").decode("latin-1")
-    before = request.path.decode("ascii").partition(f"/{key}/oozie")[0]
-    return f"http://{host}{before}/{key}/oozie"
+def _origin(call: Call, key: str) -> str:
+    before = call.request.path.decode("ascii").partition(f"/{key}/oozie")[0]
+    return f"http://{call.header('host') or 'localhost'}{before}/{key}/oozie"
 
 
 def _path_of(url: str) -> str:

@@ -19,12 +19,13 @@ from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPullProducer, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 from twisted.web.http import Request
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from svcd.embedded.faults import GARBAGE, Effect, Fault, Faults
-from svcd.web.routing import Endpoint, Routed, at_once, endpoints
+from svcd.web.routing import Endpoint, Routed, endpoints
 
 log = Logger()
 
@@ -150,6 +151,10 @@ class Service(Generic[C]):
         """The error body of this service."""
         raise NotImplementedError
 
+    def refused(self, call: C, error: Exception) -> Reply | None:
+        """The answer for an error of a handler; None for a bug."""
+        return self.envelope(error) if isinstance(error, Refusal) else None
+
 
 class ServiceResource(Routed[Endpoint], Generic[C]):
     """Serves a service: plays faults, runs handlers, and makes answers of all they return or raise.
@@ -165,14 +170,14 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
         clock: IReactorTime,
         faults: Faults,
         call: Callable[[Request], C],
-        calls: Counter[str],
+        calls: Counter[str] | None = None,
     ) -> None:
         super().__init__(service)
         self._service = service
         self._clock = clock
         self._faults = faults
         self._call = call
-        self._calls = calls
+        self._calls = Counter() if calls is None else calls
 
     def render(self, request: Any) -> Any:
         """See IResource."""
@@ -222,18 +227,28 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
         """Do what is asked; every fault becomes an answer of the service."""
         call = self._call(request)
 
-        async def work() -> Reply:
-            try:
-                done = self.begin(call, segments)
-                return self.acknowledged(call, await done if isinstance(done, Deferred) else done)
-            except Refusal as refusal:
-                return self._service.envelope(refusal)
-            except Exception:  # the boundary of the embedded services
-                where = self._service.where
-                log.failure("The embedded {where} service failed", where=where)
-                return self._service.envelope(Refusal(500, "Unexpected API Error."))
+        try:
+            done = self.begin(call, segments)
+            if not isinstance(done, Deferred):
+                return self.acknowledged(call, done)
+        except Exception as error:  # the boundary of the embedded services
+            return self._failed(call, error)
+        return Deferred.fromCoroutine(self._later(call, done))
 
-        return at_once(work())
+    async def _later(self, call: C, done: Deferred[Reply]) -> Reply:
+        try:
+            return self.acknowledged(call, await done)
+        except Exception as error:  # the boundary of the embedded services
+            return self._failed(call, error)
+
+    def _failed(self, call: C, error: Exception) -> Reply:
+        """The one place where an error becomes an answer."""
+        reply = self._service.refused(call, error)
+        if reply is None:
+            where = self._service.where
+            log.failure("The embedded {where} service failed", failure=Failure(error), where=where)
+            reply = self._service.envelope(Refusal(500, "Unexpected API Error."))
+        return reply
 
     def _play(self, rule: Fault, request: Request, segments: list[bytes]) -> None:
         """Apply a fault rule to the call."""
