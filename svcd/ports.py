@@ -439,7 +439,7 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         ...
 
     async def add_events(self, id_: ClusterId, events: Sequence[ClusterEvent]) -> None:
-        """At most 2,000 newest are kept per cluster."""
+        """At most 2,000 newest are kept per cluster, none of one that has gone."""
         ...
 
     async def events(self, tenant_id: TenantId, id_: ClusterId) -> Sequence[ClusterEvent]:

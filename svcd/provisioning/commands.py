@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
@@ -45,7 +45,7 @@ from svcd.provisioning.decide import events, lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.rules import Made
-from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.distributions.registry import Distributions
 from svcd.settings import Provisioning
 from svcd.tasks import DeadlineExceeded, gather, with_deadline
 
@@ -58,15 +58,6 @@ Also = Callable[[Tx, Cluster], Awaitable[None]]
 
 _FACTS_S: Final = 25.0
 """Facts are read within this time, or the request fails."""
-
-
-class Distributions(Protocol):
-    """The registry, as far as it is needed here."""
-
-    def all(self) -> Sequence[IDistribution]: ...
-    def get(self, name: str) -> IDistribution:
-        """Raises NotFound."""
-        ...
 
 
 class _Reader:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -27,6 +27,7 @@ from svcd.model.requests import (
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire_jobs import JobConfig
 from svcd.ports import Cloud, Identity, ObjectStore, Store
+from svcd.provisioning.distributions.registry import Distributions
 from svcd.settings import Settings
 
 
@@ -65,15 +66,6 @@ class JobCommands(Protocol):
     async def delete_execution(self, caller: Caller, execution_id: ExecutionId) -> None: ...
     async def log(self, caller: Caller, execution_id: ExecutionId) -> bytes: ...
     def hints(self, type_name: str) -> JobConfig:
-        """Raises NotFound."""
-        ...
-
-
-class Distributions(Protocol):
-    """`svcd.provisioning.distributions.registry.Distributions`; its items are `IDistribution`s."""
-
-    def all(self) -> Sequence[Any]: ...
-    def get(self, name: str) -> Any:
         """Raises NotFound."""
         ...
 

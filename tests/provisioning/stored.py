@@ -1,7 +1,6 @@
-"""The store itself in the place of `support.MemoryStore`, for the controller's stories.
+"""The store itself, as a test of provisioning uses it.
 
-It looks like the fake one to a test: rows can be read and put by hand, writes are counted, and
-another writer can be made to come between.
+Rows can be read and put by hand, writes are counted, and another writer can come between.
 """
 
 from __future__ import annotations
@@ -13,24 +12,27 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from svcd.model.cluster import Cluster, ClusterEvent
-from svcd.model.ids import ClusterId
+from svcd.model.ids import ClusterId, TenantId
+from svcd.model.trust import LooseTrust
 from svcd.ports import Page
 from svcd.sealer import MemorySealer
 from svcd.store.database import Database
 from svcd.store.store import SqlStore
-from tests.provisioning.support import TENANT
 from tests.support import now
 
 T = TypeVar("T")
 
+TENANT = TenantId("t1")
+
 
 class StoredStore:
-    """`tx` and `read` are the store's; `clusters` is for the test."""
+    """`tx` and `read` are the store's; `clusters` and `loose_trusts` are for the test."""
 
     def __init__(self, database: Database) -> None:
         self.store = SqlStore(database, MemorySealer())
         now(Deferred.fromCoroutine(self.store.open("then")))
         self.clusters = StoredClusters(self.store)
+        self.loose_trusts = StoredLooseTrusts(self.store)
         self.down: Exception | None = None
 
     async def tx(self, work: Callable[[Any], Awaitable[T]]) -> T:
@@ -79,11 +81,11 @@ class _Clusters:
 
 
 class StoredClusters:
-    """What `support.MemoryRows` shows to a test."""
+    """rows: by id. events: of a cluster by its id."""
 
     def __init__(self, store: SqlStore) -> None:
         self.rows = _Rows(store)
-        self.story = _Story(store)
+        self.events = _Events(store)
         self.saves = 0
         self.conflict_next: list[Callable[[Cluster], Cluster]] = []
 
@@ -124,7 +126,25 @@ class _Rows(MutableMapping[ClusterId, Cluster]):
         return now(Deferred.fromCoroutine(self._store.tx(work)))
 
 
-class _Story:
+class StoredLooseTrusts:
+    """The trusts that no cluster's row names, by the id of their row."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    @property
+    def rows(self) -> dict[str, LooseTrust]:
+        found = now(Deferred.fromCoroutine(self._store.tx(lambda tx: tx.loose_trusts.first(1000))))
+        return {each.id: each for each in found}
+
+    def add(self, trust: LooseTrust) -> None:
+        now(Deferred.fromCoroutine(self._store.tx(lambda tx: tx.loose_trusts.add(trust))))
+
+    def doom(self, id_: str) -> None:
+        now(Deferred.fromCoroutine(self._store.tx(lambda tx: tx.loose_trusts.doom(id_))))
+
+
+class _Events:
     def __init__(self, store: SqlStore) -> None:
         self._store = store
 

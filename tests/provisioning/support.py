@@ -1,9 +1,9 @@
-"""Small fakes of the ports of provisioning: dicts, a virtual clock, faults as data."""
+"""A site of provisioning: SQLite in memory, a small cloud, a virtual clock, faults as data."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -13,7 +13,7 @@ from zope.interface import implementer
 from svcd.clock import VirtualClock
 from svcd.embedded.faults import Faults
 from svcd.embedded.scripted import ScriptedProbe, ScriptedRemote
-from svcd.errors import ClusterNameTaken, NotFound, SvcdError
+from svcd.errors import SvcdError
 from svcd.model.cloud import (
     Caller,
     Flavor,
@@ -26,14 +26,15 @@ from svcd.model.cloud import (
     Server,
     VolumeState,
 )
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, NodeGroup
-from svcd.model.ids import ClusterId, InstanceId, TenantId, timestamp
+from svcd.model.cluster import Cluster, Instance, NodeGroup
+from svcd.model.ids import ClusterId, InstanceId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
-from svcd.model.trust import GivenTrust, LooseTrust
+from svcd.model.trust import GivenTrust
 from svcd.ports import CloudError, Fault, Leases
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.perform import Ports
+from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import (
     Command,
     ConfigEntry,
@@ -45,10 +46,13 @@ from svcd.provisioning.distributions.spi import (
     WriteFile,
 )
 from svcd.settings import Provisioning
+from svcd.store.database import Database
+from svcd.store.sqlite import SqliteDatabase
 from svcd.tasks import sleep
+from tests.provisioning.stored import TENANT as TENANT
+from tests.provisioning.stored import StoredStore
 
 NOW = 1_767_225_600.0
-TENANT = TenantId("t1")
 FLAVORS = (
     Flavor(id="1", name="m1.tiny", ram_mib=512, vcpus=1),
     Flavor(id="2", name="m1.small", ram_mib=2048, vcpus=1, disk_gib=10),
@@ -102,129 +106,6 @@ def cluster(*groups: NodeGroup, **fields: Any) -> Cluster:
         created_at=timestamp(NOW),
     )
     return evolve(made, **fields)
-
-
-# ---- store --------------------------------------------------------------------------------------
-
-
-class MemoryRows:
-    """Rows of clusters with compare-and-set; counts writes. `latency_s` yields to the clock."""
-
-    def __init__(self) -> None:
-        self.rows: dict[ClusterId, Cluster] = {}
-        self.story: dict[ClusterId, list[ClusterEvent]] = {}
-        self.saves = 0
-        self.conflict_next: list[Callable[[Cluster], Cluster]] = []
-        self.idle: list[ClusterId] = []
-
-    async def add(self, record: Cluster) -> None:
-        if any(
-            r.name == record.name and r.tenant_id == record.tenant_id for r in self.rows.values()
-        ):
-            raise ClusterNameTaken(f"cluster {record.name!r} exists")
-        self.rows[record.id] = record
-
-    async def get(self, tenant_id: TenantId, id_: ClusterId) -> Cluster:
-        row = self.rows.get(id_)
-        if row is None or row.tenant_id != tenant_id:
-            raise NotFound.of("cluster", id_)
-        return row
-
-    async def find(self, id_: ClusterId) -> Cluster | None:
-        return self.rows.get(id_)
-
-    async def save(self, record: Cluster) -> bool:
-        if self.conflict_next and record.id in self.rows:
-            other = self.conflict_next.pop(0)
-            row = self.rows[record.id]
-            self.rows[record.id] = evolve(other(row), version=row.version + 1)
-        row_now = self.rows.get(record.id)
-        if row_now is None or row_now.version != record.version:
-            return False
-        self.saves += 1
-        self.rows[record.id] = evolve(record, version=record.version + 1)
-        return True
-
-    async def drop(self, id_: ClusterId) -> None:
-        self.rows.pop(id_, None)
-        self.story.pop(id_, None)
-
-    async def unsettled(self) -> Mapping[ClusterId, int]:
-        found = [r for r in self.rows.values() if r.generation > r.settled_generation]
-        return {r.id: r.generation for r in found}
-
-    async def active(self) -> Sequence[ClusterId]:
-        return [r.id for r in self.rows.values() if r.status is ClusterStatus.ACTIVE]
-
-    async def idle_transient(self) -> Sequence[ClusterId]:
-        return list(self.idle)
-
-    async def add_events(self, id_: ClusterId, events: Sequence[ClusterEvent]) -> None:
-        self.story.setdefault(id_, []).extend(events)
-
-
-class MemoryTemplates:
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.rows: dict[str, Any] = {}
-
-    async def add(self, record: Any) -> None:
-        self.rows[record.id] = record
-
-    async def get(self, tenant_id: TenantId, id_: str) -> Any:
-        if id_ not in self.rows:
-            raise NotFound.of(self.what, id_)
-        return self.rows[id_]
-
-
-class MemoryLooseTrusts:
-    """Implements ports.LooseTrustRows."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, LooseTrust] = {}
-
-    async def add(self, trust: LooseTrust) -> None:
-        self.rows.setdefault(trust.id, trust)
-
-    async def take(self, id_: str) -> bool:
-        row = self.rows.get(id_)
-        if row is None or row.doomed:
-            return False
-        del self.rows[id_]
-        return True
-
-    async def doom(self, id_: str) -> bool:
-        if id_ not in self.rows:
-            return False
-        self.rows[id_] = evolve(self.rows[id_], doomed=True)
-        return True
-
-    async def delay(self, trust: LooseTrust) -> None:
-        self.rows[trust.id] = evolve(
-            self.rows[trust.id], due_at=trust.due_at, tries=trust.tries, trouble=trust.trouble
-        )
-
-    async def forget(self, id_: str) -> None:
-        self.rows.pop(id_, None)
-
-    async def first(self, limit: int) -> Sequence[LooseTrust]:
-        return sorted(self.rows.values(), key=lambda r: (r.due_at, r.id))[:limit]
-
-
-class MemoryStore:
-    def __init__(self) -> None:
-        self.clusters = MemoryRows()
-        self.loose_trusts = MemoryLooseTrusts()
-        self.node_group_templates = MemoryTemplates("node group template")
-        self.cluster_templates = MemoryTemplates("cluster template")
-        self.down: Exception | None = None
-
-    async def tx(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
-        if self.down is not None:
-            raise self.down
-        return await work(self)
-
-    read = tx
 
 
 # ---- cloud --------------------------------------------------------------------------------------
@@ -620,19 +501,6 @@ class Scripted:
         return None
 
 
-class Registry:
-    def __init__(self, *distributions: Any) -> None:
-        self._by_name = {d.name: d for d in distributions}
-
-    def all(self) -> Sequence[Any]:
-        return tuple(self._by_name.values())
-
-    def get(self, name: str) -> Any:
-        if name not in self._by_name:
-            raise NotFound.of("plugin", name)
-        return self._by_name[name]
-
-
 class PlainSealer:
     def seal(self, secret: Secret) -> str:
         return "sealed:" + secret.reveal()
@@ -649,14 +517,19 @@ class Site:
 
     leases: Leases | None = None
 
+    def new_database(self) -> Database:
+        """Empty; every site has its own."""
+        return SqliteDatabase(None)
+
     def __init__(self, **settings: Any) -> None:
         self.clock = VirtualClock(NOW)
-        self.store = MemoryStore()
+        self.store = StoredStore(self.new_database())
         self.cloud = MemoryCloud(self.clock)
         self.remote_faults = Faults()
         self.remote = ScriptedRemote(self.clock, self.remote_faults)
         self.probe = ScriptedProbe(self.clock)
         self.distribution = Scripted()
+        self.distributions = Distributions(["test"], found=[self.distribution])
         self.killed: list[ClusterId] = []
         self.settings = Provisioning(**settings)
         self.settled: list[ClusterId] = []
@@ -678,7 +551,7 @@ class Site:
             cloud=self.cloud,  # type: ignore[arg-type]
             remote=self.remote,
             probe=self.probe,
-            distributions=Registry(self.distribution),
+            distributions=self.distributions,
             sealer=PlainSealer(),
             kill_executions=self.kill,
         )
@@ -716,10 +589,10 @@ class Site:
     def commands(self) -> list[str]:
         return [r.command for r in self.remote.ran if "svcd-facts" not in r.command]
 
-    def story(self) -> list[tuple[str, str, str]]:
+    def events(self) -> list[tuple[str, str, str]]:
         return [
             (e.step, e.machine, e.outcome)
-            for e in self.store.clusters.story.get(ClusterId("c1"), [])
+            for e in self.store.clusters.events.get(ClusterId("c1"), [])
         ]
 
     def leftovers(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Create, scale, delete and templates, against small fakes: what is answered and what is stored."""
+"""Create, scale, delete and templates, what is answered and what is stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from svcd.model.requests import (
 from svcd.model.secret import Secret
 from svcd.ports import CloudError, Fault
 from svcd.provisioning.commands import Clusters, Templates
-from tests.provisioning.support import TENANT, PlainSealer, Registry, Site, run
+from tests.provisioning.support import TENANT, PlainSealer, Site, run
 
 S = ClusterStatus
 CALLER = Caller(tenant_id=TENANT, user_id="u1")
@@ -54,7 +54,7 @@ class CommandTestCase(SynchronousTestCase):
         self.site = Site()
         numbers = count(1)
         ids = lambda: f"id{next(numbers)}"  # noqa: E731
-        registry = Registry(self.site.distribution)
+        registry = self.site.distributions
         self.clusters = Clusters(
             self.site.store,  # type: ignore[arg-type]
             self.site.cloud,  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ class CreateTests(CommandTestCase):
         self.site.cloud.fail("create_trust", Fault.FORBIDDEN)
         with self.assertRaises(CloudError):
             run(self.clusters.create(WITH_TOKEN, new()))
-        self.assertEqual(self.site.store.clusters.rows, {})
+        self.assertEqual(list(self.site.store.clusters.rows), [])
 
     def test_many_faults_are_answered_at_once(self) -> None:
         """Image, key pair, flavor and process are all named, the first gives the class."""
@@ -156,7 +156,7 @@ class CreateTests(CommandTestCase):
         with self.assertRaises(QuotaExceeded) as caught:
             self.create()
         self.assertIn("instances: needed 3, left 2", caught.exception.message)
-        self.assertEqual(self.site.store.clusters.rows, {})
+        self.assertEqual(list(self.site.store.clusters.rows), [])
 
     def test_failing_cloud_is_not_the_callers_fault(self) -> None:
         """A cloud that cannot be read is reported as such."""
@@ -220,7 +220,7 @@ class DeleteTests(CommandTestCase):
         self.assertEqual(self.row().status, S.DELETING)
         self.assertIs(self.row().desired, Desired.DELETED)
         self.site.advance(20)
-        self.assertEqual(self.site.store.clusters.rows, {})
+        self.assertEqual(list(self.site.store.clusters.rows), [])
 
     def test_second_delete_changes_nothing(self) -> None:
         """Deleting twice is one deletion."""

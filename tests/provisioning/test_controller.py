@@ -102,7 +102,7 @@ class CreateTests(ControllerTestCase):
     def test_statuses_follow_one_another(self) -> None:
         """The story tells every status, in order."""
         site = self.active()
-        statuses = [e[0] for e in site.story() if e[0] in set(S)]
+        statuses = [e[0] for e in site.events() if e[0] in set(S)]
         self.assertEqual(statuses, ["Spawning", "Preparing", "Configuring", "Starting", "Active"])
 
     def test_volumes_and_addresses_are_there_when_it_is_active(self) -> None:
@@ -399,11 +399,11 @@ class ScaleTests(ControllerTestCase):
     def test_shrink_comes_before_growth(self) -> None:
         """One group shrinks and another is added: first Decommissioning, then Spawning."""
         site = self.active()
-        began = len(site.story())
+        began = len(site.events())
         resize(site, worker=1, more=1)
         site.advance(30)
         self.assertConverged(site, 2)
-        statuses = [e[0] for e in site.story()[began:] if e[0] in set(S)]
+        statuses = [e[0] for e in site.events()[began:] if e[0] in set(S)]
         self.assertEqual(
             statuses,
             ["Decommissioning", "Spawning", "Preparing", "Configuring", "Starting", "Active"],
@@ -752,7 +752,7 @@ class ConflictTests(ControllerTestCase):
             site.advance(0.02)
         site.store.clusters.conflict_next = [lambda r: r] * 3
         site.advance(60)
-        failed = [step for step, _, outcome in site.story() if outcome == "failed"]
+        failed = [step for step, _, outcome in site.events() if outcome == "failed"]
         self.assertEqual(failed, ["create server", "Spawning"])
 
 

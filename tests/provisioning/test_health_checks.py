@@ -190,7 +190,7 @@ class LooksTests(SynchronousTestCase):
         self.site.store.clusters.conflict_next = list(changed)
         self.site.advance(310)
         self.assertEqual(self.told(), [])
-        self.assertEqual(self.site.store.clusters.story, {})
+        self.assertEqual(self.site.store.clusters.events[ClusterId("c0")], [])
         self.site.advance(310)
         self.assertEqual(self.told(), ["c0"])
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from svcd.store.database import Database
-from tests.provisioning import test_controller
-from tests.provisioning.test_stored import Stored
+from tests.provisioning import support, test_controller
 from tests.store.driven import driven
 
 
-class _Postgres(Stored):
+class _Postgres:
     """One database, which each site finds empty."""
 
-    def new_database(self) -> Database:
-        driven().empty()
-        return driven()
+    def setUp(self) -> None:
+        case: Any = self
+        case.patch(support.Site, "new_database", _emptied)
+
+
+def _emptied(site: support.Site) -> Database:
+    driven().empty()
+    return driven()
 
 
 class PostgresCreateTests(_Postgres, test_controller.CreateTests):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster import ClusterStatus, Desired
-from svcd.model.ids import ClusterId
+from svcd.model.cluster import Cluster, ClusterStatus, Desired
+from svcd.model.ids import ClusterId, ExecutionId, JobId, timestamp
+from svcd.model.job import Execution, ExecutionStatus
 from svcd.provisioning.act.transient import Transient
-from tests.provisioning.support import Site, cluster, run
+from svcd.provisioning.decide import lifecycle
+from tests.provisioning.support import NOW, TENANT, Site, cluster, run
 
 S = ClusterStatus
 
@@ -28,50 +32,76 @@ class TransientTests(SynchronousTestCase):
         self.transient.start()
         self.addCleanup(lambda: run(self.transient.stop()))
 
+    def worked(self, **fields: Any) -> None:
+        """An execution on the cluster, which has ended unless `fields` say otherwise."""
+        execution = Execution(
+            id=ExecutionId("e1"),
+            tenant_id=TENANT,
+            job_id=JobId("j1"),
+            cluster_id=ClusterId("c1"),
+            status=ExecutionStatus.SUCCEEDED,
+            end_time=timestamp(NOW),
+            created_at=timestamp(NOW),
+        )
+        record = evolve(execution, **fields)
+        run(self.site.store.tx(lambda tx: tx.executions.add(record)))
+
+    def put(self, row: Cluster) -> None:
+        """Another writer's row."""
+        self.site.store.clusters.rows[row.id] = evolve(row, version=row.version + 1)
+
+    def test_cluster_without_work_is_left_alone(self) -> None:
+        """Until it has had an execution."""
+        self.site.advance(100)
+        self.assertEqual(self.site.row.status, S.ACTIVE)
+
     def test_cluster_with_work_is_left_alone(self) -> None:
-        """The store does not list it."""
+        """An execution has not ended yet."""
+        self.worked(status=ExecutionStatus.RUNNING, end_time=None)
         self.site.advance(100)
         self.assertEqual(self.site.row.status, S.ACTIVE)
 
     def test_idle_cluster_is_deleted_at_the_next_look(self) -> None:
         """Within the poll's period."""
-        self.site.store.clusters.idle = [ClusterId("c1")]
+        self.worked()
         self.site.advance(31)
         self.assertTrue(self.site.gone)
 
     def test_wake_looks_at_once(self) -> None:
         """An execution has just ended."""
-        self.site.store.clusters.idle = [ClusterId("c1")]
+        self.worked()
         self.transient.wake()
         self.assertEqual(self.site.row.status, S.DELETING)
 
     def test_cluster_that_is_deleted_already_is_not_touched(self) -> None:
         """The user was faster."""
-        self.site.store.clusters.idle = [ClusterId("c1"), ClusterId("gone")]
-        row = evolve(self.site.row, status=S.DELETING, desired=Desired.DELETED)
-        self.site.store.clusters.rows[row.id] = row
+        self.worked()
+        row = lifecycle.delete(self.site.row, False, NOW)
+        self.put(row)
+        row = self.site.row
         self.transient.wake()
         self.assertEqual(self.site.row, row)
 
     def test_cluster_in_error_goes_too(self) -> None:
         """Its executions have failed, and nobody can use it."""
-        self.site.store.clusters.idle = [ClusterId("c1")]
+        self.worked()
         row = evolve(self.site.row, status=S.ERROR)
-        self.site.store.clusters.rows[row.id] = row
+        self.put(row)
         self.site.advance(31)
         self.assertTrue(self.site.gone)
 
     def test_cluster_whose_deletion_failed_is_left_to_its_owner(self) -> None:
         """Its description names what is left."""
-        self.site.store.clusters.idle = [ClusterId("c1")]
+        self.worked()
         row = evolve(self.site.row, status=S.ERROR, desired=Desired.DELETED)
-        self.site.store.clusters.rows[row.id] = row
+        self.put(row)
+        row = self.site.row
         self.transient.wake()
         self.assertEqual(self.site.row, row)
 
     def test_lost_race_is_left_to_the_next_look(self) -> None:
         """Somebody else has written the row."""
-        self.site.store.clusters.idle = [ClusterId("c1")]
+        self.worked()
         self.site.store.clusters.conflict_next = [lambda r: r]
         self.transient.wake()
         self.assertEqual(self.site.row.status, S.ACTIVE)

@@ -54,6 +54,10 @@ class TrustTestCase(SynchronousTestCase):
     def ask(self) -> Any:
         return run(self.trusts.ask(CALLER, CLUSTER))
 
+    def take(self, made: Any) -> None:
+        """As the transaction does that writes the cluster's row."""
+        run(self.site.store.tx(lambda tx: self.trusts.take(tx, made)))
+
     def swept(self, seconds: float) -> None:
         """So many seconds later, after a look."""
         self.clock.advance(seconds)
@@ -91,7 +95,7 @@ class RequestTests(TrustTestCase):
         new = self.ask()
         self.assertEqual((new.id, new.trustor_id), ("trust-1", "u1"))
         self.assertEqual(list(self.rows.rows), ["id1"])
-        run(self.trusts.take(self.site.store, new))
+        self.take(new)
         self.assertEqual(self.rows.rows, {})
 
     def test_refused_trust_leaves_no_note(self) -> None:
@@ -116,9 +120,9 @@ class RequestTests(TrustTestCase):
     def test_trust_that_is_being_given_back_cannot_be_taken(self) -> None:
         """The request has taken too long, and its row is refused."""
         new = self.ask()
-        run(self.rows.doom("id1"))
+        self.rows.doom("id1")
         with self.assertRaises(ServiceUnavailable):
-            run(self.trusts.take(self.site.store, new))
+            self.take(new)
 
     def test_given_back_at_once(self) -> None:
         """Trust and note go."""
@@ -137,12 +141,12 @@ class RequestTests(TrustTestCase):
     def test_commit_in_doubt(self) -> None:
         """Done: the note is gone. Not done: the note is doomed, so that it never will be."""
         done = self.ask()
-        run(self.trusts.take(self.site.store, done))
+        self.take(done)
         self.assertTrue(run(self.trusts.was_taken(done)))
         lost = self.ask()
         self.assertFalse(run(self.trusts.was_taken(lost)))
         with self.assertRaises(ServiceUnavailable):
-            run(self.trusts.take(self.site.store, lost))
+            self.take(lost)
 
 
 class SweepTests(TrustTestCase):
@@ -165,7 +169,7 @@ class SweepTests(TrustTestCase):
         new = self.ask()
         self.swept(DUE_S)
         with self.assertRaises(ServiceUnavailable):
-            run(self.trusts.take(self.site.store, new))
+            self.take(new)
 
     def test_trusts_of_others_are_left_alone(self) -> None:
         """With another mark, of another user, in another project: whosesoever they are."""
@@ -233,7 +237,7 @@ class SweepTests(TrustTestCase):
         loose = released(row, self.clock.seconds())
         assert loose is not None
         self.cloud.trusts |= {"t", "kept"}
-        run(self.rows.add(loose))
+        self.rows.add(loose)
         self.swept(LOOK_S)
         self.assertEqual((self.cloud.trusts, self.rows.rows), ({"kept"}, {}))
         self.assertEqual(self.cloud.calls, {"delete_trust": 1})

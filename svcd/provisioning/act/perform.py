@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -68,7 +68,7 @@ from svcd.provisioning.decide.steps import (
 from svcd.provisioning.decide.steps import (
     Interrupted as WasInterrupted,
 )
-from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.distributions.registry import Distributions
 from svcd.settings import Provisioning
 from svcd.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 
@@ -83,14 +83,6 @@ _LIMITED = 5
 _TRUST_GONE = Done(cluster={"trust_id": None})
 _GROUPS_GONE = Done(cluster={"security_group_id": None, "server_group_id": None})
 REMOVING = (DeleteServer, DeleteFloatingIp, DeleteVolume, DeleteGroups, DeleteTrust)
-
-
-class Distributions(Protocol):
-    """The registry, as far as it is needed here."""
-
-    def get(self, name: str) -> IDistribution:
-        """Raises NotFound."""
-        ...
 
 
 @frozen(kw_only=True)

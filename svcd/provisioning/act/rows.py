@@ -43,14 +43,8 @@ async def write(
 async def record(store: Store, cluster_id: ClusterId, events: Sequence[ClusterEvent]) -> None:
     """Events alone; of a cluster that has gone none are kept."""
     events = tuple(events)
-    if not events:
-        return
-
-    async def work(tx: Tx) -> None:
-        if await tx.clusters.find(cluster_id) is not None:
-            await tx.clusters.add_events(cluster_id, events)
-
-    await store.tx(work)
+    if events:
+        await store.tx(lambda tx: tx.clusters.add_events(cluster_id, events))
 
 
 class Journal:
