@@ -174,7 +174,7 @@ class Daemon:
             probe=outside.probe,
             distributions=distributions,
             sealer=outside.sealer,
-            kill_executions=self.poller.kill_all_of,
+            kill_executions=self.poller.jobs.kill_all_of,
             installation=outside.installation,
         )
         self.controller = Controller(

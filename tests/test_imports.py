@@ -8,7 +8,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-ROOMS = ("svcd.model", "svcd.provisioning.decide")
+ROOMS = ("svcd.model", "svcd.provisioning.decide", "svcd.workflow.decide")
 """Every module of these packages."""
 PURE = (
     "svcd.errors",

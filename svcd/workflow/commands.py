@@ -314,7 +314,7 @@ class Jobs:
         if lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         try:
-            work = self._poller.refresh(row)
+            work = self._poller.jobs.refresh(row)
             return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
         except DeadlineExceeded:
             raise PlatformTimeout(f"the workflow engine of job execution {id_} is slow") from None
@@ -419,7 +419,7 @@ class Jobs:
             if again is None:
                 raise NotFound.of("job execution", row.id)
             row = again
-        return row if lifecycle.is_over(row) else await self._poller.kill(row)
+        return row if lifecycle.is_over(row) else await self._poller.jobs.kill(row)
 
     async def _check(self, tx: Tx, row: Execution) -> None:
         """References and rules of an execution; the cluster only when it is known."""

@@ -333,7 +333,7 @@ class Clusters(WorkflowCase):
         self.clock.advance(1)
         self.objects.lag_s = 1000.0
         waiting = self.execute()
-        self.run_to_end(self.poller.kill_all_of(CLUSTER))
+        self.run_to_end(self.poller.jobs.kill_all_of(CLUSTER))
         statuses = [self.execution(row.id).status for row in (done, running, waiting)]
         self.assertEqual(statuses, [S.SUCCEEDED, S.KILLED, S.KILLED])
         job = self.scripted.jobs[self.execution(running.id).workflow_job_id or ""]
@@ -344,7 +344,7 @@ class Clusters(WorkflowCase):
         self.clock.advance(1)
         self.faults.add(FaultRule(where="engine", effect=Effect.TIMEOUT_BEFORE))
         began = self.clock.seconds()
-        self.run_to_end(self.poller.kill_all_of(CLUSTER))
+        self.run_to_end(self.poller.jobs.kill_all_of(CLUSTER))
         self.assertLess(self.clock.seconds() - began, 16)
         for row in rows:
             self.assertEqual(self.execution(row.id).status, S.KILLED)

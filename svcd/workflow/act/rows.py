@@ -14,17 +14,15 @@ from typing import Final
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
-from svcd.ports import Leases, Store, Tx, lease_key
+from svcd.ports import Leases, Store, Tx, lease_key, until_saved
 from svcd.workflow import document
 from svcd.workflow.decide import lifecycle
 from svcd.workflow.engines import Endpoints, Engines
 
-_TRIES: Final = 20
 _STEP: Final = "job"
 _MOST_SHOWN: Final = 1000
 
@@ -136,41 +134,40 @@ class Rows:
         A row that is to be deleted is dropped when it is tidy, and answered as it was last.
         Raises ServiceUnavailable after many lost races.
         """
-        for _ in range(_TRIES):
-            done, before, after = await self._store.tx(lambda tx: self._once(tx, id_, change))
-            if done:
-                if before is not None:
-                    await self._record_wait(before, after)
-                return after
-        raise ServiceUnavailable(f"job execution {id_} is being changed by others; try again")
 
-    async def _once(
-        self, tx: Tx, id_: ExecutionId, change: Callable[[Execution], Execution]
-    ) -> tuple[bool, Execution | None, Execution | None]:
-        """Whether it is done; the row before and after."""
-        row = await tx.executions.find(id_)
-        if row is None:
-            return True, None, None
-        after = change(row)
-        if after.delete_requested and lifecycle.is_tidy(after):
-            await tx.executions.drop(id_)
-            return True, row, after
-        if after == row:
-            return True, row, row
-        saved = await tx.executions.save(after)
-        if saved:
-            await self.announce(tx, after)
-        return saved, row, after
+        async def write(tx: Tx) -> tuple[bool, tuple[Execution, Execution] | None]:
+            row = await tx.executions.find(id_)
+            if row is None:
+                return True, None
+            after = change(row)
+            if after.delete_requested and lifecycle.is_tidy(after):
+                await tx.executions.drop(id_)
+                return True, (row, after)
+            if after == row:
+                return True, (row, row)
+            saved = await tx.executions.save(after)
+            if saved:
+                await self.announce(tx, after)
+            return saved, (row, after)
+
+        async def attempt() -> tuple[bool, tuple[Execution, Execution] | None]:
+            return await self._store.tx(write)
+
+        changed = await until_saved(f"job execution {id_}", attempt)
+        if changed is None:
+            return None
+        before, after = changed
+        await self._record_wait(before, after)
+        return after
 
     # ---- events ----
 
-    async def _record_wait(self, before: Execution, after: Execution | None) -> None:
+    async def _record_wait(self, before: Execution, after: Execution) -> None:
         """Record the wait that began or ended between two states of an execution."""
         cluster_id = before.cluster_id
         if cluster_id is None:
             return
-        old = before.waiting
-        new = None if after is None else after.waiting
+        old, new = before.waiting, after.waiting
         if old is not None and new is not None and old.code == new.code:
             return
         if old is not None and self._shown.get((cluster_id, old.code)) == before.id:

@@ -1,0 +1,111 @@
+"""Ended executions: keeps the engine's last record of each, and removes its folder from HDFS.
+
+The daemon that drives the execution does this; also the one that saw the end for a request, since
+the other one may not have heard of it. It is safe to repeat, and given up some time after the end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container, Sequence
+from typing import Final
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.cluster import ClusterStatus
+from svcd.model.ids import ExecutionId
+from svcd.model.job import Execution
+from svcd.ports import EngineError, Leases
+from svcd.tasks import DeadlineExceeded, KeyedTasks, with_deadline
+from svcd.workflow.act.perform import Performer
+from svcd.workflow.act.rows import Rows
+from svcd.workflow.decide import lifecycle, planner
+
+log = Logger()
+
+AT_ONCE: Final = 20
+SETTLE_S: Final = 3.0
+"""After a kill the engine completes its record within this time; svcd reads it once more then."""
+_TRY_S: Final = 20.0
+_AGAIN_S: Final = 30.0
+
+
+class Endings:
+    """One task for each execution that has ended.
+
+    starting: executions whose start still writes into their folders; it wakes them when it ends.
+    """
+
+    def __init__(
+        self,
+        *,
+        rows: Rows,
+        performer: Performer,
+        clock: IReactorTime,
+        rng: random.Random,
+        leases: Leases,
+        starting: Container[ExecutionId],
+    ) -> None:
+        self._rows = rows
+        self._performer = performer
+        self._clock = clock
+        self._leases = leases
+        self._starting = starting
+        self._strangers: set[ExecutionId] = set()  # of other daemons, whose end was seen here
+        self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
+            clock,
+            "execution end",
+            self._tidy,
+            limit=AT_ONCE,
+            rng=rng,
+            leases=leases,
+            lease_key=self._lease_key,
+            parked=self._strangers.discard,
+        )
+
+    def wake(self, id_: ExecutionId, delay_s: float = SETTLE_S) -> None:
+        """The execution has ended, or may have."""
+        self._tasks.wake(id_, delay_s)
+
+    def seen(self, row: Execution) -> Execution:
+        """`row`, which a request has seen here, whoever drives it."""
+        if lifecycle.is_over(row) and not self._rows.is_ours(row):
+            self._strangers.add(row.id)
+            self.wake(row.id)
+        return row
+
+    def active(self) -> Sequence[ExecutionId]:
+        return self._tasks.active()
+
+    async def stop(self) -> None:
+        """The rows say what is left."""
+        await self._tasks.stop()
+
+    async def _lease_key(self, id_: ExecutionId) -> str | None:
+        """None: the end was seen here for a request, and needs no lease."""
+        key = await self._rows.lease_of(id_)
+        if key is not None and id_ in self._strangers and not self._leases.holds(key):
+            return None
+        return key
+
+    async def _tidy(self, id_: ExecutionId) -> float | None:
+        """The engine's last word on it is kept, and its folder removed; safe to repeat."""
+        row = await self._rows.find(id_)
+        stranger = id_ in self._strangers
+        self._strangers.discard(id_)
+        if row is None or not planner.is_to_tidy(row) or id_ in self._starting:
+            return None
+        place = await self._rows.place(row)
+        if place is not None and place.cluster.status is not ClusterStatus.DELETING:
+            tidy = self._performer.tidy(row, place)
+            try:
+                await with_deadline(self._clock, _TRY_S, "cleanup", tidy)
+            except (DeadlineExceeded, EngineError) as error:
+                if not planner.leaves_folder(row, self._clock.seconds()):
+                    if stranger:
+                        self._strangers.add(id_)
+                    return _AGAIN_S
+                log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
+        await self._rows.change(id_, planner.tidied)
+        return None

@@ -1,0 +1,321 @@
+"""Executions at their engines: reads how they get on, and kills those that are not wanted.
+
+At each tick one batch request per engine (200 ids a page), the full record only of the executions
+that changed. One task per cluster asks the ResourceManager about steps of which nothing is heard;
+the tick never waits for it. What the answers mean is decided in `planner` and `stalls`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ClusterId, ExecutionId
+from svcd.model.job import Execution, Failure
+from svcd.ports import Engine, EngineError, Fault, JobLine, Leases
+from svcd.settings import Workflow
+from svcd.tasks import DeadlineExceeded, KeyedTasks, Parked, gather, with_deadline
+from svcd.workflow.act.endings import Endings
+from svcd.workflow.act.perform import Performer
+from svcd.workflow.act.rows import Place, Rows
+from svcd.workflow.act.yarn import ResourceManager
+from svcd.workflow.decide import lifecycle, planner, stalls
+from svcd.workflow.decide import record as records
+from svcd.workflow.decide.planner import Memory
+from svcd.workflow.masking import masked_text
+
+log = Logger()
+
+PAGE: Final = 200
+RECORDS_AT_ONCE: Final = 8
+STALLS_AT_ONCE: Final = 5
+
+_UNLAUNCHED_A_TURN: Final = 20
+_KILL_ALL_S: Final = 15.0
+
+
+class EngineJobs:
+    """Follows executions that their engines run. idle: see Controller."""
+
+    def __init__(
+        self,
+        *,
+        rows: Rows,
+        performer: Performer,
+        endings: Endings,
+        engine: Engine,
+        manager: ResourceManager,
+        clock: IReactorTime,
+        settings: Workflow,
+        rng: random.Random,
+        leases: Leases,
+        idle: Callable[[], None],
+    ) -> None:
+        self._rows = rows
+        self._performer = performer
+        self._endings = endings
+        self._engine = engine
+        self._manager = manager
+        self._clock = clock
+        self._settings = settings
+        self._rng = rng
+        self._idle = idle
+        self._memory: dict[ClusterId, Memory] = {}
+        self._stalled: dict[ClusterId, tuple[Place, Sequence[Execution]]] = {}
+        self._stopping = False
+        self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
+            clock,
+            "stalled steps",
+            self._ask,
+            limit=STALLS_AT_ONCE,
+            leases=leases,
+            parked=self._drop_stalled,
+        )
+
+    async def stop(self) -> None:
+        """Nothing is lost."""
+        self._stopping = True
+        await self._tasks.stop()
+
+    def retain(self, wanted: Callable[[ClusterId], bool]) -> None:
+        """Forget what is known of the engines of all other clusters."""
+        for cluster_id in [each for each in self._memory if not wanted(each)]:
+            del self._memory[cluster_id]
+        for cluster_id in [each for each in self._stalled if not wanted(each)]:
+            del self._stalled[cluster_id]
+
+    # ---- a tick ----
+
+    async def turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
+        """One batch of questions to an engine, and what follows from its answers."""
+        cluster = await self._rows.cluster(cluster_id)
+        if cluster is None:
+            await self._orphan_all(rows, f"cluster {cluster_id} was deleted")
+            return
+        if cluster.status is ClusterStatus.DELETING:
+            return  # its delete kills them, see kill_all_of
+        place = self._rows.place_on(cluster)
+        if place is None:
+            await self._orphan_all(rows, "the cluster lost its workflow engine")
+            return
+        try:
+            lines = await self._lines(place, rows)
+        except EngineError as error:
+            if not self._stopping:
+                await self._outage(cluster_id, rows, error)
+            return
+        now = self._clock.seconds()
+        memory = evolve(self._memory.get(cluster_id, Memory()), silent_since=None)
+        steps, to_ask = stalls.consider(memory.steps, rows, now)
+        memory = self._memory[cluster_id] = evolve(memory, steps=steps)
+        if to_ask:
+            self._stalled[cluster_id] = place, to_ask
+            self._tasks.wake(cluster_id)
+        most_s = self._settings.manual_deadline_s
+        todo, others = [], []
+        for row in rows:
+            line = lines.get(row.workflow_job_id or "")
+            if planner.needs_record(row, line, memory, now, most_s):
+                todo.append(row)
+            elif planner.is_unlaunched(row):
+                others.append(row)
+        # The list does not show how a step gets on that no machine has taken: read some records.
+        todo += self._rng.sample(others, min(len(others), _UNLAUNCHED_A_TURN))
+        results = await gather([partial(self.look, place, row) for row in todo], RECORDS_AT_ONCE)
+        raise_first(results)
+
+    async def _lines(self, place: Place, rows: Sequence[Execution]) -> dict[str, JobLine]:
+        """By the engine's job id. Raises EngineError."""
+        found: dict[str, JobLine] = {}
+        ids = [row.workflow_job_id for row in rows if row.workflow_job_id]
+        for at in range(0, len(ids), PAGE):
+            for line in await self._engine.lines(place.endpoints.engine, ids[at : at + PAGE]):
+                found[line.id] = line
+        return found
+
+    async def _outage(
+        self, cluster_id: ClusterId, rows: Sequence[Execution], error: EngineError
+    ) -> None:
+        """The engine of `rows` has not answered."""
+        now = self._clock.seconds()
+        memory = self._memory.get(cluster_id, Memory())
+        found = planner.outage(memory, error.text, now, self._settings.unreachable_deadline_s)
+        if memory.silent_since is None:
+            log.warn("Engine of cluster {id} is silent: {why}", id=cluster_id, why=error.text)
+        self._memory[cluster_id] = evolve(memory, silent_since=found.since)
+        for row in rows:
+            if now >= found.until:
+                await self._rows.change(
+                    row.id, partial(planner.without_engine, found=found, now=now)
+                )
+            elif planner.shows_outage(row, found, now):
+                waits = partial(planner.waits_for_engine, found=found, now=now)
+                await self._rows.change(row.id, waits)
+        if now >= found.until:
+            for row in rows:
+                self._endings.wake(row.id)
+
+    # ---- one execution at its engine ----
+
+    async def look(self, place: Place, row: Execution) -> None:
+        """Bring one execution up to date; faults of the engine are left to the next tick."""
+        if self._stopping:
+            return
+        try:
+            unwanted = row.cancel_requested or row.delete_requested
+            after = await (self._end if unwanted else self._absorb)(place, row)
+            failure = None if after is None else self._overdue(place.cluster, after)
+            if after is not None and failure is not None:
+                await self._condemn(place, after, failure)
+        except EngineError as error:
+            log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
+
+    def _overdue(self, cluster: Cluster, row: Execution) -> Failure | None:
+        memory = self._memory.get(cluster.id, Memory())
+        most_s = self._settings.manual_deadline_s
+        return planner.overdue(row, memory, self._clock.seconds(), most_s)
+
+    async def _condemn(self, place: Place, row: Execution, failure: Failure) -> None:
+        """Kill it, with the reason written down first."""
+        await self._rows.change(row.id, partial(planner.condemned, failure=failure))
+        log.warn("Execution {id} is stuck, killing it: {why}", id=row.id, why=failure.text)
+        await self._end(place, row)
+
+    async def _end(self, place: Place, row: Execution) -> Execution | None:
+        """Kill it and read what came of that. Raises EngineError, unless it has ended all the same:
+
+        Oozie kills a job and answers with a fault when it cannot remove a folder of it then.
+        """
+        try:
+            await self._performer.kill(row.workflow_job_id, place)
+        except EngineError:
+            after = await self._absorb(place, row)
+            if after is None or lifecycle.is_over(after):
+                return after
+            raise
+        return await self._absorb(place, row)
+
+    async def _absorb(self, place: Place, row: Execution) -> Execution | None:
+        """Read the engine's record and write what it says. Raises EngineError."""
+        if row.workflow_job_id is None:
+            return row
+        try:
+            news = await self._performer.news(row, row.workflow_job_id, place)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+            self._endings.wake(row.id)
+            return await self._rows.change(row.id, partial(planner.lost, now=self._clock.seconds()))
+        if news is None:
+            return row
+        if news.status in lifecycle.TERMINAL:  # before the write, whose answer may be lost
+            self._endings.wake(row.id)
+        now, most_s = self._clock.seconds(), self._settings.manual_deadline_s
+        absorbed = partial(planner.absorbed, news=news, now=now, manual_deadline_s=most_s)
+        after = await self._rows.change(row.id, absorbed)
+        if after is not None and after.status is not row.status:
+            log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
+        if after is not None and lifecycle.is_over(after):
+            self._endings.wake(row.id)
+            if place.cluster.is_transient:
+                self._idle()
+        return after
+
+    async def orphan(self, id_: ExecutionId, why: str) -> Execution | None:
+        now = self._clock.seconds()
+        return await self._rows.change(id_, partial(planner.orphaned, why=why, now=now))
+
+    async def _orphan_all(self, rows: Sequence[Execution], why: str) -> None:
+        for row in rows:
+            await self.orphan(row.id, why)
+
+    # ---- requests ----
+
+    async def refresh(self, row: Execution) -> Execution:
+        """`row` after asking the engine now. Raises EngineError."""
+        place = await self._rows.place(row)
+        if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
+            return row
+        return self._endings.seen(await self._absorb(place, row) or row)
+
+    async def kill(self, row: Execution) -> Execution:
+        """`row` after a kill at its engine and a look at what came of it. Raises EngineError."""
+        place = await self._rows.place(row)
+        if place is None:
+            return await self.orphan(row.id, "the cluster was deleted") or row
+        return self._endings.seen(await self._end(place, row) or row)
+
+    async def kill_all_of(self, cluster_id: ClusterId) -> None:
+        """Before a cluster's delete: kill its executions at the engine, mark them `KILLED`.
+
+        Bounded: what does not answer is marked all the same, its machines go away.
+        """
+        rows = await self._rows.of_cluster(cluster_id)
+        alive = [row for row in rows if not lifecycle.is_over(row)]
+        until = self._clock.seconds() + _KILL_ALL_S
+
+        async def one(row: Execution) -> None:
+            left = until - self._clock.seconds()
+            place = await self._rows.place(row)
+            if place is None or left <= 0:
+                return
+            kill = self._performer.kill(row.workflow_job_id, place)
+            try:
+                await with_deadline(self._clock, left, "kill", kill)
+            except (DeadlineExceeded, EngineError) as error:
+                log.warn("Execution {id} was not killed at its engine: {e}", id=row.id, e=error)
+
+        placed = [row for row in alive if row.workflow_job_id is not None]
+        raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
+        await self._orphan_all(alive, f"cluster {cluster_id} was deleted")
+
+    # ---- steps of which nothing is heard ----
+
+    def _drop_stalled(self, cluster_id: ClusterId) -> None:
+        self._stalled.pop(cluster_id, None)
+
+    async def _ask(self, cluster_id: ClusterId) -> None:
+        """Ask the ResourceManager, and write what that means for each row."""
+        handed = self._stalled.pop(cluster_id, None)
+        if handed is None:
+            return
+        place, rows = handed
+        action = stalls.launched(records.stored(rows[0].record))
+        console = "" if action is None else action.console_url
+        metrics = await self._manager.metrics(place.cluster, place.endpoints, console)
+        memory = self._memory.get(cluster_id, Memory())
+        steps = stalls.answered(memory.steps, metrics)
+        self._memory[cluster_id] = evolve(memory, steps=steps)
+        if not stalls.is_believed(steps, metrics):
+            return
+        now = self._clock.seconds()
+        for row in rows:
+            known = records.stored(row.record)
+            found = stalls.verdict(metrics, known)
+            if not stalls.is_news(row.waiting, found):
+                continue
+            if found.failure is not None:  # YARN may quote the programs of a job
+                text = masked_text(found.failure.text, await self._rows.secrets(row))
+                found = evolve(found, failure=evolve(found.failure, text=text))
+            judged = partial(
+                stalls.judged,
+                asked=stalls.step_of(known),
+                found=found,
+                now=now,
+                deadline_s=self._settings.unreachable_deadline_s,
+            )
+            await self._rows.change(row.id, judged)
+
+
+def raise_first(results: Sequence[object]) -> None:
+    """A bug in one piece of work is raised after all others were done."""
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, Parked):
+            raise result

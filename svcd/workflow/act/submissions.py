@@ -1,0 +1,201 @@
+"""Executions on their way to their engines: row -> observe -> plan -> perform -> row.
+
+One task per execution. What is next is decided in `submission`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import Cluster
+from svcd.model.ids import ExecutionId
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.ports import Leases
+from svcd.settings import Workflow
+from svcd.tasks import Backoff, KeyedTasks
+from svcd.workflow import failures
+from svcd.workflow.act.endings import Endings
+from svcd.workflow.act.engine_jobs import EngineJobs
+from svcd.workflow.act.perform import Performer
+from svcd.workflow.act.rows import Rows
+from svcd.workflow.decide import lifecycle, planner, submission
+from svcd.workflow.decide.steps import (
+    Adopt,
+    Again,
+    End,
+    Forget,
+    RemoteStep,
+    Rest,
+    Retry,
+    Step,
+)
+from svcd.workflow.failures import Code
+
+log = Logger()
+
+AT_ONCE: Final = 20
+CRASHES: Final = 8
+"""Starts in a row that end in a bug before the execution is given up."""
+_BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
+
+
+class Submissions:
+    """Starts executions. running: is filled with those that are being started now."""
+
+    def __init__(
+        self,
+        *,
+        rows: Rows,
+        performer: Performer,
+        jobs: EngineJobs,
+        endings: Endings,
+        clock: IReactorTime,
+        settings: Workflow,
+        rng: random.Random,
+        leases: Leases,
+        running: set[ExecutionId],
+    ) -> None:
+        self._rows = rows
+        self._performer = performer
+        self._jobs = jobs
+        self._endings = endings
+        self._clock = clock
+        self._settings = settings
+        self._rng = rng
+        self._running = running
+        self._incidents: dict[ExecutionId, str] = {}
+        self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
+            clock,
+            "execution start",
+            self._start,
+            limit=AT_ONCE,
+            rng=rng,
+            failed=self._crashed,
+            leases=leases,
+            lease_key=rows.lease_of,
+            parked=self._drop_incident,
+        )
+
+    def wake(self, id_: ExecutionId, delay_s: float = 0.0) -> None:
+        """Look at the execution soon."""
+        self._tasks.wake(id_, delay_s)
+
+    def active(self) -> Sequence[ExecutionId]:
+        return self._tasks.active()
+
+    async def stop(self) -> None:
+        """The rows say how far each start is."""
+        await self._tasks.stop()
+
+    def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
+        """A bug must not keep an execution `Pending` for ever; a store that is away does."""
+        if count >= CRASHES and not isinstance(error, ServiceUnavailable):
+            self._incidents[id_] = incident
+
+    async def _start(self, id_: ExecutionId) -> float | None:
+        incident = self._incidents.pop(id_, None)
+        if incident is not None:
+            text = f"svcd could not start the job, incident {incident}"
+            failure = failures.failure(Code.INTERNAL, "start", text)
+            now = self._clock.seconds()
+            end = End(status=ExecutionStatus.FAILED, failure=failure)
+            await self._rows.change(id_, partial(submission.ended, end=end, now=now))
+            return None
+        self._running.add(id_)
+        try:
+            again = await self._passes(id_)
+        finally:
+            self._running.discard(id_)
+        row = await self._rows.find(id_)
+        if row is not None and planner.is_to_tidy(row):
+            self._endings.wake(id_)
+        elif row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
+            place = await self._rows.place(row)
+            if place is not None:
+                await self._jobs.look(place, row)
+        return again
+
+    async def _passes(self, id_: ExecutionId) -> float | None:
+        """Plan and perform until there is nothing to do (None) or only to wait (seconds)."""
+        while True:
+            row, cluster = await self._rows.with_cluster(id_)
+            if row is None:
+                return None
+            place = None if cluster is None else self._rows.place_on(cluster)
+            user = None if place is None else place.endpoints.user
+            seen = submission.Seen(cluster=cluster, user=user)
+            step = submission.plan(row, seen, self._clock.seconds())
+            while place is not None and isinstance(step, RemoteStep):
+                outcome = await self._performer.perform(step, row, place)
+                now = self._clock.seconds()
+                follows = submission.follow(row, step, outcome, now)
+                if follows.move is not None:
+                    moved = partial(lifecycle.submit_move, move=follows.move, now=now)
+                    row = await self._rows.change(id_, moved) or row
+                step = follows.step
+            if not isinstance(step, Again):
+                return await self._conclude(step, row, cluster)
+
+    async def _conclude(self, step: Step, row: Execution, cluster: Cluster | None) -> float | None:
+        """Write what a pass came to; seconds until the next one."""
+        now = self._clock.seconds()
+        match step:
+            case Rest(wait_s=wait_s):
+                return wait_s
+            case Retry():
+                return await self._retry(step, row, cluster)
+            case End():
+                await self._rows.change(row.id, partial(submission.ended, end=step, now=now))
+                if step.failure is not None:
+                    code = step.failure.code
+                    log.info("Execution {id} failed to start: {code}", id=row.id, code=code)
+            case Adopt(job_id=job_id):
+                adopted = partial(submission.adopted, job_id=job_id, now=now)
+                await self._rows.change(row.id, adopted)
+                if lifecycle.is_over(row):
+                    log.warn(
+                        "Execution {id} had been given up, killed {job}", id=row.id, job=job_id
+                    )
+                else:
+                    log.info("Execution {id} was submitted as {job}", id=row.id, job=job_id)
+            case Forget():
+                await self._rows.change(row.id, partial(submission.forgotten, now=now))
+            case _:
+                raise AssertionError(f"{step} needs an engine, and there is none")
+        return None
+
+    async def _retry(self, retry: Retry, row: Execution, cluster: Cluster | None) -> float | None:
+        """After a passing fault; seconds until the next try."""
+        now, tries = self._clock.seconds(), row.attempts + 1
+        delay_s = max(retry.least_s, _BACKOFF.delay_s(tries, self._rng))
+        until = submission.last_try(row, cluster, self._settings.submit_deadline_s, now)
+        retried = partial(submission.retried, retry=retry, delay_s=delay_s, until=until, now=now)
+        await self._rows.change(row.id, retried)
+        goes_on = submission.goes_on(row, delay_s, until, now)
+        if not lifecycle.is_over(row):
+            log.warn(
+                "Execution {id} could not be started, try {n}: {why}",
+                id=row.id,
+                n=tries,
+                why=retry.text,
+            )
+            if not goes_on:
+                log.info("Execution {id} failed to start: {code}", id=row.id, code=retry.code)
+        elif not goes_on:
+            log.error(
+                "Execution {id} was given up, and its engine cannot be asked: a job of it may run"
+                " there unwatched: {why}",
+                id=row.id,
+                why=retry.text,
+            )
+        return delay_s if goes_on else None
+
+    def _drop_incident(self, id_: ExecutionId) -> None:
+        self._incidents.pop(id_, None)
