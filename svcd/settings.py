@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 from attrs import field, frozen
 
+from svcd.model.choices import nearest
 from svcd.model.redaction import url_repr
 
 
@@ -293,7 +294,7 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
     values: dict[str, dict[str, object]] = {}
     for key, (raw, origin) in given.items():
         if key not in known:
-            near = _nearest(key, list(known))
+            near = nearest(key, known, cutoff=0.0)
             raise SettingsError(f"unknown setting {key} ({origin}); did you mean {near}?")
         section, _, name = key.partition(".")
         values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], origin)
@@ -355,9 +356,3 @@ def _convert(key: str, raw: object, kind: Any, origin: str) -> object:
     if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
         raise wrong("a list of texts")
     return tuple(i.strip() for i in items if i.strip())
-
-
-def _nearest(key: str, known: Sequence[str]) -> str:
-    import difflib
-
-    return (difflib.get_close_matches(key, known, n=1, cutoff=0.0) or [known[0]])[0]

@@ -11,6 +11,7 @@ from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
 from svcd.clients.identity import Keystone, Token
 from svcd.model import marks, wire
+from svcd.model.choices import listed
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.ports import CloudError, Fault
@@ -181,10 +182,8 @@ class Tenant:
         )
 
 
-def _some(names: Iterable[str], most: int = 8) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
-    return ", ".join(ordered[:most]) + more
+def _some(names: Iterable[str]) -> str:
+    return listed(sorted(names), most=8)
 
 
 def _said(error: CloudError) -> str:

@@ -20,6 +20,7 @@ from urllib.parse import quote, quote_plus, unquote
 from xml.sax.saxutils import escape
 
 from svcd.model.secret import Secret
+from svcd.model.xml import content
 
 MASK: Final = "***"
 LEAST: Final = 4
@@ -44,7 +45,7 @@ def forms(secret: str) -> Sequence[str]:
 def whole_forms(text: str) -> Sequence[str]:
     """`text` in each of the codings, longest first."""
     plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    plain |= {escape(each) for each in plain}
+    plain |= {form for each in plain for form in (escape(each), content(each))}
     found = {
         *plain,
         *(repr(each)[1:-1] for each in plain),

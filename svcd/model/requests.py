@@ -43,6 +43,7 @@ MountPrefix: TypeAlias = Annotated[
 ]
 Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 """An id or name of something else: opaque."""
+AccountPart: TypeAlias = Annotated[str, Meta(description="without control characters")]
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
 ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
@@ -211,8 +212,8 @@ class GivenCredentials:
 
     secret: ClassVar[bool] = True
 
-    user: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
+    user: AccountPart | None = field(default=None, repr=False)
+    password: AccountPart | None = field(default=None, repr=False)
 
     def whole(self) -> Credentials | None:
         """The record when both parts are there and not empty, else None."""

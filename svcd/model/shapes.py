@@ -12,12 +12,15 @@ by their types and one search), groups beyond the operator's bound are counted a
 and the pass ends with `MAX_FAULTS`. Nor does an escape in a text call for it: whether a control
 character is there at all is asked of the whole body first.
 
+Note: control characters. A bare `str` is a text: a description, an option's value, an argument. It
+may hold tab and line feed. A `str` with constraints is a name, a reference or half of an account:
+it may hold no control character, and nor may a key.
+
 Duplicate keys: the last one wins, as in every JSON library.
 """
 
 from __future__ import annotations
 
-import difflib
 import enum
 import gc
 import re
@@ -32,6 +35,7 @@ import msgspec
 
 from svcd.errors import MalformedBody, ValidationError
 from svcd.model import names
+from svcd.model.choices import nearest
 from svcd.model.requests import Limits
 
 T = TypeVar("T")
@@ -39,6 +43,7 @@ T = TypeVar("T")
 MAX_FAULTS = 100
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPED_CONTROL = re.compile(rb"\\[^\"\\/]|\x7f|\xc2[\x80-\x9f]")
 """In JSON as it is written by us, without its doubled backslashes."""
 _SCALARS = frozenset({str, int, bool})
@@ -193,6 +198,12 @@ def _holds_secrets(hint: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def _takes_text(hint: Any) -> bool:
+    """Whether it is a text that may hold tab and line feed."""
+    return str in _alternatives(hint)
+
+
+@lru_cache(maxsize=1024)
 def _takes_scalars(hint: Any) -> bool:
     """Whether it is a plain union of text, number and truth value, as options are."""
     return frozenset(_alternatives(hint)) == _SCALARS
@@ -203,12 +214,12 @@ def _plain_options(value: Mapping[str, Any]) -> bool:
     if not _SCALARS.issuperset(map(type, value.values())):
         return False
     texts = "".join(each for each in value.values() if type(each) is str)
-    return not _CONTROL.search("".join(value)) and not _CONTROL.search(texts)
+    return not _CONTROL.search("".join(value)) and not _CONTROL_IN_TEXT.search(texts)
 
 
 def _plain_texts(value: Sequence[Any]) -> bool:
     """The same of a list of texts."""
-    return {str}.issuperset(map(type, value)) and not _CONTROL.search("".join(value))
+    return {str}.issuperset(map(type, value)) and not _CONTROL_IN_TEXT.search("".join(value))
 
 
 # ---- slow pass: every fault ---------------------------------------------------------------------
@@ -225,7 +236,7 @@ class _Slow:
     ) -> Iterator[str]:
         """Faults of `value` where `hint` is expected."""
         if isinstance(value, str):
-            control = _CONTROL.search(value)
+            control = (_CONTROL_IN_TEXT if _takes_text(hint) else _CONTROL).search(value)
             if control:
                 yield f"{path}: control character U+{ord(control.group()):04X} is not allowed"
                 return
@@ -253,7 +264,7 @@ class _Slow:
                 return
             bounded = attrs.has(_bare(item))  # the cross check tells how many there are
             for index, each in enumerate(value[: limits.groups] if bounded else value):
-                if item is str and type(each) is str and not _CONTROL.search(each):
+                if item is str and type(each) is str and not _CONTROL_IN_TEXT.search(each):
                     continue
                 yield from self.of(each, item, f"{path}[{index}]", limits, secret)
         elif isinstance(value, dict):
@@ -272,11 +283,11 @@ class _Slow:
                 yield f"{path}: a key holds a control character"
                 continue
             kind = type(each)
-            if scalars and kind in _SCALARS and not (kind is str and _CONTROL.search(each)):
+            if scalars and kind in _SCALARS and not (kind is str and _CONTROL_IN_TEXT.search(each)):
                 continue
             if of_scalars and kind is dict and _plain_options(each):
                 continue
-            yield from self.of(each, item, path + _step(key), limits, secret=True)
+            yield from self.of(each, item, path + step(key), limits, secret=True)
 
     def _object(self, value: Any, cls: type, path: str, limits: Limits) -> Iterator[str]:
         hints = self._hints.get(cls)
@@ -286,7 +297,7 @@ class _Slow:
         secret = bool(getattr(cls, "secret", False))
         for key in value:
             if key not in known:
-                yield f"{path}{_step(key)}: unknown field{_advice(key, list(known))}"
+                yield f"{path}{step(key)}: unknown field{_advice(key, list(known))}"
         for name, attribute in known.items():
             if name in value:
                 yield from self.of(value[name], hints[name], f"{path}.{name}", limits, secret)
@@ -297,7 +308,8 @@ class _Slow:
             yield from cross(value, path, limits)
 
 
-def _step(key: str) -> str:
+def step(key: str) -> str:
+    """The step of a JSON path that leads into an object."""
     cut = "…" if len(key) > _MOST_KEY else ""
     if not cut and _PLAIN_KEY.match(key):
         return "." + key
@@ -306,8 +318,8 @@ def _step(key: str) -> str:
 
 
 def _advice(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key[:60], known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
+    near = nearest(key, known)
+    return f"; did you mean {near}?" if near else f"; known are {', '.join(known)}"
 
 
 def _same_kind(value: Any, hint: Any) -> bool:

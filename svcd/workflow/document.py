@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
-from xml.sax.saxutils import escape
 
 from attrs import field, frozen
 
@@ -38,6 +37,7 @@ from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
+from svcd.model.xml import content
 from svcd.workflow.engines import Endpoints
 from svcd.workflow.unfit import ATTEMPTS, faults_of, shown, unfit
 
@@ -433,4 +433,4 @@ def _xml(text: str) -> str:
     wrong = unfit(text)
     if wrong:
         raise DocumentError(f"$: a value {wrong}")
-    return escape(text, {"\r": "&#13;"})  # a bare one is read as a line feed
+    return content(text)

@@ -143,6 +143,65 @@ class ShapeTests(SynchronousTestCase):
         raw = json.dumps({**CLUSTER, "description": "\x7f"}, ensure_ascii=False).encode()
         self.assertRaises(ValidationError, Shape(NewCluster).decode, raw, LIMITS)
 
+    def test_texts_may_hold_tab_and_line_feed(self) -> None:
+        """Descriptions, values of options, arguments and parameters; no other control character."""
+        text = "\ta\nb\t"
+        tree = {
+            **CLUSTER,
+            "description": text,
+            "cluster_configs": {"HDFS": {"a": text}},
+            "node_groups": [{**GROUP, "node_configs": {"HDFS": {"a": text}}}],
+        }
+        cluster = self.decoded(NewCluster, tree)
+        assert cluster.node_groups is not None
+        self.assertEqual(
+            (cluster.description, cluster.cluster_configs, cluster.node_groups[0].node_configs),
+            (text, {"HDFS": {"a": text}}, {"HDFS": {"a": text}}),
+        )
+        job = {"configs": {"a": text}, "args": [text], "params": {"p": text}}
+        run = self.decoded(ExecuteRequest, {"cluster_id": "c", "job_configs": job})
+        self.assertEqual(run.job_configs.args, (text,))
+        other = {"configs": {"a": "\r"}, "args": ["a\x0bb"], "params": {"p": "\x0c"}}
+        self.assertEqual(
+            self.faults(ExecuteRequest, {"cluster_id": "c", "job_configs": other}),
+            [
+                "$.job_configs.configs.a: control character U+000D is not allowed",
+                "$.job_configs.args[0]: control character U+000B is not allowed",
+                "$.job_configs.params.p: control character U+000C is not allowed",
+            ],
+        )
+
+    def test_names_and_accounts_hold_neither_tab_nor_line_feed(self) -> None:
+        """Nor do references and keys."""
+        for cls, base, changed, fault in (
+            (
+                NewCluster,
+                CLUSTER,
+                {"plugin_name": "a\t"},
+                "$.plugin_name: control character U+0009",
+            ),
+            (
+                NewCluster,
+                CLUSTER,
+                {"cluster_configs": {"HDFS": {"a\n": 1}}},
+                "$.cluster_configs.HDFS: a key holds a control character",
+            ),
+            (
+                NewDataSource,
+                {"name": "d", "type": "hdfs", "url": "/d"},
+                {"credentials": {"user": "u", "password": "p\n"}},
+                "$.credentials.password: control character U+000A",
+            ),
+            (
+                NewDataSource,
+                {"name": "d", "type": "hdfs", "url": "/d"},
+                {"url": "/d\n"},
+                "$.url: control character U+000A",
+            ),
+        ):
+            (found,) = self.faults(cls, {**base, **changed})
+            self.assertEqual(found.removesuffix(" is not allowed"), fault)
+
     def test_ordinary_text_is_taken(self) -> None:
         """Backslashes, accents and no-break spaces are no control characters."""
         text = "caf\u00e9 \\ \u00a0 \U0001f600"

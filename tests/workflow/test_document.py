@@ -68,6 +68,23 @@ JAR = Work(
 PIG = evolve(JAR, type=JobType.PIG, mains=("count.pig",), libs=())
 
 
+class WhiteSpace(SynchronousTestCase):
+    """Tab and line feed of the caller stand in the definition as references."""
+
+    def test_of_configurations(self) -> None:
+        configs = JobConfigs(configs={"mapred.textoutputformat.separator": "\t"})
+        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
+        self.assertIn(prop("mapred.textoutputformat.separator", "&#9;"), text)
+        self.assertEqual([each.text for each in ElementTree.fromstring(text).iter("value")], ["\t"])
+
+    def test_of_parameters_and_arguments(self) -> None:
+        configs = JobConfigs(params={"p": "a\nb"}, args=("-x", "c\td\n"))
+        for kind in (JobType.PIG, JobType.SHELL):
+            text = action_of(evolve(PIG, type=kind, input=None, output=None, configs=configs))
+            self.assertIn(">p=a&#10;b<", text)
+            self.assertIn("<argument>c&#9;d&#10;</argument>", text)
+
+
 class Jar(SynchronousTestCase):
     def test_data_sources_become_folders(self) -> None:
         self.assertEqual(

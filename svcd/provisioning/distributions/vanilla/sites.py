@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from xml.sax.saxutils import escape
 
 from svcd.model.template import ConfigValue
+from svcd.model.xml import content
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla.entries import Site, site_of
 from svcd.provisioning.distributions.vanilla.layout import holder
@@ -16,7 +16,7 @@ Properties = dict[str, str]
 def site_xml(properties: Mapping[str, str]) -> str:
     """Hadoop's configuration document."""
     lines = (
-        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+        f"<property><name>{content(name)}</name><value>{content(value)}</value></property>\n"
         for name, value in properties.items()
     )
     return f'<?xml version="1.0"?>\n<configuration>\n{"".join(lines)}</configuration>\n'

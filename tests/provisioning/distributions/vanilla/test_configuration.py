@@ -13,6 +13,7 @@ from svcd.provisioning.distributions.kit import cluster, group, machines
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
+from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS
 from svcd.provisioning.distributions.vanilla.layout import containers_mib, heap_mib, task_sizes
 from svcd.provisioning.distributions.vanilla.sites import site_xml
 
@@ -179,6 +180,25 @@ class TestSites(SynchronousTestCase):
             '<?xml version="1.0"?>\n<configuration>\n'
             "<property><name>a</name><value>&lt;&amp;&gt;</value></property>\n</configuration>\n",
         )
+
+    def test_tab_and_line_feed_are_kept(self) -> None:
+        """As references: a reader that trims leaves them."""
+        name = "mapreduce.output.textoutputformat.separator"
+        text = site_xml({name: "\t", "b": "a\nb"})
+        self.assertIn("<value>&#9;</value>", text)
+        values = [each.text for each in ElementTree.fromstring(text).iter("value")]
+        self.assertEqual(values, ["\t", "a\nb"])
+
+    def test_tab_and_line_feed_of_java_options_separate_them(self) -> None:
+        """The shell that reads `env.sh` sees one line."""
+        of = made(general={JVM_OPTIONS: "-Da=1\n\t-Db=2"})
+        all_ = machines(of)
+        (line,) = [
+            each
+            for each in text(of, all_, all_[0], "env.sh").splitlines()
+            if each.startswith("export HADOOP_OPTS=")
+        ]
+        self.assertTrue(line.endswith(" -Da=1 -Db=2'"), line)
 
 
 class TestSizes(SynchronousTestCase):

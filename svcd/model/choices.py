@@ -1,0 +1,30 @@
+"""What a fault says of the names that would have been right: the nearest one, or a few. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+
+_MOST_NAMED = 10
+_MOST_COMPARED = 60
+"""Characters of a wrong name that are compared: comparing takes time that callers choose."""
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that is most like `name`; None when none is as like it as `cutoff` (0 to 1).
+
+    Upper and lower case count as the same.
+    """
+    by_key: dict[str, str] = {}
+    for each in known:
+        by_key.setdefault(each.lower(), each)
+    wrong = name[:_MOST_COMPARED].lower()
+    near = difflib.get_close_matches(wrong, list(by_key), n=1, cutoff=cutoff)
+    return by_key[near[0]] if near else None
+
+
+def listed(names: Collection[str], most: int = _MOST_NAMED) -> str:
+    """The first of `names`, and how many more there are."""
+    shown: Sequence[str] = list(names)[:most]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(shown) + more or "none"
