@@ -7,8 +7,9 @@ where and what to do; they never hold a secret. `error_name` holds no ids and no
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class SvcdError(Exception):
@@ -26,6 +27,15 @@ class SvcdError(Exception):
         super().__init__(message)
         self.message = message
         self.headers: Mapping[str, str] = headers or {}
+
+    def below(self, path: str) -> Self:
+        """The same fault of an object that stands at `path` of the body: its paths begin there."""
+        moved = copy.copy(self)
+        moved.message = "\n".join(
+            path + line[1:] if line.startswith("$") else line for line in self.message.split("\n")
+        )
+        moved.args = (moved.message,)
+        return moved
 
 
 # ---- 400: the request ---------------------------------------------------------------------------

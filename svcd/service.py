@@ -11,6 +11,7 @@ import os
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -213,7 +214,7 @@ class Daemon:
             engine=outside.engine,
             engines=engines,
             poller=self.poller,
-            create_cluster=self.clusters.create,
+            create_cluster=partial(self.clusters.create, path="$.cluster"),
             clock=clock,
             new_id=new_id,
             settings=settings.workflow,

@@ -149,6 +149,9 @@ class TenantCloud:
     async def keypair(self, name: str) -> KeyPair:
         return await self._compute.keypair(name)
 
+    async def keypairs(self) -> Sequence[str]:
+        return await self._compute.keypairs()
+
     async def quota(self) -> Quota:
         """A service that the catalog has not sets no limit."""
         compute = await self._compute.limits()

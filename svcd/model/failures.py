@@ -321,15 +321,16 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.EXIT_CODE: _execution(
         "A program of the job ended with an error and said nothing else.",
-        "see the job's log for the last lines of the program: GET …/job-executions/ID/log",
+        "read the last lines of the program in the job's log: GET the path of this job execution "
+        "with /log at its end",
     ),
     Code.EXCEPTION: _execution(
         "The job ended with an error that svcd knows no name for; it is quoted.",
-        "see the job's log: GET …/job-executions/ID/log",
+        "read the job's log: GET the path of this job execution with /log at its end",
     ),
     Code.TASK_FAILED: _execution(
         "A task of the job failed, and neither the engine nor the history told why.",
-        "see the job's log: GET …/job-executions/ID/log",
+        "read the job's log: GET the path of this job execution with /log at its end",
     ),
     Code.KILLED_ELSEWHERE: _execution(
         "The job was killed at the workflow engine and not by svcd.",
@@ -337,7 +338,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job and gave no reason.",
-        "see the job's log: GET …/job-executions/ID/log",
+        "read the job's log: GET the path of this job execution with /log at its end",
     ),
     Code.INTERNAL: Known(
         meaning="A defect of svcd or of a distribution kept the work from going on.",

@@ -41,6 +41,11 @@ def image_tags(image: cloud.Image) -> list[str]:
     return sorted(p.removeprefix(IMAGE_TAG) for p in image.properties if p.startswith(IMAGE_TAG))
 
 
+def is_registered(image: cloud.Image) -> bool:
+    """Whether the registry knows the image."""
+    return bool(image.properties.get(IMAGE_USERNAME))
+
+
 class View(Struct, frozen=True, kw_only=True):
     """The JSON object of an answer. Its repr shows no field, for some hold credentials."""
 

@@ -27,6 +27,7 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.wire import is_registered
 from svcd.ports import (
     Access,
     Cloud,
@@ -58,6 +59,9 @@ Also = Callable[[Tx, Cluster], Awaitable[None]]
 
 _FACTS_S: Final = 25.0
 """Facts are read within this time, or the request fails."""
+
+_CHOICES_S: Final = 5.0
+"""Then a refusal names no choices."""
 
 
 class _Reader:
@@ -171,7 +175,21 @@ class _Reader:
         for each in results:
             if isinstance(each, BaseException):
                 raise each
-        return evolve(facts, **dict(zip(wanted, results, strict=True)))
+        read: dict[str, Any] = dict(zip(wanted, results, strict=True))
+        image_found = read.get("image")
+        if image_id is not None and not (image_found and is_registered(image_found)):
+            read["images"] = await self._choices(session.images())
+        if keypair is not None and read["keypair"] is None:
+            read["keypairs"] = await self._choices(session.keypairs())
+        return evolve(facts, **read)
+
+    async def _choices(self, reading: Coroutine[Any, Any, Sequence[T]]) -> Sequence[T]:
+        """What a refusal names. It is refused without them where they cannot be read."""
+        try:
+            return await with_deadline(self._clock, _CHOICES_S, "reading the choices", reading)
+        except (CloudError, DeadlineExceeded) as error:
+            log.info("A refusal names no choices: {error}", error=error)
+            return ()
 
 
 async def _missing_is_none(work: Any) -> Any:
@@ -190,9 +208,9 @@ async def _or_none(get: Any, tenant_id: TenantId, id_: object) -> Any:
         return None
 
 
-def _accepted(checked: T | list[SvcdError]) -> T:
+def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     if isinstance(checked, list):
-        raise rules.joined(checked)
+        raise rules.joined(checked).below(path)
     return checked
 
 
@@ -220,10 +238,13 @@ class Clusters:
         self._reader = _Reader(store, cloud, distributions, clock)
         self._trusts = Trusts(store, cloud, clock, new_id)
 
-    async def create(self, caller: Caller, new: NewCluster, also: Also | None = None) -> Cluster:
+    async def create(
+        self, caller: Caller, new: NewCluster, also: Also | None = None, path: str = "$"
+    ) -> Cluster:
         """Accept a cluster: the record in status Waiting, instances named.
 
         also: done in the transaction that writes the row; what it raises refuses the cluster.
+        path: where `new` stands in the body of the request.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
         """
@@ -251,7 +272,7 @@ class Clusters:
             quota=True,
         )
         cluster = _accepted(
-            rules.check_cluster(new, facts, self._bounds, self._made(caller, self._new_id()))
+            rules.check_cluster(new, facts, self._bounds, self._made(caller, self._new_id())), path
         )
         public, private = new_key_pair(f"svcd {cluster.name}")
         trust = await self._trusts.ask(caller, cluster.id)

@@ -12,8 +12,11 @@ from functools import lru_cache
 def accepts_json(accept: bytes) -> bool:
     """Whether an `Accept` header lets us answer with application/json.
 
-    The most specific range that matches decides by its q-value; an unreadable q counts as 1.
+    An empty one excludes nothing. The most specific range that matches decides by its q-value; an
+    unreadable q counts as 1.
     """
+    if not accept.strip():
+        return True
     best = (-1, 0.0)
     for part in accept.decode("latin-1").split(","):
         media, *parameters = (piece.strip().lower() for piece in part.split(";"))

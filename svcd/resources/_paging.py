@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svcd.errors import ValidationError
+from svcd.model.choices import nearest
 from svcd.ports import Page
+from svcd.resources._paths import shown
 from svcd.resources._route import Call
 
 MAX_LIMIT = 1000
 
 _ALL = Page()
+_LIKENESS = 0.75
+_MOST_LOOKED_AT = 20
 
 
-def page_of(call: Call, filters: Sequence[str]) -> Page:
-    """The page that `call` asks for. Raises ValidationError for a bad limit."""
+def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Page:
+    """The page that `call` asks for. Raises ValidationError for a bad limit or a misspelled name.
+
+    also: other query parameters of the list.
+    """
     if not call.has_query or call.version == "1.0":
         return _ALL
+    refuse_misspelled(call, ("limit", "marker", *filters, *also))
     limit = call.one("limit")
     number: int | None = None
     if limit is not None:
@@ -29,3 +37,19 @@ def page_of(call: Call, filters: Sequence[str]) -> Page:
         if "\x00" in value:
             raise ValidationError(f"?{name}: control characters are not allowed")
     return Page(limit=number, marker=call.one("marker"), filters=chosen)
+
+
+def refuse_misspelled(call: Call, known: Sequence[str]) -> None:
+    """Unknown query parameters are ignored under v1.0, and under v1.1 unless they are nearly known.
+
+    Raises ValidationError.
+    """
+    if call.version == "1.0":
+        return
+    faults = [
+        f"?{shown(name)}: unknown query parameter; did you mean {near}?"
+        for name in call.names[:_MOST_LOOKED_AT]
+        if name not in known and (near := nearest(name, known, _LIKENESS))
+    ]
+    if faults:
+        raise ValidationError.of(faults)

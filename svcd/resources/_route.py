@@ -152,6 +152,11 @@ class Call:
         return values[-1] if values else None
 
     @property
+    def names(self) -> list[str]:
+        """The names of the query parameters."""
+        return [name.decode("utf-8", "replace") for name in self._args]
+
+    @property
     def has_query(self) -> bool:
         """Whether there are any query parameters."""
         return bool(self._args)

@@ -10,7 +10,7 @@ from klein import Klein
 from svcd.model import wire
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
-from svcd.resources._paging import page_of
+from svcd.resources._paging import page_of, refuse_misspelled
 from svcd.resources._route import Call, route
 from svcd.resources.services import ApiServices
 
@@ -64,6 +64,7 @@ class Clusters:
     @route(app, "DELETE", "/clusters/<cluster_id>")
     async def delete(self, call: Call, cluster_id: str) -> None:
         """Accept the end of the cluster. `?force=true` (v1.1, additive) drops the record."""
+        refuse_misspelled(call, ("force",))
         force = call.version != "1.0" and (call.one("force") or "").lower() in ("true", "1", "yes")
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 

@@ -18,11 +18,6 @@ from svcd.resources.services import ApiServices
 _FILTERS = ("name", "username", "status")
 
 
-def is_registered(image: Image) -> bool:
-    """Whether the registry knows the image."""
-    return bool(image.properties.get(wire.IMAGE_USERNAME))
-
-
 class Images:
     """`/images`."""
 
@@ -49,13 +44,13 @@ class Images:
     @route(app, "GET", "/images", returns="images")
     async def list(self, call: Call) -> Sequence[wire.Image]:
         """Registered images that carry all the tags asked for."""
+        page = page_of(call, _FILTERS, also=("tags",))
         wanted = set(call.all("tags"))
         shown = [
             wire.Image.of(image)
             for image in await self._session(call).images()
-            if is_registered(image) and wanted <= set(wire.image_tags(image))
+            if wire.is_registered(image) and wanted <= set(wire.image_tags(image))
         ]
-        page = page_of(call, _FILTERS)
         for name, value in page.filters.items():
             shown = [each for each in shown if getattr(each, name) == value]
         if page.marker is not None:
@@ -69,7 +64,7 @@ class Images:
     async def get(self, call: Call, image_id: str) -> wire.Image:
         """One registered image."""
         image = await self._image(call, image_id)
-        if not is_registered(image):
+        if not wire.is_registered(image):
             raise ImageNotRegistered(
                 f"image {image_id!r} is not registered: register it by POST images/{image_id}"
             )
@@ -87,7 +82,7 @@ class Images:
         if body.description:
             given[wire.IMAGE_DESCRIPTION] = body.description
             gone = []
-        if not is_registered(image):
+        if not wire.is_registered(image):
             gone += [name for name in image.properties if name.startswith(wire.IMAGE_TAG)]
         return await self._change(call, image_id, given, gone)
 

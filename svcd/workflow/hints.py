@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from svcd.errors import NotFound
+from svcd.model.choices import listed
 from svcd.model.job import JobType
 from svcd.model.wire_jobs import ConfigHint, JobConfig
 from svcd.workflow.engines import Advice, Engines
@@ -35,7 +36,9 @@ def job_config(type_name: str, engines: Engines) -> JobConfig:
     try:
         job_type = JobType(type_name)
     except ValueError:
-        raise NotFound.of("job type", type_name) from None
+        raise NotFound(
+            f"job type {type_name!r} not found; there are {listed([t.value for t in JobType])}"
+        ) from None
     configs = list(_own(job_type))
     known = {entry.name for entry in configs}
     for hint in _unique(engines.hints(job_type)):

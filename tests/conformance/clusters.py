@@ -264,6 +264,16 @@ CLUSTERS = (
         needs=COMMANDS,
     ),
     Row(
+        says="a master cannot be scaled, and nothing else is said",
+        method="PUT",
+        path=CLUSTERS_AT + "/{c}",
+        json={"resize_node_groups": [{"name": "master", "count": 2}]},
+        status=400,
+        error="NODE_GROUP_CANNOT_BE_SCALED",
+        message=Holds(("node group 'master' cannot be scaled",)),
+        needs=COMMANDS,
+    ),
+    Row(
         says="resize of an unknown group",
         method="PUT",
         path=CLUSTERS_AT + "/{c}",

@@ -103,6 +103,33 @@ FRAME = (
         says="a trailing slash is accepted", path=NGTS_AT + "/", body={"node_group_templates": list}
     ),
     Row(says="unknown query parameters are ignored", path=NGTS_AT + "?zzz=1", status=200),
+    *(
+        Row(
+            says=f"a misspelled query parameter is refused: {path}",
+            method=method,
+            path=V1 + path,
+            status=400,
+            error="VALIDATION_ERROR",
+            message=Holds((f"did you mean {right}?",)),
+        )
+        for method, path, right in (
+            ("GET", "/node-group-templates?limt=3", "limit"),
+            ("GET", "/clusters?Status=Active", "status"),
+            ("GET", "/images?tag=a", "tags"),
+            ("DELETE", "/clusters/x?forse=true", "force"),
+        )
+    ),
+    Row(
+        says="... under v1.0 it is ignored",
+        path=V0 + "/node-group-templates?limt=3",
+        status=200,
+    ),
+    Row(
+        says="an empty Accept excludes nothing",
+        path=NGTS_AT,
+        send={"accept": ""},
+        status=200,
+    ),
     Row(
         says="HEAD works like GET without the body",
         method="HEAD",

@@ -24,7 +24,7 @@ from tests.conformance.bodies import (
     refused,
     unknown,
 )
-from tests.conformance.rows import ID, STAMP, STAMP_T, Each, Either, Has, Only, Row
+from tests.conformance.rows import ID, STAMP, STAMP_T, Each, Either, Has, Holds, Only, Row
 
 JOB_FIELDS = {
     "id": ID,
@@ -326,6 +326,19 @@ JOB_EXECUTIONS = (
             needs=COMMANDS,
         )
         for name in ("cluster_id", "input_id", "output_id")
+    ),
+    Row(
+        says="faults of an inline cluster are told with their whole path",
+        method="POST",
+        path=JOBS_AT + "/{job}/execute",
+        json={
+            **{k: v for k, v in EXECUTE.items() if k != "cluster_id"},
+            "cluster": {**ENGINE_CLUSTER, "name": "in-{run}", "default_image_id": "nope"},
+        },
+        status=400,
+        error="INVALID_REFERENCE",
+        message=Holds(("$.cluster.default_image_id: image 'nope' not found; registered are",)),
+        needs=COMMANDS,
     ),
     Row(
         says="execute without input",

@@ -42,6 +42,7 @@ from svcd.provisioning.distributions.spi import (
     IDistribution,
     Machine,
     Plan,
+    Scope,
     Stage,
     WriteFile,
 )
@@ -200,6 +201,10 @@ class MemoryCloud:
         self.rules.append(Rule(method=method, error=error, times=times, after=after))
 
     # reading
+    async def images(self) -> Sequence[Image]:
+        await self._call("images")
+        return list(self.pictures.values())
+
     async def image(self, image_id: str) -> Image:
         await self._call("image")
         if image_id not in self.pictures:
@@ -215,6 +220,10 @@ class MemoryCloud:
         if name != "demo":
             raise CloudError("compute", Fault.NOT_FOUND, f"no key pair {name}")
         return KeyPair(name=name, public_key="ssh-rsa A")
+
+    async def keypairs(self) -> Sequence[str]:
+        await self._call("keypairs")
+        return ["demo"]
 
     async def quota(self) -> Quota:
         await self._call("quota")
@@ -418,19 +427,21 @@ class Scripted:
         return self.tags
 
     def configs(self, version: str) -> Sequence[ConfigEntry]:
-        def entry(name: str, kind: str) -> ConfigEntry:
+        def entry(name: str, kind: str, scope: Scope = Scope.NODE) -> ConfigEntry:
             return ConfigEntry(
                 name=name,
                 description="",
                 default_value="",
                 config_type=kind,
                 applicable_target="HDFS",
+                scope=scope,
             )
 
         return (
             entry("dfs.replication", "int"),
             entry("dfs.permissions", "bool"),
             entry("dfs.name", "string"),
+            entry("dfs.blocksize", "int", Scope.CLUSTER),
         )
 
     def job_types(self, version: str) -> Sequence[JobType]:

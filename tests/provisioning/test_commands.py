@@ -25,6 +25,7 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.secret import Secret
+from svcd.model.wire import is_registered
 from svcd.ports import CloudError, Fault
 from svcd.provisioning.commands import Clusters, Templates
 from tests.provisioning.support import TENANT, PlainSealer, Site, run
@@ -144,11 +145,30 @@ class CreateTests(CommandTestCase):
             [
                 "$.node_groups[0].node_processes: unknown process nope; "
                 "there are namenode, datanode, nodemanager",
-                "$.node_groups[0].flavor_id: flavor '9' not found in the cloud",
-                "$.default_image_id: image 'gone' not found",
-                "$.user_keypair_id: key pair 'gone' not found",
+                "$.node_groups[0].flavor_id: flavor '9' not found in the cloud; "
+                "there are 1 (m1.tiny), 2 (m1.small)",
+                f"$.default_image_id: image 'gone' not found; registered are {self.registered()}",
+                "$.user_keypair_id: key pair 'gone' not found; there are demo",
             ],
         )
+
+    def test_choices_that_cannot_be_read_are_not_told(self) -> None:
+        """The refusal is the same."""
+        self.site.cloud.fail("images", Fault.FORBIDDEN)
+        self.site.cloud.fail("keypairs", Fault.UNREACHABLE)
+        with self.assertRaises(InvalidReference) as caught:
+            self.create(default_image_id="gone", user_keypair_id="gone")
+        self.assertEqual(
+            caught.exception.message.split("\n"),
+            [
+                "$.default_image_id: image 'gone' not found; registered are none",
+                "$.user_keypair_id: key pair 'gone' not found; there are none",
+            ],
+        )
+
+    def registered(self) -> str:
+        pictures = self.site.cloud.pictures.values()
+        return ", ".join(f"{i.id} ({i.name})" for i in pictures if is_registered(i))
 
     def test_quota_is_checked_before_anything_is_stored(self) -> None:
         """What is needed and what is left is said, and no row remains."""

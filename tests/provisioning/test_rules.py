@@ -20,7 +20,14 @@ from svcd.errors import (
 from svcd.model.cloud import Image, KeyPair, Network, Quota
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterTemplateId, InstanceId, NodeGroupTemplateId, timestamp
-from svcd.model.requests import NewCluster, NewNodeGroup, ResizeGroup, ScaleRequest
+from svcd.model.requests import (
+    NewCluster,
+    NewClusterTemplate,
+    NewNodeGroup,
+    NewNodeGroupTemplate,
+    ResizeGroup,
+    ScaleRequest,
+)
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNodeGroup
 from svcd.provisioning.decide import lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
@@ -144,8 +151,76 @@ class ClusterTests(RulesTestCase):
         self.assertEqual(
             [e.message for e in errors],
             [
-                "$.node_groups[0].node_configs.HDFS: plugin has no option 'nope' there",
-                "$.cluster_configs: unknown target 'Mars'; there are HDFS, YARN, general",
+                "$.node_groups[0].node_configs.HDFS.nope: unknown option",
+                "$.cluster_configs.Mars: unknown target; there are HDFS, YARN, general",
+            ],
+        )
+
+    def test_a_misspelled_config_gets_a_suggestion(self) -> None:
+        """The first three of an object; one of another target is told with it."""
+        wrong = ("dfs.replicaton", "DFS.Permission", "dfs.nam", "dfs.permision")
+        errors = self.refuse(new(cluster_configs={"HDFS": dict.fromkeys(wrong, 1)}))
+        self.assertEqual(
+            [e.message for e in errors],
+            [
+                '$.cluster_configs.HDFS["dfs.replicaton"]: unknown option; '
+                "did you mean dfs.replication?",
+                '$.cluster_configs.HDFS["DFS.Permission"]: unknown option; '
+                "did you mean dfs.permissions?",
+                '$.cluster_configs.HDFS["dfs.nam"]: unknown option; did you mean dfs.name?',
+                '$.cluster_configs.HDFS["dfs.permision"]: unknown option',
+            ],
+        )
+        (error,) = self.refuse(new(cluster_configs={"YARN": {"dfs.name": "n"}}))
+        self.assertEqual(
+            error.message,
+            '$.cluster_configs.YARN["dfs.name"]: unknown option of YARN; it is one of HDFS',
+        )
+
+    def test_an_option_of_the_cluster_is_refused_for_a_group(self) -> None:
+        """In the request and in a template; for the cluster it is taken."""
+        configs = {"HDFS": {"dfs.blocksize": 1, "dfs.replication": 1}}
+        text = (
+            'node_configs.HDFS["dfs.blocksize"]: an option of the whole cluster; '
+            "give it in cluster_configs"
+        )
+        self.assertRefused(
+            InvalidReference, f"$.node_groups[0].{text}", new(worker(node_configs=configs))
+        )
+        template = NewNodeGroupTemplate(
+            name="t",
+            plugin_name="test",
+            engine_version="1",
+            node_processes=("datanode",),
+            flavor_id="2",
+            node_configs=configs,
+        )
+        refused = rules.check_node_group_template(template, FACTS, made())
+        assert isinstance(refused, list)
+        self.assertEqual([e.message for e in refused], [f"$.{text}"])
+        self.assertEqual(self.accept(new(cluster_configs=configs)).cluster_configs, configs)
+
+    def test_choices_are_told(self) -> None:
+        """At most ten, and how many more there are."""
+        flavors = {str(n): evolve(FLAVORS[0], id=str(n), name=f"f{n}") for n in range(10, 22)}
+        facts = evolve(
+            FACTS,
+            flavors=flavors,
+            image=None,
+            images=(IMAGE, evolve(IMAGE, id="plain", properties={})),
+            keypair=None,
+            keypairs=tuple(f"k{n}" for n in range(11)),
+        )
+        errors = self.refuse(new(worker(flavor_id="7"), user_keypair_id="no"), facts)
+        self.assertEqual(
+            [e.message for e in errors],
+            [
+                "$.node_groups[0].flavor_id: flavor '7' not found in the cloud; there are "
+                + ", ".join(f"{n} (f{n})" for n in range(10, 20))
+                + " and 2 more",
+                "$.default_image_id: image 'image' not found; registered are image (pic)",
+                "$.user_keypair_id: key pair 'no' not found; there are "
+                "k0, k1, k2, k3, k4, k5, k6, k7, k8, k9 and 1 more",
             ],
         )
 
@@ -170,7 +245,7 @@ class ClusterTests(RulesTestCase):
         """It may be a password in the wrong place."""
         (error,) = self.refuse(new(cluster_configs={"HDFS": {"dfs.replication": "hunter2"}}))
         self.assertEqual(
-            error.message, "$.cluster_configs.HDFS.dfs.replication: expected int, got str"
+            error.message, '$.cluster_configs.HDFS["dfs.replication"]: expected int, got str'
         )
 
     def test_config_given_as_text_is_taken(self) -> None:
@@ -330,6 +405,20 @@ class TemplateTests(RulesTestCase):
         group_of = NewNodeGroup(name="g", count=1, node_group_template_id="ng1")
         self.assertRefused(InvalidReference, "is of plugin other 1", new(group_of), facts)
 
+    def test_topology_of_a_cluster_template_is_checked(self) -> None:
+        """As of the cluster that is made of it."""
+        scripted = Scripted()
+        template = NewClusterTemplate(
+            name="t", plugin_name="test", engine_version="1", node_groups=(worker(),)
+        )
+        facts = evolve(FACTS, distribution=scripted, image=None)
+        taken = rules.check_cluster_template(template, facts, BOUNDS, made())
+        assert isinstance(taken, ClusterTemplate)
+        scripted.faults = [InvalidComponentCount("no master")]
+        self.assertEqual(
+            rules.check_cluster_template(template, facts, BOUNDS, made()), scripted.faults
+        )
+
     def test_unknown_cluster_template(self) -> None:
         """With its id."""
         self.assertRefused(InvalidReference, "'nope' not found", new(cluster_template_id="nope"))
@@ -404,7 +493,7 @@ class ScaleTests(SynchronousTestCase):
         self.assertEqual([i.leaving for i in after.instances()], [False, True, True])
         self.assertEqual(
             self.refuse(running(2), g0=0),
-            [(InvalidData, "a cluster needs at least one node group")],
+            [(InvalidData, "$.resize_node_groups: a cluster needs at least one node group")],
         )
 
     def test_unknown_repeated_and_existing_names(self) -> None:
@@ -442,6 +531,17 @@ class ScaleTests(SynchronousTestCase):
                 )
             ],
         )
+
+    def test_a_change_that_cannot_be_made_is_told_alone(self) -> None:
+        """What the distribution says of the cluster after it would follow from it."""
+        scripted = Scripted()
+        scripted.faults = [InvalidComponentCount("two masters")]
+        facts = evolve(FACTS, distribution=scripted)
+        self.assertEqual(
+            self.refuse(running(1), facts, g0=2), [(InvalidComponentCount, "two masters")]
+        )
+        scripted.scaling = [ClusterCannotBeScaled("no")]
+        self.assertEqual(self.refuse(running(1), facts, g0=2), [(ClusterCannotBeScaled, "no")])
 
     def test_only_active_clusters_scale(self) -> None:
         """In every other status the request is refused, and says in which it is."""

@@ -101,7 +101,8 @@ class Failing(WorkflowCase):
         self.assertEqual(self.failed(row), ("KILLED", "EXCEPTION", "job-node"))
         info = self.info(row.id)
         self.assertEqual(
-            info["failure"]["text"], "no luck; see the job's log: GET …/job-executions/ID/log"
+            info["failure"]["text"],
+            "no luck; read the job's log: GET the path of this job execution with /log at its end",
         )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 

@@ -10,16 +10,20 @@ from typing import Final
 from attrs import fields
 
 from svcd.errors import InvalidData, InvalidReference, QuotaExceeded, SvcdError, ValidationError
+from svcd.model.choices import listed, nearest
 from svcd.model.cloud import Quota
 from svcd.model.requests import NewCluster
+from svcd.model.shapes import step
 from svcd.model.template import ClusterTemplate, Configs, ConfigValue, TemplateNodeGroup
-from svcd.model.wire import IMAGE_TAG, IMAGE_USERNAME
+from svcd.model.wire import IMAGE_TAG, is_registered
 from svcd.provisioning.decide.facts import PROBLEM, Bounds, Facts
-from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution
+from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution, Scope
 
 MOST_HOST_NAME: Final = 64
 GENERAL: Final = "general"
 _MOST_FAULTS: Final = 100
+_MOST_SUGGESTIONS: Final = 3
+"""Of one object of options: to look for the nearest of 1,600 names takes milliseconds."""
 
 
 def instance_name(cluster_name: str, group_name: str, index: int) -> str:
@@ -30,16 +34,17 @@ def instance_name(cluster_name: str, group_name: str, index: int) -> str:
 def plugin(name: str, version: str, facts: Facts, errors: list[SvcdError]) -> IDistribution | None:
     distribution = facts.distribution
     if distribution is None:
-        offered = ", ".join(facts.plugins) or "none"
         errors.append(
-            InvalidReference(f"$.plugin_name: plugin {name!r} not found; there are {offered}")
+            InvalidReference(
+                f"$.plugin_name: plugin {name!r} not found; there are {listed(facts.plugins)}"
+            )
         )
         return None
     if version not in distribution.versions:
         errors.append(
             InvalidReference(
                 f"$.engine_version: plugin {name!r} has no version {version!r}; "
-                f"it has {', '.join(distribution.versions)}"
+                f"it has {listed(distribution.versions)}"
             )
         )
         return None
@@ -80,11 +85,15 @@ def group_fits(
                     f"there are {', '.join(known)}"
                 )
             )
-        _configs(f"{path}.node_configs", group.node_configs, distribution, version, errors)
+        configs = group.node_configs
+        _configs(f"{path}.node_configs", configs, distribution, version, errors, of_group=True)
     flavor = facts.flavors.get(group.flavor_id)
     if flavor is None:
         errors.append(
-            InvalidReference(f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud")
+            InvalidReference(
+                f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud; there are "
+                + listed([f"{id_} ({each.name})" for id_, each in facts.flavors.items()])
+            )
         )
     elif facts.image is not None and flavor.ram_mib < facts.image.min_ram_mib:
         errors.append(
@@ -95,7 +104,7 @@ def group_fits(
         )
     pool = group.floating_ip_pool
     if pool is not None and not any(n.external and pool in (n.id, n.name) for n in facts.networks):
-        names = ", ".join(f"{n.name} ({n.id})" for n in facts.networks if n.external) or "none"
+        names = listed([f"{n.name} ({n.id})" for n in facts.networks if n.external])
         errors.append(
             InvalidReference(
                 f"{path}.floating_ip_pool: no external network {pool!r}; there are {names}"
@@ -128,7 +137,7 @@ def whole_fits(
             )
         _configs("$.cluster_configs", configs, distribution, version, errors)
     if network is not None and not any(network == n.id for n in facts.networks):
-        names = ", ".join(f"{n.id} ({n.name})" for n in facts.networks) or "none"
+        names = listed([f"{n.id} ({n.name})" for n in facts.networks])
         errors.append(
             InvalidReference(
                 f"$.neutron_management_network: no network {network!r}; there are {names}"
@@ -183,10 +192,12 @@ def _configs(
     distribution: IDistribution,
     version: str,
     errors: list[SvcdError],
+    of_group: bool = False,
 ) -> None:
-    """Targets, names and types of options."""
+    """Targets, names and types of options. of_group: those of the whole cluster are refused."""
     if not configs:
         return
+    suggestions = _MOST_SUGGESTIONS
     services = tuple(distribution.node_processes(version))
     known = _by_target(services, _Same(distribution.configs(version)))
     for target, values in configs.items():
@@ -194,24 +205,42 @@ def _configs(
             return
         if target not in known:
             errors.append(
-                InvalidReference(f"{path}: unknown target {target!r}; there are {', '.join(known)}")
+                InvalidReference(
+                    f"{path}{step(target)}: unknown target; there are {', '.join(known)}"
+                )
             )
             continue
         for name, value in values.items():
             if len(errors) >= _MOST_FAULTS:
                 return
             option = known[target].get(name)
+            where = f"{path}{step(target)}{step(name)}"
             if option is None:
+                hint = _hint(name, target, known) if suggestions > 0 else ""
+                suggestions -= 1
+                errors.append(InvalidReference(f"{where}: unknown option{hint}"))
+            elif of_group and option.scope is Scope.CLUSTER:
                 errors.append(
-                    InvalidReference(f"{path}.{target}: plugin has no option {name!r} there")
+                    InvalidReference(
+                        f"{where}: an option of the whole cluster; give it in cluster_configs"
+                    )
                 )
             elif not _fits(value, option.config_type):
                 errors.append(
                     ValidationError(
-                        f"{path}.{target}.{name}: expected {option.config_type}, got "
+                        f"{where}: expected {option.config_type}, got "
                         f"{type(value).__name__}"  # not the value: it may be a password
                     )
                 )
+
+
+def _hint(name: str, target: str, known: Mapping[str, Mapping[str, ConfigEntry]]) -> str:
+    """Where the option is, or the name that is most like it."""
+    others = [other for other, options in known.items() if name in options]
+    if others:
+        return f" of {target}; it is one of {listed(others)}"
+    near = nearest(name, known[target])
+    return f"; did you mean {near}?" if near else ""
 
 
 class _Same:
@@ -266,11 +295,11 @@ def image_fits(
     image = facts.image
     if image is None:
         return
-    if not image.properties.get(IMAGE_USERNAME):
+    if not is_registered(image):
         errors.append(
             InvalidReference(
                 f"$.default_image_id: image {image.name!r} ({image.id}) is not registered; "
-                "register it with its login username first"
+                f"register it with its login username first; registered are {_registered(facts)}"
             )
         )
     if distribution is not None:
@@ -288,13 +317,33 @@ def image_fits(
 def image_usable(image_id: str, facts: Facts, errors: list[SvcdError]) -> None:
     image = facts.image
     if image is None:
-        errors.append(InvalidReference(f"$.default_image_id: image {image_id!r} not found"))
+        errors.append(
+            InvalidReference(
+                f"$.default_image_id: image {image_id!r} not found; "
+                f"registered are {_registered(facts)}"
+            )
+        )
     elif image.status.lower() != "active":
         problem = image.properties.get(PROBLEM, "")
         errors.append(
             InvalidReference(
                 f"$.default_image_id: image {image.name!r} ({image.id}) is {image.status}, "
                 f"not active{': ' + problem if problem else ''}"
+            )
+        )
+
+
+def _registered(facts: Facts) -> str:
+    registered = filter(is_registered, facts.images)
+    return listed([f"{i.id} ({i.name})" for i in registered])
+
+
+def keypair_found(name: str | None, facts: Facts, errors: list[SvcdError]) -> None:
+    if name is not None and facts.keypair is None:
+        errors.append(
+            InvalidReference(
+                f"$.user_keypair_id: key pair {name!r} not found; "
+                f"there are {listed(facts.keypairs)}"
             )
         )
 

@@ -21,14 +21,18 @@ class Facts:
     """None and missing keys: it does not exist, or was not asked for.
 
     distribution: of the request's plugin; plugins: names on offer. image: under the id of the
-    request. flavors: by id. node_group_templates: by id, those that the request names.
+    request; images: all of them, where that one is not registered. keypairs: names, where the one
+    of the request does not exist. flavors: by id. node_group_templates: by id, those that the
+    request names.
     """
 
     distribution: IDistribution | None = None
     plugins: tuple[str, ...] = ()
     image: Image | None = None
     flavors: Mapping[str, Flavor] = field(factory=dict)
+    images: Sequence[Image] = ()
     keypair: KeyPair | None = None
+    keypairs: Sequence[str] = ()
     networks: Sequence[Network] = ()
     quota: Quota = field(factory=Quota)
     cluster_template: ClusterTemplate | None = None

@@ -109,10 +109,7 @@ def check_node_group_template(
 def check_cluster_template(
     new: NewClusterTemplate, facts: Facts, bounds: Bounds, made: Made
 ) -> ClusterTemplate | list[SvcdError]:
-    """The record with its groups filled in by value, or all faults of references.
-
-    Topology is not checked: a template may be completed by the cluster made from it.
-    """
+    """The record with its groups filled in by value, or all faults, as of a cluster made of it."""
     errors: list[SvcdError] = []
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
     groups = _groups(
@@ -135,9 +132,9 @@ def check_cluster_template(
     )
     if new.default_image_id is not None:
         checks.image_fits(new.default_image_id, distribution, new.engine_version, facts, errors)
-    if errors:
+    if errors or distribution is None:
         return errors
-    return ClusterTemplate(
+    template = ClusterTemplate(
         id=ClusterTemplateId(made.id),
         tenant_id=made.tenant_id,
         name=new.name,
@@ -150,6 +147,27 @@ def check_cluster_template(
         default_image_id=new.default_image_id,
         node_groups=tuple(groups),
         created_at=timestamp(made.now),
+    )
+    return list(distribution.check_topology(_made_of(template, facts, made))) or template
+
+
+def _made_of(template: ClusterTemplate, facts: Facts, made: Made) -> Cluster:
+    """The cluster that is made of `template` as it is; only to be checked."""
+    now = timestamp(made.now)
+    return Cluster(
+        id=ClusterId(made.id),
+        tenant_id=made.tenant_id,
+        name=template.name,
+        plugin_name=template.plugin_name,
+        engine_version=template.engine_version,
+        default_image_id=template.default_image_id or "",
+        cluster_configs=template.cluster_configs,
+        anti_affinity=template.anti_affinity,
+        node_groups=tuple(
+            _node_group(template.name, g, facts, made.new_id, now) for g in template.node_groups
+        ),
+        status_since=now,
+        created_at=now,
     )
 
 
@@ -182,7 +200,7 @@ def check_cluster(
         groups = _groups(path, new.node_groups, new.plugin_name, new.engine_version, facts, errors)
         checks.names_differ(path, [g.name for g in new.node_groups], errors)
     else:
-        path = "cluster template: node_groups"
+        path = "$.cluster_template_id.node_groups"
         groups = list(template.node_groups) if template is not None else []
     for number, each in enumerate(groups):
         checks.group_fits(
@@ -210,10 +228,7 @@ def check_cluster(
         )
     else:
         checks.image_fits(image_id, distribution, new.engine_version, facts, errors)
-    if new.user_keypair_id is not None and facts.keypair is None:
-        errors.append(
-            InvalidReference(f"$.user_keypair_id: key pair {new.user_keypair_id!r} not found")
-        )
+    checks.keypair_found(new.user_keypair_id, facts, errors)
     checks.within_quota(groups, facts, errors)
     if errors or distribution is None or image_id is None or facts.image is None:
         return errors
@@ -315,17 +330,16 @@ def check_scale(
     new_groups = [_node_group(cluster.name, g, facts, made.new_id, now) for g in groups]
     changed = evolve(cluster, node_groups=(*resized, *new_groups))
     after = _without_leaving(changed)
-    checks.within_bounds(
-        "the cluster", [_as_template(g) for g in after.node_groups], bounds, errors
-    )
+    checks.within_bounds("$", [_as_template(g) for g in after.node_groups], bounds, errors)
     if not after.node_groups:
-        errors.append(InvalidData("a cluster needs at least one node group"))
+        errors.append(InvalidData("$.resize_node_groups: a cluster needs at least one node group"))
     if errors or distribution is None:
         return errors
-    errors.extend(distribution.check_topology(after))
-    errors.extend(distribution.check_scaling(_left(cluster) if remaking else cluster, after))
-    if errors:
-        return errors
+    # a change that cannot be made is told alone: what would be wrong after it follows from it
+    before = _left(cluster) if remaking else cluster
+    refused = distribution.check_scaling(before, after) or distribution.check_topology(after)
+    if refused:
+        return list(refused)
     return evolve(
         lifecycle.move(changed, lifecycle.Input.SCALE, made.now),
         generation=cluster.generation + 1,

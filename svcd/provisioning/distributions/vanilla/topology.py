@@ -96,7 +96,7 @@ def _replication_faults(cluster: Cluster) -> Iterator[SvcdError]:
         return
     if wanted < 1:
         yield InvalidData(
-            f"cluster_configs.{HDFS}.{REPLICATION} is {wanted}, it must be at least 1"
+            f'$.cluster_configs.{HDFS}["{REPLICATION}"]: expected at least 1, got {wanted}'
         )
     elif data_nodes < wanted:
         yield InvalidComponentCount(
