@@ -75,7 +75,8 @@ class WhiteSpace(SynchronousTestCase):
         configs = JobConfigs(configs={"mapred.textoutputformat.separator": "\t"})
         text = action_of(evolve(JAR, input=None, output=None, configs=configs))
         self.assertIn(prop("mapred.textoutputformat.separator", "&#9;"), text)
-        self.assertEqual([each.text for each in ElementTree.fromstring(text).iter("value")], ["\t"])
+        values = [each.text for each in ElementTree.fromstring(text).iter("value")]
+        self.assertIn("\t", values)
 
     def test_of_parameters_and_arguments(self) -> None:
         configs = JobConfigs(params={"p": "a\nb"}, args=("-x", "c\td\n"))
