@@ -21,6 +21,10 @@ them run at a time, and the second finds the output of the first. So each launch
 what is left of one that died is removed by `launchers`. It stands in the action, since Oozie takes
 the number of attempts from `mapreduce.map.maxattempts` where the action does not say it.
 
+Note: white space. Oozie trims the values of an action's configuration, and drops one that is empty
+then: a separator that is a tab would be lost. Hadoop 3 replaces a variable of the environment that
+is not set by the default that is written with it, and in there white space is not at an end.
+
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
 """
 
@@ -104,6 +108,7 @@ _USES: Final[Mapping[JobType, _Uses]] = {
     JobType.SHELL: _Uses(("configs", "args", "params")),
 }
 
+_UNSET: Final = "env.SVCD_UNSET"
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 MOST_FAULTS: Final = 100
@@ -355,7 +360,7 @@ def _configs(work: Work) -> dict[str, str]:
 def _callers(work: Work) -> dict[str, str]:
     """The caller's configurations that belong into the action."""
     return {
-        name: _text(value)
+        name: _untrimmed(_text(value))
         for name, value in work.configs.configs.items()
         if not name.startswith("edp.")
         and (not name.startswith("oozie.") or name.startswith(_STEP_PREFIXES))
@@ -422,6 +427,11 @@ def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 def _text(value: ConfigValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _untrimmed(text: str) -> str:
+    """A value that is nothing but tabs and line feeds, in a form that the engine does not trim."""
+    return _quoted(f"${{{_UNSET}:-{text}}}") if text and not text.strip("\t\n") else text
 
 
 def _quoted(text: str) -> str:

@@ -74,9 +74,17 @@ class WhiteSpace(SynchronousTestCase):
     def test_of_configurations(self) -> None:
         configs = JobConfigs(configs={"mapred.textoutputformat.separator": "\t"})
         text = action_of(evolve(JAR, input=None, output=None, configs=configs))
-        self.assertIn(prop("mapred.textoutputformat.separator", "&#9;"), text)
+        told = prop("mapred.textoutputformat.separator", "${'$'}{env.SVCD_UNSET:-&#9;}")
+        self.assertIn(told, text)
         values = [each.text for each in ElementTree.fromstring(text).iter("value")]
-        self.assertIn("\t", values)
+        self.assertIn("${'$'}{env.SVCD_UNSET:-\t}", values)
+
+    def test_of_configurations_with_other_text(self) -> None:
+        """What the engine trims of these are their ends."""
+        configs = JobConfigs(configs={"a": "b\n\tc", "d": " "})
+        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
+        self.assertIn(prop("a", "b&#10;&#9;c"), text)
+        self.assertIn(prop("d", " "), text)
 
     def test_of_parameters_and_arguments(self) -> None:
         configs = JobConfigs(params={"p": "a\nb"}, args=("-x", "c\td\n"))
