@@ -48,8 +48,10 @@ class Suspects(SynchronousTestCase):
         assert action is not None
         self.assertEqual(action.external_id, LAUNCHER)
 
-    def test_an_action_with_a_word_has_had_a_launcher_to_say_it(self) -> None:
-        self.assertIsNone(suspect(record(errorCode="JA018", errorMessage="exit code [1]")))
+    def test_an_action_that_failed_by_an_error_of_the_engine(self) -> None:
+        """Of a map-reduce job whose launcher died after it had submitted."""
+        words = 'NullPointerException: Cannot invoke "...JobID.getId()" because "id" is null'
+        self.assertIsNotNone(suspect(record(type="map-reduce", errorMessage=words)))
 
     def test_an_action_that_was_killed_by_the_engine(self) -> None:
         """It has killed the children too."""

@@ -1,13 +1,17 @@
 """Finds out whether a job's launcher died, and kills in YARN what it had begun.
 
 Oozie begins each job by a launcher, an application of YARN that begins the job's own ones, its
-children. When its JVM dies, Oozie fails the action without a word and leaves the children alone.
+children. When its JVM dies, Oozie fails the action and leaves the children alone.
 
 Note: never left behind. A launcher has one attempt (see `document`), so nothing new is begun. The
 children are found by the tag that Oozie gives them. A program of a Shell job that submits by itself
-may leave the tag out: such a child is not found here. Nothing is done for a job whose launcher has
-ended as it should: a map-reduce job outlives its launcher. Oozie follows the child of one that died
-later than it had submitted, and then the action ends as the child does.
+leaves the tag out: such a child is not found here. Nothing is done for a job whose launcher has
+ended as it should: a map-reduce job outlives its launcher.
+
+Note: what the engine says is no proof. It has no word for a dead launcher, with one exception: of a
+map-reduce job whose launcher died right after it had submitted, Oozie follows the child to its end
+and then fails the action by an error of its own (NullPointerException). So YARN is asked about the
+launcher of each action that failed.
 
 Source: Hadoop 3.5, ResourceManager REST APIs (applications, application state).
 """

@@ -34,9 +34,9 @@ class Sweep:
 
 
 def suspect(record: Record) -> Action | None:
-    """The action that failed without a message, so that its launcher may have died, or None."""
+    """The action that failed, unless it was killed or never had a launcher; else None."""
     action = record.failed
-    if action is None or action.status != "ERROR" or action.error_code or action.error_message:
+    if action is None or action.status == "KILLED":
         return None
     return action if _APPLICATION.match(action.external_id) else None
 
