@@ -32,6 +32,7 @@ from svcd.clients.bodies import Bytes
 from svcd.clients.cloud import OpenStack
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.clock import VirtualClock
 from svcd.embedded.cloud.cloud import EmbeddedCloud
@@ -350,7 +351,7 @@ class FakeService:
             cloud=platform,
             object_store=platform,
             remote=line.remote(self.remote),
-            probe=line.probe(ScriptedProbe(self.clock, self.faults)),
+            probe=line.probe(ScriptedProbe(self.clock, self.faults, HttpProbe(agent, line))),
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
             sealer=self._sealer,

@@ -17,13 +17,14 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.model.secret import Secret
-from svcd.ports import CommandResult, Fault, Host, ProbeError, RemoteError
+from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, RemoteError
 from svcd.tasks import sleep
 
 FACTS_MARKER: Final = "svcd-facts"
 """A command that contains it asks a machine for its facts."""
 
 _REMEMBERED: Final = 10_000
+_MANAGER: Final = "/yarn/ws/v1/"
 
 
 @frozen(kw_only=True)
@@ -193,12 +194,16 @@ _DONE: Final = frozenset(
 class ScriptedProbe:
     """`ports.Probe` that answers 200 with `{}`, unless a rule says otherwise.
 
-    faults: rules with where="probe" match on the URL.
+    faults: rules with where="probe" match on the URL. manager: asked for what nobody has scripted
+    of a resource manager.
     """
 
-    def __init__(self, clock: IReactorTime, faults: Faults | None = None) -> None:
+    def __init__(
+        self, clock: IReactorTime, faults: Faults | None = None, manager: Probe | None = None
+    ) -> None:
         self._clock = clock
         self._faults = faults or Faults()
+        self._manager = manager
         self._answers: list[tuple[re.Pattern[str], int, bytes]] = []
         self._asked: deque[str] = deque(maxlen=_REMEMBERED)
 
@@ -213,13 +218,19 @@ class ScriptedProbe:
 
     async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
         """See Probe."""
-        return await self._answer("GET", url, timeout_s)
+        said = await self._said("GET", url, timeout_s)
+        if said is None and self._manager is not None and _MANAGER in url:
+            said = await self._manager.get(url, timeout_s)
+        return said or (200, b"{}")
 
     async def put(self, url: str, body: bytes, timeout_s: float) -> int:
         """See Probe."""
-        return (await self._answer("PUT", url, timeout_s))[0]
+        said = await self._said("PUT", url, timeout_s)
+        if said is None and self._manager is not None and _MANAGER in url:
+            return await self._manager.put(url, body, timeout_s)
+        return said[0] if said is not None else 200
 
-    async def _answer(self, method: str, url: str, timeout_s: float) -> tuple[int, bytes]:
+    async def _said(self, method: str, url: str, timeout_s: float) -> tuple[int, bytes] | None:
         self._asked.append(url)
         rule = self._faults.match("probe", method, url)
         if rule is not None:
@@ -240,4 +251,4 @@ class ScriptedProbe:
         for pattern, status, body in self._answers:
             if pattern.search(url):
                 return status, body
-        return 200, b"{}"
+        return None

@@ -61,6 +61,7 @@ PLACES = (
     ("ssh", "", ""),
     ("ssh", "", "svcd-facts"),
     ("probe", "", ""),
+    ("yarn", "", ""),
     ("object-store", "", ""),
     ("store", "tx", ""),
     ("store", "read", ""),
@@ -320,7 +321,7 @@ class History:
         self.world.advance(rng.choice([0.0, 60.0, 150.0]))
 
     def _execution_body(self, tenant: str) -> dict[str, Any]:
-        outcomes = ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang"]
+        outcomes = ["succeed", "succeed", "succeed", "fail", "error", "suspend", "hang", "launcher"]
         run_s = str(self.rng.choice([0, 1, 5, 30]))
         outcome = self.rng.choice(outcomes)
         return requests.execution(self.sources[tenant], run_s=run_s, outcome=outcome)

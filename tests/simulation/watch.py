@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import define
@@ -96,8 +97,20 @@ class Watch:
             return
         if known.status in TERMINAL and status != known.status:
             self.breach(f"{name} left {known.status} for {status}")
+        if known.status not in TERMINAL and status in TERMINAL:
+            self._left_in_yarn(id_, json.loads(record).get("failure") or {})
         if known.end_time is not None and end_time != known.end_time:
             self.breach(f"{name}: end_time {known.end_time} became {end_time}")
+
+    def _left_in_yarn(self, id_: str, failure: Mapping[str, str]) -> None:
+        """Nothing of a job whose launcher died, unless its failure says so."""
+        told = failure.get("text", "")
+        if failure.get("code") != "LAUNCHER_LOST" or "still running" in told or "not known" in told:
+            return
+        engines = [self._world.svcd.engines.engine(c) for c in self.clusters_seen]
+        for job in (job for e in engines for job in e.jobs.values() if job.external_id == id_):
+            if not job.child_killed:
+                self.breach(f"{self._world.name(id_)} has ended, and its child runs: {told}")
 
     # ---- who acts ----
 
