@@ -125,6 +125,20 @@ class Tenant:
         binary_id = await self._binary(f"{name}.pig", script)
         return await self._job({"name": name, "type": "Pig", "mains": [binary_id], "libs": []})
 
+    async def new_job(
+        self,
+        name: str,
+        kind: str,
+        mains: Mapping[str, bytes] | None = None,
+        libs: Mapping[str, bytes] | None = None,
+    ) -> str:
+        """A job of another type, of binaries by their names, kept inside the service."""
+        ids = [
+            [await self._binary(each, data) for each, data in (group or {}).items()]
+            for group in (mains, libs)
+        ]
+        return await self._job({"name": name, "type": kind, "mains": ids[0], "libs": ids[1]})
+
     async def _job(self, body: object) -> str:
         return str((await self.done("POST", "/jobs", body))["job"]["id"])
 
