@@ -387,12 +387,12 @@ class Clusters:
         return row
 
     async def _add(self, cluster: Cluster, trust: NewTrust | None, also: Also | None) -> None:
-        told = events.made(cluster, self._settings, self._clock.seconds())
+        event = events.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
             await tx.clusters.add(cluster)
             await self._trusts.take(tx, trust)
-            await tx.clusters.add_events(cluster.id, [told])
+            await tx.clusters.add_events(cluster.id, [event])
             await self._controller.notify(tx, cluster.id)
             if also is not None:
                 await also(tx, cluster)
@@ -405,11 +405,11 @@ class Clusters:
         So is, in time, the trust that the row had before.
         """
         now = self._clock.seconds()
-        told = events.changed(before, after, self._settings, now)
+        event = events.changed(before, after, self._settings, now)
         former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
-            if not await rows.save(tx, after, [told]):
+            if not await rows.save(tx, after, [event]):
                 return False
             await self._trusts.take(tx, trust)
             if former is not None:

@@ -131,7 +131,7 @@ class LooksTests(SynchronousTestCase):
         self.begin(50)
         self.site.cloud.fail("servers", Fault.UNREACHABLE, times=10**6)
         self.site.advance(1200)
-        self.assertEqual(said, ["Active clusters cannot be looked at now: {why}"])
+        self.assertEqual(said, ["The health of Active clusters cannot be checked now: {why}"])
         self.assertEqual(self.told(), [])
         self.assertLess(self.lists(), 100)
         self.site.cloud.rules.clear()

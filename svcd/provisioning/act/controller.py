@@ -59,7 +59,7 @@ class _Crash:
 class _State:
     """What is kept of one cluster while it is driven; a restart loses it without harm.
 
-    alien: not looked at yet since another daemon, or a former process, may have driven it.
+    alien: another daemon, or a former process, may have driven it since this one read its row.
     sight: when the cloud's lists were read (clock seconds), and what they showed.
     """
 
@@ -80,8 +80,8 @@ class _State:
 class Controller:
     """Drives all clusters towards what was asked for. Implements the wake of the commands.
 
-    settled: told of each cluster that has come to rest (also of one that is gone). leases: only
-    clusters that they hold are driven. rescan_s: looks for rows that nobody works on.
+    settled: called with each cluster that has come to rest (also with one that is gone). leases:
+    only clusters that they hold are driven. rescan_s: period of the scan for unfinished rows.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class Controller:
         await self._tasks.stop()
 
     async def notify(self, tx: Tx, cluster_id: ClusterId) -> None:
-        """In the transaction that changes a row: the daemon that drives it will look at it."""
+        """Part of the transaction that changes a row: the daemon that drives it reads it soon."""
         if not self._leases.holds(cluster_id):
             await tx.tell(f"cluster {cluster_id}")
 
     def wake_all(self) -> None:
-        """Look at once for rows that nobody works on: leases were got."""
+        """Scan now for unfinished rows: leases were got."""
         self._rescan.poke()
 
     def forget(self) -> None:
@@ -146,7 +146,7 @@ class Controller:
                 self._forget(cluster_id)
 
     def wake(self, cluster_id: ClusterId) -> None:
-        """A request has changed the row: look at once, and drop what is being waited for."""
+        """A request has changed the row: read it now, and interrupt the present waits."""
         if not self._leases.holds(cluster_id):
             return
         state = self._states.get(cluster_id)
@@ -159,7 +159,7 @@ class Controller:
         return len(self._tasks.active())
 
     async def _scan(self) -> None:
-        """A net under the wakes: rows that nobody works on, or not as they are wanted now."""
+        """A net under the wakes: rows without a task, and tasks that work for an older request."""
         found = await self._unsettled()
         busy = set(self._tasks.active())
         for cluster_id, generation in found.items():
@@ -173,7 +173,7 @@ class Controller:
                 and state.memory is not None
                 and state.memory.generation < generation
             ):
-                self.wake(cluster_id)  # nobody told us
+                self.wake(cluster_id)  # its wake was lost
 
     async def _unsettled(self) -> Mapping[ClusterId, int]:
         found = await self._store.read(lambda tx: tx.clusters.unsettled())
@@ -273,10 +273,10 @@ class Controller:
         if not due:
             if not planned.steps and not planned.waiting and changed:
                 return None
-            told = events.waiting(written, planned, memory, self._settings, now)
-            await rows.record(self._store, cluster.id, told)
+            waits = events.waiting(written, planned, memory, self._settings, now)
+            await rows.record(self._store, cluster.id, waits)
             if planned.waiting or not outcomes.only_on_machines(planned.steps):
-                state.sight = None  # look again
+                state.sight = None  # read the lists again
             state.memory = evolve(memory, idle=memory.idle + 1)
             return outcomes.wait_s(written, planned, memory, self._settings, now)
         await self._act(written, state, due)

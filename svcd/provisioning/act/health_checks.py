@@ -1,8 +1,8 @@
-"""Looks at Active clusters now and then, and writes what `health` makes of what is found.
+"""Checks Active clusters at intervals, and writes the findings that `decide.health` judges.
 
-A look reads only: it repairs nothing and starts nothing. It is not made beside a running operation:
-a row that has changed meanwhile is left alone, and the next look begins anew. When the cloud does
-not answer, nothing is said of any cluster; one line of the log is.
+A check reads only: it repairs nothing and starts nothing. It never runs beside an operation: a row
+that has changed meanwhile is left alone, and the next check begins anew. When the cloud does not
+answer, the checks change no row; they log one line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ log = Logger()
 
 AT_ONCE: Final = 10
 _TICK_S: Final = 10.0
-_LOOK_S: Final = 120.0
+_CHECK_S: Final = 120.0
 _AGAIN_S: Final = 30.0
 _UNWELL_S: Final = 60.0
 _RARELY_S: Final = 30.0
@@ -63,18 +63,18 @@ _COMMAND_S: Final = 30.0
 class _Kept:
     """What is remembered of an Active cluster; a restart loses it without harm.
 
-    due, looked: clock seconds. suspected: found once, in `generation`. unwell: as last judged.
+    due, checked: clock seconds. suspected: found once, in `generation`. unwell: as last judged.
     """
 
     due: float
-    looked: float = float("-inf")
+    checked: float = float("-inf")
     generation: int = 0
     suspected: Mapping[Key, Timestamp] = field(factory=dict)
     unwell: bool = False
 
 
 class HealthChecks:
-    """Looks at each Active cluster every `health_poll_s`; 0: never. leases: only at those held."""
+    """Checks each Active cluster every `health_poll_s`; 0: never. leases: only those it holds."""
 
     def __init__(
         self,
@@ -95,44 +95,44 @@ class HealthChecks:
         self._failures = 0
         self._told_silent = False
         tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
-        self._loop = Loop(clock, "looks at Active clusters", tick_s, self._turn)
+        self._loop = Loop(clock, "health checks", tick_s, self._turn)
 
     def start(self) -> None:
-        """Begin; the first looks are spread over the time between two."""
+        """Begin; the first checks are spread over one period."""
         if self._every_s > 0:
             self._loop.start(now=False)
 
     async def stop(self) -> None:
-        """A look that is under way is dropped."""
+        """A check that is under way is dropped."""
         await self._loop.stop()
 
     def wake(self, cluster_id: ClusterId) -> None:
-        """Somebody waits in vain for something of the cluster: look at once, but not often."""
+        """Check this cluster soon; at most once every 30 s."""
         kept = self._kept.get(cluster_id)
         if self._every_s <= 0:
             return
         now = self._clock.seconds()
         if kept is None:
             kept = self._kept[cluster_id] = _Kept(due=now)
-        due = max(now, kept.looked + _RARELY_S)
-        if due < kept.due or kept.looked == float("-inf"):
+        due = max(now, kept.checked + _RARELY_S)
+        if due < kept.due or kept.checked == float("-inf"):
             kept.due = due
             if due <= now:
                 self._loop.poke()
 
     def forget(self) -> None:
-        """Leases were lost: others look at those clusters now."""
+        """Leases were lost: other daemons check those clusters now."""
         for cluster_id in [each for each in self._kept if not self._leases.holds(each)]:
             del self._kept[cluster_id]
 
     def unwell(self) -> int:
-        """Active clusters looked at here that were not well at the last look."""
+        """Active clusters of this daemon that were not well at their last check."""
         return sum(kept.unwell for kept in self._kept.values())
 
     # ---- which ----
 
     async def _turn(self) -> None:
-        """Look at those that are due, some at once."""
+        """Check those that are due, some at once."""
         found = await self._ports.store.read(lambda tx: tx.clusters.active())
         mine = [each for each in found if self._leases.holds(each)]
         now = self._clock.seconds()
@@ -155,7 +155,7 @@ class HealthChecks:
         kept = self._kept.get(cluster_id)
         if kept is None or self._failures >= _MOST_FAILURES:
             return
-        kept.looked = now = self._clock.seconds()
+        kept.checked = now = self._clock.seconds()
         kept.due = now + self._every_s
         try:
             await self._leases.drive(cluster_id, self._bounded(cluster_id, kept))
@@ -171,12 +171,12 @@ class HealthChecks:
             log.info("The cloud shows the servers of Active clusters again")
 
     def _silence(self, error: CloudError | DeadlineExceeded) -> None:
-        """Several in a row: the cloud is away, and nobody else is looked at for a while."""
+        """After several in a row the cloud is away: no cluster is checked for a while."""
         self._failures += 1
         if not self._told_silent:
             self._told_silent = True
             text = error.text if isinstance(error, CloudError) else f"no end of {error.args[0]}"
-            log.warn("Active clusters cannot be looked at now: {why}", why=text)
+            log.warn("The health of Active clusters cannot be checked now: {why}", why=text)
         if self._failures == _MOST_FAILURES:
             self._silent_until = until = self._clock.seconds() + _SILENT_S
             waiting = [kept for kept in self._kept.values() if kept.due <= until]
@@ -194,12 +194,12 @@ class HealthChecks:
         with about(tenant=cluster.tenant_id, cluster=cluster_id):
             if kept.generation != cluster.generation:
                 kept.generation, kept.suspected = cluster.generation, {}
-            look = self._look(cluster, kept.suspected)
-            judged = await with_deadline(self._clock, _LOOK_S, "a look at a cluster", look)
+            check = self._check(cluster, kept.suspected)
+            judged = await with_deadline(self._clock, _CHECK_S, "a health check", check)
             if judged.cluster != cluster:
                 if not await rows.write(
                     self._ports.store, cluster, judged.cluster, judged.events
-                ):  # it has changed since the look began
+                ):  # it has changed since the check began
                     kept.suspected = {}
                     return
                 for each in judged.events:
@@ -211,7 +211,7 @@ class HealthChecks:
         elif judged.unwell:
             kept.due = min(kept.due, self._clock.seconds() + _UNWELL_S)
 
-    async def _look(self, cluster: Cluster, suspected: Mapping[Key, Timestamp]) -> Judged:
+    async def _check(self, cluster: Cluster, suspected: Mapping[Key, Timestamp]) -> Judged:
         """Raises CloudError when the cloud does not answer."""
         now = timestamp(self._clock.seconds())
         access = Access(tenant_id=cluster.tenant_id, trust_id=cluster.trust_id)

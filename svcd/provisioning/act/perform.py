@@ -331,7 +331,7 @@ class Performer:
             return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)
         facts = shell.facts(result.stdout)
         if result.exit_code != 0 or facts is None:
-            reason = f"{step.machine} told nothing of itself: {result.stderr[-500:].strip()}"
+            reason = f"{step.machine} did not describe itself: {result.stderr[-500:].strip()}"
             return Wait(seconds=1.0, reason=reason, code=Code.PREPARE_FAILED)
         return Done(instances={step.instance: {"facts": facts, "host_key": result.host_key}})
 

@@ -59,7 +59,7 @@ _OUTPUT_LINES = 20
 
 
 class Report(Protocol):
-    """Takes a line of the cluster's story."""
+    """Takes an event of the cluster."""
 
     def __call__(
         self,
@@ -145,7 +145,7 @@ class _Awaited:
 class PlanRunner:
     """Runs one plan at a time.
 
-    report: takes the lines of the story. flush: writes those taken so far, at each stage's start
+    report: takes the events. flush: writes those taken so far, at each stage's start
     and about twice a second while it runs.
     """
 

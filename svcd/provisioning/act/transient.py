@@ -61,7 +61,7 @@ class Transient:
             await if_held(self._leases, cluster_id, partial(self._end, cluster_id))
 
     def _may_end(self, row: Cluster) -> bool:
-        """One in Error is of no use either, unless it is kept to be looked at."""
+        """One in Error is of no use either, unless on_failure keeps it for a person."""
         if row.status is ClusterStatus.ERROR:  # its own deletion may be what has failed
             return row.desired is not Desired.DELETED and self._settings.on_failure != "keep"
         return row.status is ClusterStatus.ACTIVE
@@ -77,8 +77,8 @@ class Transient:
                 return None
             now = self._clock.seconds()
             wanted = lifecycle.delete(row, False, now)
-            told = events.changed(row, wanted, self._settings, now)
-            return row if await rows.save(tx, wanted, [told]) else None  # at the next turn
+            event = events.changed(row, wanted, self._settings, now)
+            return row if await rows.save(tx, wanted, [event]) else None  # at the next turn
 
         row = await self._store.tx(work)
         if row is not None:

@@ -1,17 +1,17 @@
-"""How a cluster gets its trust, so that none is ever left in the cloud that nobody knows of.
+"""Trusts of clusters: svcd knows every trust that it has made until the trust is given back.
 
-Note: told before it is made. A trust is real authority over a tenant, made by a call that no
+Note: recorded before it is made. A trust is real authority over a tenant, made by a call that no
 transaction covers. So a row of `loose_trusts` is written first, with the mark by which the trust
 can be found in the cloud; the transaction that writes the cluster's row takes it away again. What
 dies in between, or gets no answer, leaves it behind, and `TrustSweep` gives the trust back.
 
-Note: not under way any more. Time alone cannot tell a request that is slow from one that is dead.
+Note: slow or dead. Time alone cannot distinguish a request that is slow from one that is dead.
 So the sweep dooms the row before it touches the trust, and the transaction of the request insists
 on taking an undoomed one: one of the two wins, in the database, and the other one gives up. That
 holds for any number of daemons.
 
-Note: a second look. A call may take effect long after its answer was given up, when the service
-was stopped for a while. So a trust that is not found is looked for once more, much later.
+Note: a second search. A call may take effect long after its answer was given up, when the service
+was stopped for a while. So a trust that is not found is searched for once more, much later.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Trusts:
 
 
 def released(cluster: Cluster, now: float) -> LooseTrust | None:
-    """The trust of a row that is dropped, or gets another one: nobody needs it any more.
+    """The trust of a row that is dropped, or gets another one: it has no use any more.
 
     To be added in the transaction that does so.
     """
@@ -153,7 +153,7 @@ async def _forget(store: Store, loose: LooseTrust) -> None:
 
 @frozen(kw_only=True)
 class TrustFigures:
-    """loose: trusts to be given back, at the last look. returned, failed: tries since the start."""
+    """loose: trusts to be given back, at the last turn. returned, failed: tries since the start."""
 
     loose: int = 0
     returned: int = 0
@@ -161,9 +161,9 @@ class TrustFigures:
 
 
 class TrustSweep:
-    """Gives back trusts that nobody needs: of requests that died, of rows that were dropped.
+    """Gives back trusts without a use: of requests that died, of rows that were dropped.
 
-    leases: of several daemons each looks after those of its own clusters. Only trusts are touched
+    leases: each of several daemons gives back those of its own clusters. Only trusts are touched
     that this installation has asked for: by their id, or by their mark, giver and project.
     """
 

@@ -1,16 +1,16 @@
 """What a cluster's row says of times, made believable again when a clock was set meanwhile. Pure.
 
 Note: which times. A daemon's own time never goes back and never leaps (svcd.clock), so what it has
-written itself needs no look. A row may be another's: of a former process, which ended while the
+written itself needs no check. A row may be another's: of a former process, which ended while the
 machine's clock was wrong, or of a daemon on another machine. Then
 
 - what lies ahead is cut: a status began now at the latest, and a call may be under way for CALL_S
   at most. So no deadline is ever further away than its setting says, and no wait longer;
 - an intent that looks old is counted from now: whether the machine's clock was set forward or the
-  daemon was away for long cannot be told, and a call that was made just before the end of the
+  daemon was away for long cannot be known, and a call that was made just before the end of the
   former daemon must not be made twice.
 
-A status that looks older than it is ends sooner; that too cannot be told from a long stop.
+A status that looks older than it is ends sooner; that too cannot be distinguished from a long stop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Lines of a cluster's story that no single step tells: requests, changes of status, waits. Pure.
+"""Events of a cluster that belong to no single step: requests, changes of status, waits. Pure.
 
-Together with what the steps tell, the lines must be enough for a person to see what was asked for,
+Together with the events of steps they must be enough for a person to see what was asked for,
 how far it came, what is waited for and until when, and what failed where (`svcd why`).
 """
 
@@ -18,7 +18,7 @@ from svcd.settings import Provisioning
 REQUEST: Final = "request"
 REPLACE: Final = "replace"
 RECORDED_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
-"""How often a step has been waited for when the story says so (the first is after some 15 s)."""
+"""The counts of waits for one step that become events (the first after some 15 s)."""
 _MOST: Final = 10
 
 
@@ -40,18 +40,18 @@ def _wish(before: Cluster, after: Cluster) -> str:
     if after.desired is Desired.DELETED:
         return "delete, by force" if after.force_delete else "delete"
     sizes = {g.name: g.count for g in before.node_groups}
-    told = [
+    sizes_asked = [
         f"{g.name} {sizes[g.name]} -> {g.count}" if g.name in sizes else f"{g.name} {g.count} (new)"
         for g in after.node_groups
         if sizes.get(g.name) != g.count
     ]
-    return "resize: " + ", ".join(told) if told else "retry"
+    return "resize: " + ", ".join(sizes_asked) if sizes_asked else "retry"
 
 
 def moved(
     before: Cluster, after: Cluster, settings: Provisioning, now: float
 ) -> Sequence[ClusterEvent]:
-    """A change of status, with the deadline of the new one; why it is Error is told elsewhere."""
+    """A change of status, with the deadline of the new one. Error has an event with its reason."""
     if before.status is after.status or after.status is ClusterStatus.ERROR:
         return []
     if after.status is ClusterStatus.ACTIVE:
@@ -63,19 +63,19 @@ def moved(
 def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEvent]:
     """What is given up and made again: a server or a volume of an instance."""
     attempts = {i.instance_id: i.attempts for i in before.instances()}
-    told = []
+    made = []
     for each in planned.cluster.instances():
         if each.attempts <= attempts.get(each.instance_id, each.attempts):
             continue
         name = each.instance_name
         reasons = (reason for reason in planned.waiting if name in reason)
         text = next(reasons, "") or "its server or a volume of it is gone or in error"
-        told.append(
+        made.append(
             lifecycle.event(
                 planned.cluster, REPLACE, "retry", now, text, name, attempt=each.attempts
             )
         )
-    return told
+    return made
 
 
 def waiting(
@@ -84,13 +84,13 @@ def waiting(
     """Now and then: what it is that only takes time, and when it is given up."""
     if memory.idle not in RECORDED_WAITS:
         return []
-    troubles = [t.reason for t in memory.tried.values() if t.reason]  # told as `retry`
-    told = [w for w in planned.waiting if w in troubles or not any(t in w for t in troubles)]
-    if not told:
+    troubles = [t.reason for t in memory.tried.values() if t.reason]  # an event `retry` has it
+    waits = [w for w in planned.waiting if w in troubles or not any(t in w for t in troubles)]
+    if not waits:
         return []
-    text = "; ".join(told[:_MOST])
-    if len(told) > _MOST:
-        text += f"; and {len(told) - _MOST} more"
+    text = "; ".join(waits[:_MOST])
+    if len(waits) > _MOST:
+        text += f"; and {len(waits) - _MOST} more"
     left = lifecycle.remaining_s(cluster, settings, now)
     until = None if left == float("inf") else now + left
     step = cluster.status

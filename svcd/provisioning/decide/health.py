@@ -1,17 +1,17 @@
 """Whether an Active cluster is well, and what is said when it is not. Pure.
 
-A look asks the cloud for the servers and the daemons by the distribution's `check`. Here answers
-become ailments, and ailments become a row and lines of its story. Nothing is repaired: what is dead
-is told, with what a person can do.
+A check asks the cloud for the servers, and the daemons by the distribution's `check`. Here answers
+become ailments, and ailments become a row and its events. Nothing is repaired: the row names the
+dead part, with the advice for a person.
 
-Note: no flapping. What two looks in a row have found is told; at once only that a server is gone,
-for the cloud was asked for that one by its id. What is told stays until a look has found that part
-well: a look that could not find out (the daemon that knows of it is silent) changes nothing.
+Note: no flapping. An ailment is shown when two checks in a row have found it; a server that is gone
+at once, for the cloud was asked for that one by its id. It is shown until a check has found the
+part well: a check without an answer (the daemon that knows of the part is silent) changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -27,7 +27,7 @@ from svcd.provisioning.distributions.spi import Command, HttpProbe, Plan
 Key: TypeAlias = tuple[str, str]
 
 STEP: Final = "health"
-"""The step under which the story tells of it."""
+"""The step of its events."""
 SERVER: Final = "server"
 CLOUD: Final = "cloud"
 DISTRIBUTION: Final = "distribution"
@@ -53,10 +53,10 @@ class Answer:
 
 @frozen(kw_only=True)
 class Seen:
-    """What one look has found.
+    """The findings of one check.
 
     bad, good: parts that are certainly so now; of all others it could not be found out. sure: of
-    the bad ones those that need no second look. statuses: of servers, as the cloud shows them.
+    the bad ones those that need no second check. statuses: of servers, as the cloud shows them.
     """
 
     bad: tuple[Ailment, ...] = ()
@@ -76,10 +76,10 @@ class Seen:
 
 @frozen(kw_only=True)
 class Judged:
-    """What comes of a look. cluster: the row to write, if it differs. suspected: for the next look,
-    with the moment.
+    """The result of a check. cluster: the row to write, if it differs. suspected: for the next
+    check, with the moment.
 
-    unwell: whether something is told of it, by this or by its last request.
+    unwell: whether something is shown of it, by this or by its last request.
     """
 
     cluster: Cluster
@@ -94,7 +94,7 @@ class Judged:
 def unlisted(cluster: Cluster, servers: Iterable[Server]) -> Sequence[str]:
     """Ids of servers that the row has and the list has not: to be asked for one by one.
 
-    First those that are not known to be gone: of very many a look asks for some.
+    First those that are not known to be gone: of very many a check asks for some.
     """
     listed = {s.id for s in servers}
     instances = sorted(cluster.instances(), key=lambda i: i.status == lifecycle.GONE)
@@ -143,7 +143,7 @@ CLOUD_ANSWERS: Final = Seen(good=frozenset({("", CLOUD)}))
 
 
 def of_missing_distribution(reason: str, now: Timestamp) -> Seen:
-    """Nobody knows what to ask the daemons."""
+    """Without its distribution the questions to the daemons are unknown."""
     return Seen(bad=(_ailment(Code.PLUGIN_GONE, ("", DISTRIBUTION), reason, now),))
 
 
@@ -166,7 +166,7 @@ def of_daemons(
 ) -> Seen:
     """answers: one of each question.
 
-    A daemon that is silent is told of once, by the first question to it; of what is known only
+    A silent daemon is named once, by the first question to it; of what is known only
     through it nothing is found out.
     """
     names = {i.instance_id: i.instance_name for i in cluster.instances()}
@@ -192,7 +192,7 @@ def of_daemons(
 
 
 def keys_of(cluster: Cluster, plan: Plan) -> frozenset[Key]:
-    """All parts of which a look at the whole cluster may find something."""
+    """All parts that a check of the whole cluster covers."""
     names = {i.instance_id: i.instance_name for i in cluster.instances()}
     daemons = [(names.get(q.machine, ""), q.what) for q, _ in questions(plan)]
     servers = [(name, SERVER) for name in names.values()]
@@ -215,15 +215,15 @@ def judged(
     suspected: Mapping[Key, Timestamp],
     now: float,
 ) -> Judged:
-    """parts: those that the cluster has. suspected: of the look before, for the same request."""
-    told = () if cluster.unwell is None else cluster.unwell.ailments
-    known = {(a.key, a.code): a for a in told}
+    """parts: those that the cluster has. suspected: of the check before, for the same request."""
+    shown = () if cluster.unwell is None else cluster.unwell.ailments
+    known = {(a.key, a.code): a for a in shown}
     down = {a.machine for a in seen.bad if a.what == SERVER}
     confirmed: list[Ailment] = []
     doubted: dict[Key, Timestamp] = {}
     covered = False
     for each in seen.bad:
-        if each.text in cluster.status_description:  # the last request has found and told it
+        if each.text in cluster.status_description:  # the last request shows it
             covered = True
             continue
         before = known.get((each.key, each.code))
@@ -236,21 +236,21 @@ def judged(
     again = {a.key for a in confirmed}
     unknown = {
         a.key
-        for a in told
+        for a in shown
         if a.key not in again
         and a.key not in seen.good
         and a.key in parts
         and not (a.machine in down and a.what != SERVER)
     }
     found = {(a.key, a.code) for a in confirmed}
-    still = [a for a in told if (a.key, a.code) in found or a.key in unknown]
+    still = [a for a in shown if (a.key, a.code) in found or a.key in unknown]
     new = [a for a in confirmed if (a.key, a.code) not in known]
     fresh = new[: max(0, MOST_KEPT - len(still))]
     ailments = (*still, *fresh)
-    well = [a for a in told if a.key in seen.good]
+    well = [a for a in shown if a.key in seen.good]
     written = _with(cluster, ailments)
-    shown = {a.machine for a in (*confirmed, *still) if a.what == SERVER}
-    written = lifecycle.with_instances(written, _statuses(cluster, seen, shown))
+    lost = {a.machine for a in (*confirmed, *still) if a.what == SERVER}
+    written = lifecycle.with_instances(written, _statuses(cluster, seen, lost))
     events: tuple[ClusterEvent, ...] = ()
     if written != cluster:
         written = evolve(written, updated_at=timestamp(now))
@@ -267,24 +267,23 @@ def judged(
 
 
 def _with(cluster: Cluster, ailments: tuple[Ailment, ...]) -> Cluster:
-    told = cluster.unwell.ailments if cluster.unwell is not None else ()
-    if ailments == told:
+    shown = cluster.unwell.ailments if cluster.unwell is not None else ()
+    if ailments == shown:
         return cluster
     unwell = Unwell(text=_text(ailments), ailments=ailments) if ailments else None
     return evolve(cluster, unwell=unwell)
 
 
 def _statuses(
-    cluster: Cluster, seen: Seen, told: Iterable[str]
+    cluster: Cluster, seen: Seen, lost: Collection[str]
 ) -> Mapping[InstanceId, Mapping[str, str]]:
-    """What instances show: of what is told, and of what runs again."""
-    shown = set(told)
+    """New statuses of instances: of those in `lost`, and of servers that run again."""
     changes: dict[InstanceId, Mapping[str, str]] = {}
     for each in cluster.instances():
         status = seen.statuses.get(each.instance_id)
         if status is None or status == each.status:
             continue
-        if each.instance_name in shown or status == "ACTIVE":
+        if each.instance_name in lost or status == "ACTIVE":
             changes[each.instance_id] = {"status": status}
     return changes
 
@@ -321,16 +320,16 @@ def _ended(
 ) -> Iterable[ClusterEvent]:
     if not well:
         return
-    told = [
+    lines = [
         f"{_part(a)} is well again after {now - seconds_of(a.since):.0f} s"
         for a in well[:_MOST_SHOWN]
     ]
     if len(well) > _MOST_SHOWN:
-        told.append(f"and {len(well) - _MOST_SHOWN} more")
+        lines.append(f"and {len(well) - _MOST_SHOWN} more")
     if all_well:
-        told.append("all is well")
+        lines.append("all is well")
     machine = well[0].machine if len(well) == 1 else ""
-    yield lifecycle.event(cluster, STEP, "done", now, "; ".join(told), machine)
+    yield lifecycle.event(cluster, STEP, "done", now, "; ".join(lines), machine)
 
 
 def _part(ailment: Ailment) -> str:

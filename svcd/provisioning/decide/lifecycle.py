@@ -88,7 +88,7 @@ _ORDER: Final[Mapping[str, int]] = {
 
 
 GONE: Final = "DELETED"
-"""`Instance.status` of a machine that served and whose server somebody else has deleted."""
+"""`Instance.status` of a machine that served and whose server was deleted, not by svcd."""
 
 
 def allows(status: ClusterStatus, what: Input) -> bool:
@@ -158,7 +158,7 @@ def is_settled(cluster: Cluster) -> bool:
 
 
 def may_be_looked_at(cluster: Cluster) -> bool:
-    """Whether its machines should serve, and nobody is working on it."""
+    """Whether its machines should serve, and no work on it is under way."""
     active = cluster.status is S.ACTIVE and cluster.desired is Desired.ACTIVE
     return active and is_settled(cluster)
 
@@ -326,7 +326,7 @@ def event(
     attempt: int = 0,
     until: float | None = None,
 ) -> ClusterEvent:
-    """One line of the cluster's story. until: epoch seconds."""
+    """An event of the cluster. until: epoch seconds."""
     return ClusterEvent(
         at=timestamp(now),
         generation=cluster.generation,

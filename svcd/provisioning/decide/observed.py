@@ -14,14 +14,14 @@ VISIBLE_S: Final = 30.0
 """A cloud shows what it accepted within this time (see the planner's note on visibility)."""
 
 CALL_S: Final = 30.0
-"""A create call that nobody waits for any more takes effect within this time, or never."""
+"""A create call whose wait was given up takes effect within this time, or never."""
 
 
 @frozen(kw_only=True)
 class Observed:
     """Servers and volumes by their metadata, floating addresses by their description.
 
-    at: when the look began, None for now. One list may come long after the others.
+    at: when the lists were asked for, None for now. One list may come long after the others.
     """
 
     at: float | None = None

@@ -1,7 +1,7 @@
 """From a cluster's row and what the cloud shows: what to do next. Pure, level-triggered.
 
 `plan` never asks how things came to be. It compares what is wanted with what is there, and so finds
-its way after a restart, an interrupted call, or somebody's hand in the cloud.
+its way after a restart, an interrupted call, or a person's change in the cloud.
 
 Note: visibility. Lists of a cloud lag behind its calls. `requested_at` is written before a create
 call, with the moment until which the call may be under way, and again when it has ended; what was
@@ -199,7 +199,7 @@ def _remove(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _torn(cluster: Cluster, torn: Torn) -> Plan:
-    """The row tells beforehand that nothing but the trust is left: afterwards nobody can look."""
+    """The row says beforehand that only the trust is left: without it the cloud cannot be read."""
     return Plan(
         cluster=evolve(cluster, emptied=True) if only_access_is_left(torn) else cluster,
         steps=torn.steps,

@@ -39,7 +39,7 @@ FORCE_S: Final = 30.0
 
 Counted from when a daemon began to try; not before all was asked to go that is seen; and not before
 all is seen that was asked for and may still appear, which takes at most CALL_S and VISIBLE_S:
-without the row nobody would know of it.
+without the row its name would be lost.
 """
 
 KILL_TRIES: Final = 3
@@ -248,7 +248,7 @@ def _trust(trust_id: str) -> Torn:
 def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
     """The deletion of the trust, once it was begun: it may have been done.
 
-    All else is gone then, and nobody can look any more; asking again makes it certain.
+    All else is gone then, and the cloud cannot be read any more; asking again makes it certain.
     """
     begun = cluster.emptied or memory.of("delete-trust").failures
     if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not begun:
@@ -264,7 +264,7 @@ def groups_of(cluster: Cluster) -> Mapping[InstanceId, NodeGroup]:
 def access_given_up(cluster: Cluster) -> bool:
     """Whether the trust of a cluster being deleted is gone: the last thing before the row.
 
-    Nobody may look at the cloud for it any more, so its row must say that nothing is left there.
+    svcd may not read the cloud for it any more, so its row must say that nothing is left there.
     """
     deleting = cluster.desired is Desired.DELETED
     return deleting and cluster.trust_id is None and cluster.trustor_id is not None
