@@ -117,13 +117,21 @@ class Tenant:
 
     async def new_jar_job(self, name: str, jar: bytes) -> str:
         """A Jar job whose library is kept inside the service."""
-        binary_id = await self._binary(f"{name}.jar", jar)
+        binary_id = await self.new_binary(f"{name}.jar", jar)
         return await self._job({"name": name, "type": "Jar", "mains": [], "libs": [binary_id]})
 
     async def new_pig_job(self, name: str, script: bytes) -> str:
         """A Pig job whose script is kept inside the service."""
-        binary_id = await self._binary(f"{name}.pig", script)
-        return await self._job({"name": name, "type": "Pig", "mains": [binary_id], "libs": []})
+        return await self.new_job(name, "Pig", await self.new_binary(f"{name}.pig", script))
+
+    async def new_job(self, name: str, kind: str, binary_id: str) -> str:
+        """A job of one main binary."""
+        return await self._job({"name": name, "type": kind, "mains": [binary_id], "libs": []})
+
+    async def log(self, execution_id: str) -> str:
+        """The log of an execution."""
+        url = f"{self._base}/job-executions/{execution_id}/log"
+        return (await send("GET", url, headers=self._headers)).body.decode()
 
     async def new_job(
         self,
@@ -142,7 +150,8 @@ class Tenant:
     async def _job(self, body: object) -> str:
         return str((await self.done("POST", "/jobs", body))["job"]["id"])
 
-    async def _binary(self, name: str, data: bytes) -> str:
+    async def new_binary(self, name: str, data: bytes) -> str:
+        """A binary that is kept inside the service."""
         stored = await send(
             "PUT", f"{self._base}/job-binary-internals/{name}", data=data, headers=self._headers
         )
@@ -158,6 +167,11 @@ class Tenant:
             "url": f"objstore://{container}/{path}",
             "credentials": {"user": self.cloud["username"], "password": self.cloud["password"]},
         }
+        return str((await self.done("POST", "/data-sources", body))["data_source"]["id"])
+
+    async def new_hdfs_source(self, name: str, path: str) -> str:
+        """A data source in the cluster's own file system."""
+        body = {"name": name, "type": "hdfs", "url": path}
         return str((await self.done("POST", "/data-sources", body))["data_source"]["id"])
 
     async def execute(

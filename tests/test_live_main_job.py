@@ -45,6 +45,10 @@ SLEEP = {
     "mapreduce.map.class": "org.svcd.examples.Sleep",
     "svcd.examples.sleep.ms": "500",
 }
+COUNT = b"""
+words = FOREACH (LOAD '$INPUT' AS (line:chararray)) GENERATE FLATTEN(TOKENIZE(line)) AS word;
+STORE (FOREACH (GROUP words BY word) GENERATE group, COUNT(words)) INTO '$OUTPUT';
+"""
 PROCESSES = ("namenode", "resourcemanager", "historyserver", "oozie", "datanode", "nodemanager")
 FORMATS = "org.svcd.hadoop.Format"
 """A name node that formats its folder first serves in the same process."""
@@ -137,10 +141,35 @@ class InterruptionTests(DaemonCase):
         self.assertEqual(listed.status, 200, listed.body)
         jobs = listed.json["workflows"]
         told = [await tenant.done("GET", f"/job-executions/{e}") for e in executions]
+        self.assertEqual([(e["return_code"], e["progress"]) for e in told], [(0, 1.0)] * 2)
         self.assertEqual(
             sorted(j["id"] for j in jobs), sorted(str(e["workflow_job_id"]) for e in told)
         )
         return tenant
+
+    async def check_failures(self, tenant: Tenant, cluster_id: str) -> None:
+        """Failures of real programs are told by their causes; the log is that of the program."""
+        count = await tenant.new_pig_job("count", COUNT)
+        script = b"#!/bin/sh\necho so far\nexit 3\n"
+        end = await tenant.new_job("end", "Shell", await tenant.new_binary("end.sh", script))
+        given = [await tenant.new_source("words", "data", "in")]
+        for name, url in (("there", "/user"), ("missing", "/missing"), ("new", "/new")):
+            given.append(await tenant.new_hdfs_source(name, url))
+        words, there, missing, new = given
+        wanted = {
+            await tenant.execute(cluster_id, count, words, there, {}): ("OUTPUT_EXISTS", 2),
+            await tenant.execute(cluster_id, count, missing, new, {}): ("INPUT_MISSING", 2),
+            await tenant.execute(cluster_id, end, words, new, {}): ("EXIT_CODE", 3),
+        }
+        for execution, (code, number) in wanted.items():
+            shown = await tenant.until_execution(execution, "KILLED", JOB_S)
+            failure = shown["info"]["failure"]
+            self.assertEqual((failure["code"], shown["return_code"]), (code, number), failure)
+            self.assertNotIn(None, [a["endTime"] for a in shown["info"]["actions"]])
+            log = await tenant.log(execution)
+            self.assertNotIn("log4j:", log)
+            self.assertLess(len(log.splitlines()), 600)
+        self.assertIn("Stdoutput so far", log)
 
     async def test_daemon_killed_while_hadoop_starts(self) -> None:
         """The next one finishes the start: each daemon runs once, and all go with the cluster."""
@@ -169,6 +198,7 @@ class InterruptionTests(DaemonCase):
         self.assertEqual(_daemons(daemon.state), Counter(PROCESSES))
         self.assertLessEqual({"HDFS", "YARN", "JobFlow"}, set(shown["info"]))
         tenant = await self.check_jobs(daemon, tenant, shown)
+        await self.check_failures(tenant, cluster_id)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
         await tenant.until_gone(cluster_id)
         self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))

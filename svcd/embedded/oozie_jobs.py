@@ -147,6 +147,12 @@ class Job:
             return self.killed_at
         return self.started_at if self.missing is not None else self._until()
 
+    def progress(self, now: float) -> float:
+        """Of its application, in per cent."""
+        if self.started_at is None or self.run_s <= 0:
+            return 0.0
+        return min(100.0, max(0.0, 100.0 * (now - self.started_at - self.paused_s) / self.run_s))
+
     def changed_at(self, now: float) -> float:
         """`lastModTime`."""
         status = self.status(now)

@@ -78,6 +78,7 @@ class ScriptedYarn:
             "state": "ACCEPTED" if held else "RUNNING",
             "finalStatus": "UNDEFINED",
             "diagnostics": held,
+            "progress": 0.0 if held else job.progress(now),
             "elapsedTime": int((now - (job.started_at or now)) * 1000),
             "applicationTags": tag_of(action),
         }

@@ -216,7 +216,10 @@ class ExecutionConfigs(View, frozen=True, kw_only=True):
 
 
 class JobExecution(View, frozen=True, kw_only=True):
-    """A job run on a cluster."""
+    """A job run on a cluster.
+
+    return_code: of the main program, null when it is not known. progress: 0.0 to 1.0.
+    """
 
     id: str
     job_id: str

@@ -1,4 +1,4 @@
-"""The line of a program's log that tells why it failed. Pure.
+"""The lines of a program's log that tell why it failed, and those that are its own. Pure.
 
 Note: one pass. The log is what a job has printed, and its lines are as long as it likes. So names
 are looked for near the beginning of a line, each by itself: an expression for a whole line would
@@ -18,25 +18,54 @@ _CLASS: Final = re.compile(r"(?<!\w)(?:\w+\.)+\w*(?:Exception|Error)\b")
 _LEVEL: Final = re.compile(r"\bERROR\b")
 _PIG: Final = re.compile(r"\bERROR \d{4}: .")
 _WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
+_CONSEQUENCE: Final = "Job in state DEFINE instead of RUNNING"
+"""Pig asks a job that it could not submit for its state; the reason stands in front of this."""
+_SCRIPT_END: Final = re.compile(rb"^Exit code of the Shell command -?[1-9]\d{0,9}$", re.MULTILINE)
+_BEGINNINGS: Final = (
+    b">>> Invoking Pig command line now >>>\n",
+    b">>> Invoking Shell command line now >>\n",
+    b">>> Invoking Main class now >>>\n",
+)
+"""Lines of the engine's launcher behind which the program's output begins; the last one first."""
 
 
 def cause(log: str) -> str:
     """The most telling line of a program's log, else "".
 
-    That is the last exception with a message; exceptions that only wrap others do not count.
+    That is the last exception with a message; exceptions that only wrap others, or follow from
+    others, do not count. A line that ends in a colon goes on in the next one.
     """
     silent = told = ""
-    for line in log.splitlines():
+    lines = log.splitlines()
+    for number, line in enumerate(lines):
         stripped = line.strip()
         at = _begin(stripped[:_MOST_LOOKED])
-        if at is None or _WRAPPER.match(stripped, at):
+        if at is None or _WRAPPER.match(stripped, at) or _CONSEQUENCE in stripped[:_MOST_LOOKED]:
             continue
+        if stripped.endswith(":") and number + 1 < len(lines):
+            stripped += " " + lines[number + 1].strip()
         found = stripped[at : at + MOST_TEXT]
         if ": " in found:
             told = found
         else:
             silent = found
     return told or silent
+
+
+def script_end(log: bytes) -> str:
+    """The launcher's word on a script that ended with another code than 0, else ""."""
+    found = _SCRIPT_END.search(log)
+    return "" if found is None else found[0].decode()
+
+
+def own_words(log: bytes) -> bytes:
+    """The output of a program without the many lines that its launcher has printed before."""
+    for line in _BEGINNINGS:
+        before, found, rest = log.partition(line)
+        if found:
+            count = before.count(b"\n") + 1
+            return b"(%d lines of the launcher are left out)\n" % count + rest
+    return log
 
 
 def _begin(line: str) -> int | None:

@@ -20,7 +20,7 @@ from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
 from svcd.workflow import failures
 from svcd.workflow.act.yarn import manager_of, rows_of
-from svcd.workflow.causes import cause
+from svcd.workflow.causes import cause, own_words, script_end
 from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.record import Action, Record
 from svcd.workflow.engines import Endpoints
@@ -89,12 +89,16 @@ class Containers:
                 told = await reading.task_diagnosis(id_)
                 if told:
                     return told
+        end = ""
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
                 for part in await reading.application(action, "", id_, 65_536):
+                    end = end or script_end(part.content)
                     told = cause(part.content.decode("utf-8", "replace"))
                     if told:
-                        return told
+                        return f"{told}; {end}" if end else told
+        if end:
+            return end
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
                 told = await reading.end_of(action, id_)
@@ -188,7 +192,7 @@ class _Reading:
         parts = []
         for name in _FILES:
             url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
-            content = _plain(await self._get(url) or b"")[-limit:]
+            content = own_words(_plain(await self._get(url) or b"")[-limit:])
             if content.strip():
                 parts.append(Part(title=f"{title} {name}".strip(), content=content))
         return parts

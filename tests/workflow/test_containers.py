@@ -191,6 +191,30 @@ class Reading(Urls):
         told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
         self.assertEqual(told, "java.io.IOException: old")
 
+    def test_the_end_of_a_script(self) -> None:
+        """The launcher's output has its exit code, and the script's own may tell more."""
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        end = "Exit code of the Shell command 3"
+        self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
+        real = record("job-killed-exit-3")
+        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, end)
+        self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, f"java.io.IOException: full; {end}")
+
+    def test_a_launchers_own_output_is_left_out(self) -> None:
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        page = b"a\n>>> Invoking Main class now >>>\nb\n>>> Invoking Pig command line now >>>\nc\n"
+        self.answer(r"container_1_1_01_000001/stdout", page)
+        real = record("job-killed-exit-3")
+        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        [part] = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
+
     def test_a_page_without_an_end(self) -> None:
         """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"

@@ -1,8 +1,8 @@
 """Executions at their engines: reads how they get on, and kills those that are not wanted.
 
 At each tick one batch request per engine (200 ids a page), the full record only of the executions
-that changed. One task per cluster asks the ResourceManager about steps of which nothing is heard;
-the tick never waits for it. What the answers mean is decided in `planner` and `stalls`.
+that changed. One task per cluster asks the ResourceManager about steps of which nothing is heard,
+and about the progress of all; the tick never waits for it. What the answers mean is decided in `planner` and `stalls`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.decide import lifecycle, planner, stalls
 from svcd.workflow.decide import record as records
 from svcd.workflow.decide.planner import Memory
+from svcd.workflow.decide.progress import progress_of, with_progress
 from svcd.workflow.masking import masked_text
 
 log = Logger()
@@ -68,7 +69,7 @@ class EngineJobs:
         self._rng = rng
         self._idle = idle
         self._memory: dict[ClusterId, Memory] = {}
-        self._stalled: dict[ClusterId, tuple[Place, Sequence[Execution]]] = {}
+        self._stalled: dict[ClusterId, tuple[Place, Sequence[Execution], Sequence[Execution]]] = {}
         self._stopping = False
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
             clock,
@@ -114,9 +115,10 @@ class EngineJobs:
         now = self._clock.seconds()
         memory = evolve(self._memory.get(cluster_id, Memory()), silent_since=None)
         steps, to_ask = stalls.consider(memory.steps, rows, now)
+        steps, running = stalls.to_measure(steps, rows, now, bool(to_ask))
         memory = self._memory[cluster_id] = evolve(memory, steps=steps)
-        if to_ask:
-            self._stalled[cluster_id] = place, to_ask
+        if running:
+            self._stalled[cluster_id] = place, to_ask, running
             self._tasks.wake(cluster_id)
         most_s = self._settings.manual_deadline_s
         todo, others = [], []
@@ -286,10 +288,16 @@ class EngineJobs:
         handed = self._stalled.pop(cluster_id, None)
         if handed is None:
             return
-        place, rows = handed
-        action = stalls.launched(records.stored(rows[0].record))
+        place, rows, running = handed
+        action = stalls.launched(records.stored(running[0].record))
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place.cluster, place.endpoints, console)
+        for row in running:
+            share = progress_of(row, metrics.applications or ())
+            if share != row.progress:
+                await self._rows.change(row.id, partial(with_progress, found=share))
+        if not rows:
+            return
         memory = self._memory.get(cluster_id, Memory())
         steps = stalls.answered(memory.steps, metrics)
         self._memory[cluster_id] = evolve(memory, steps=steps)

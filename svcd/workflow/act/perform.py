@@ -37,6 +37,7 @@ from svcd.workflow.containers import Containers
 from svcd.workflow.decide import lifecycle, planner, record, submission
 from svcd.workflow.decide.addresses import addresses_of
 from svcd.workflow.decide.planner import News
+from svcd.workflow.decide.progress import return_code
 from svcd.workflow.decide.steps import (
     Denied,
     Done,
@@ -223,8 +224,13 @@ class Performer:
             diagnosis = await self._containers.diagnosis(
                 place.cluster, place.endpoints, read, _DIAGNOSIS_S
             )
-        failure = failures.of_record(read, masked_text(diagnosis, secrets))
-        return News(status=status, record=read, failure=failure)
+        diagnosis = masked_text(diagnosis, secrets)
+        return News(
+            status=status,
+            record=read,
+            failure=failures.of_record(read, diagnosis),
+            return_code=return_code(read, diagnosis),
+        )
 
     # ---- after an end ----
 

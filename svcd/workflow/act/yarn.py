@@ -120,6 +120,7 @@ def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
             name=str(row.get("name") or ""),
             state=str(row.get("state")),
             age_s=_seconds(row.get("elapsedTime")),
+            progress=_share(row.get("progress")),
             tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
             diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
         )
@@ -134,6 +135,13 @@ def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapp
     if isinstance(rows, dict):
         rows = [rows]
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _share(percent: object) -> float:
+    """A master may report any number, or none."""
+    if not isinstance(percent, int | float) or not percent > 0:
+        return 0.0
+    return 1.0 if percent >= 100 else percent / 100
 
 
 def _seconds(milliseconds: object) -> float:

@@ -127,14 +127,15 @@ def advance(
     started: Timestamp | None = None,
     ended: Timestamp | None = None,
     failure: Failure | None = None,
+    return_code: int | None = None,
 ) -> Execution:
     """`execution` after news of it; the same object when there is nothing new.
 
     now: becomes `updated_at`, and `end_time` of an end whose moment `ended` is not known. started
     and ended count once: a later value does not replace an earlier one. record: None keeps the one
     there is. No end comes before its start, though the engine's clock may differ from ours.
-    failure: kept only by a move into `KILLED` or `FAILED`. With the end all waiting and
-    all doubt about the submit end too.
+    failure, return_code: kept only by a move into `KILLED` or `FAILED`. With the end all waiting
+    and all doubt about the submit end too.
     """
     moves = can_move(execution.status, status)
     if not moves and status is not execution.status:
@@ -142,6 +143,7 @@ def advance(
     if not moves and is_over(execution):
         return execution
     over = status in TERMINAL
+    succeeded = status is _S.SUCCEEDED
     start = execution.start_time or started
     after = evolve(
         execution,
@@ -149,7 +151,9 @@ def advance(
         record=execution.record if record is None else record,
         start_time=start,
         end_time=(execution.end_time or _latest(ended or now, start)) if over else None,
-        failure=None if status is _S.SUCCEEDED else failure if over else execution.failure,
+        failure=None if succeeded else failure if over else execution.failure,
+        return_code=0 if succeeded else return_code if over else None,
+        progress=1.0 if succeeded else execution.progress,
         suspended_since=execution.suspended_since if status is _S.SUSPENDED else None,
         waiting=None if over else execution.waiting,
         submitting=execution.submitting and not over,

@@ -103,11 +103,12 @@ def is_unlaunched(row: Execution) -> bool:
 
 @frozen(kw_only=True)
 class News:
-    """What the engine has answered of one job. failure: if it went wrong."""
+    """What the engine has answered of one job. failure, return_code: if it went wrong."""
 
     status: ExecutionStatus
     record: Record
     failure: Failure | None = None
+    return_code: int | None = None
 
 
 def absorbed(row: Execution, news: News, now: float, manual_deadline_s: float) -> Execution:
@@ -122,6 +123,7 @@ def absorbed(row: Execution, news: News, now: float, manual_deadline_s: float) -
         started=record.started,
         ended=record.ended,
         failure=row.failure or (None if cancelled else news.failure),
+        return_code=news.return_code,
     )
     if lifecycle.is_over(after):
         return after

@@ -38,7 +38,8 @@ _OURS: Final = frozenset(
     {Code.STEP_WAITS, Code.RESOURCES_UNREACHABLE, Code.NO_WORKERS, Code.NO_SPACE}
 )
 _HELD: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
-_LAUNCHER: Final = "oozie:launcher:"
+LAUNCHER: Final = "oozie:launcher:"
+"""The beginning of the name of an application that only starts an action's program or job."""
 _APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
 _WHEN: Final = re.compile(r"^\[[^\]]*\] *")
 _FULL: Final = re.compile(
@@ -63,6 +64,7 @@ class Node:
 class Application:
     """A YARN application that has not ended. age_s: since YARN has taken it.
 
+    progress: 0.0 to 1.0, as the application's master has reported it.
     tags: those of the engine name the action that the application belongs to.
     """
 
@@ -70,6 +72,7 @@ class Application:
     name: str
     state: str
     age_s: float
+    progress: float = 0.0
     tags: frozenset[str] = frozenset()
     diagnostics: str = ""
 
@@ -106,12 +109,14 @@ class Memory:
     """What one daemon remembers of the steps of one cluster; a restart may lose it.
 
     steps: when each running step was first seen. asked_at: the newest round of questions. troubles:
-    rounds in a row in which nothing was there to run a job.
+    rounds in a row in which nothing was there to run a job. measured_at: when progress was asked
+    for.
     """
 
     steps: Mapping[ExecutionId, tuple[StepKey, float]] = {}
     asked_at: float = float("-inf")
     troubles: int = 0
+    measured_at: float = float("-inf")
 
 
 def launched(record: Record) -> Action | None:
@@ -164,6 +169,19 @@ def consider(
     if now - memory.asked_at < LOOK_S:
         return memory, ()
     return evolve(memory, asked_at=now), quiet
+
+
+def to_measure(
+    memory: Memory, rows: Sequence[Execution], now: float, asks: bool
+) -> tuple[Memory, Sequence[Execution]]:
+    """What to remember, and the rows whose progress is asked for now: all that run, or none.
+
+    memory: as `consider` has left it. asks: the ResourceManager is asked in any case.
+    """
+    running = [row for row in rows if row.id in memory.steps]
+    if not running or (not asks and now - memory.measured_at < LOOK_S):
+        return memory, ()
+    return evolve(memory, measured_at=now), running
 
 
 def answered(memory: Memory, metrics: ClusterMetrics) -> Memory:
@@ -274,11 +292,18 @@ def _held(action: Action, applications: Sequence[Application]) -> Application | 
     One that is new is on its way. The launcher of a step runs while the job that it has launched
     waits; that is no work.
     """
-    numbers, tag = _numbers(action), tag_of(action.id)
-    mine = [a for a in applications if _number(a.id) in numbers or tag in a.tags]
-    if any(a.state not in _HELD and not a.name.startswith(_LAUNCHER) for a in mine):
+    mine = applications_of_action(action, applications)
+    if any(a.state not in _HELD and not a.name.startswith(LAUNCHER) for a in mine):
         return None
     return next((a for a in mine if a.state in _HELD and a.age_s >= QUIET_S), None)
+
+
+def applications_of_action(
+    action: Action, applications: Sequence[Application]
+) -> Sequence[Application]:
+    """Its launcher, and the jobs that it has started."""
+    numbers, tag = _numbers(action), tag_of(action.id)
+    return [a for a in applications if _number(a.id) in numbers or tag in a.tags]
 
 
 def _numbers(action: Action) -> frozenset[str]:

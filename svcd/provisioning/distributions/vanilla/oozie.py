@@ -86,7 +86,8 @@ def hadoop_conf(cluster: Cluster, machines: Sequence[Machine], machine: Machine)
 
 
 def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
-    heap = f"-Xmx{places.task_sizes(machines).launcher_heap}m"
+    # Oozie turns the debugging of log4j on in front of these, which fills the job's own output
+    heap = f"-Xmx{places.task_sizes(machines).launcher_heap}m -Dlog4j.debug=false"
     options = f"{heap} {SHARED_JVM}" if machine.root else heap
     return {
         "oozie.launcher.javaopts": options,
