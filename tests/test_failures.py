@@ -20,6 +20,7 @@ from svcd.testing import FakeService
 from tests.cloud_watch import NEVER, WatchedCloudTestCase
 from tests.fakes import Api
 
+ENGINES = "http://cloud.test:8387/engine"
 START = "cp processes running"
 """Part of the command that starts something on a machine of the fake distribution."""
 
@@ -355,16 +356,22 @@ def cluster_failed(case: FailureTests) -> str:
 
 @reaches(Code.NO_ENGINE, EXECUTION)
 def no_engine(case: FailureTests) -> str:
-    groups = [
-        {"name": name, "count": 1, "flavor_id": case.svcd.flavor_id, "node_processes": processes}
-        for name, processes in (
-            ("master", ["namenode", "resourcemanager"]),
-            ("worker", ["datanode", "nodemanager"]),
-        )
-    ]
-    cluster_id = case.create(node_groups=groups)
+    """It had one when the job was accepted."""
+
+    class Losing(Fake):
+        name = "losing"
+        has_engine = True
+
+        def endpoints(self, cluster: Any, machines: Any) -> Any:
+            return super().endpoints(cluster, machines) if self.has_engine else None
+
+    made = Losing(ENGINES)
+    case.begin_with(made)
+    cluster_id = case.create(plugin_name="losing")
+    execution_id = case.execution(cluster_id)
+    made.has_engine = False
     case.active(cluster_id)
-    return case.ended(case.execution(cluster_id))
+    return case.ended(execution_id)
 
 
 @reaches(Code.BINARY_UNREADABLE, EXECUTION)
@@ -468,12 +475,14 @@ def internal_of_execution(case: FailureTests) -> str:
         name = "broken"
 
         def endpoints(self, cluster: Any, machines: Any) -> Any:
-            raise ZeroDivisionError
+            if any(each.address != "0.0.0.0" for each in machines):
+                raise ZeroDivisionError
+            return super().endpoints(cluster, machines)
 
         def links(self, cluster: Any, machines: Any) -> Any:
             return {}
 
-    case.begin_with(Broken())
+    case.begin_with(Broken(ENGINES))
     cluster_id = case.create(plugin_name="broken")
     case.active(cluster_id)
     execution_id = case.ended(case.execution(cluster_id))
