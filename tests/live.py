@@ -117,16 +117,12 @@ class Tenant:
 
     async def new_jar_job(self, name: str, jar: bytes) -> str:
         """A Jar job whose library is kept inside the service."""
-        binary_id = await self.new_binary(f"{name}.jar", jar)
+        binary_id = await self._binary(f"{name}.jar", jar)
         return await self._job({"name": name, "type": "Jar", "mains": [], "libs": [binary_id]})
 
     async def new_pig_job(self, name: str, script: bytes) -> str:
         """A Pig job whose script is kept inside the service."""
-        return await self.new_job(name, "Pig", await self.new_binary(f"{name}.pig", script))
-
-    async def new_job(self, name: str, kind: str, binary_id: str) -> str:
-        """A job of one main binary."""
-        return await self._job({"name": name, "type": kind, "mains": [binary_id], "libs": []})
+        return await self.new_job(name, "Pig", {f"{name}.pig": script})
 
     async def log(self, execution_id: str) -> str:
         """The log of an execution."""
@@ -150,8 +146,7 @@ class Tenant:
     async def _job(self, body: object) -> str:
         return str((await self.done("POST", "/jobs", body))["job"]["id"])
 
-    async def new_binary(self, name: str, data: bytes) -> str:
-        """A binary that is kept inside the service."""
+    async def _binary(self, name: str, data: bytes) -> str:
         stored = await send(
             "PUT", f"{self._base}/job-binary-internals/{name}", data=data, headers=self._headers
         )

@@ -151,7 +151,7 @@ class InterruptionTests(DaemonCase):
         """Failures of real programs are told by their causes; the log is that of the program."""
         count = await tenant.new_pig_job("count", COUNT)
         script = b"#!/bin/sh\necho so far\nexit 3\n"
-        end = await tenant.new_job("end", "Shell", await tenant.new_binary("end.sh", script))
+        end = await tenant.new_job("end", "Shell", {"end.sh": script})
         given = [await tenant.new_source("words", "data", "in")]
         for name, url in (("there", "/user"), ("missing", "/missing"), ("new", "/new")):
             given.append(await tenant.new_hdfs_source(name, url))

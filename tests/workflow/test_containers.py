@@ -199,10 +199,10 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
         self.assertEqual(told, end)
         self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
         self.assertEqual(told, f"java.io.IOException: full; {end}")
 
     def test_a_launchers_own_output_is_left_out(self) -> None:
@@ -212,7 +212,7 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/stdout", page)
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        [part] = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        [part] = self.result(self.containers.logs(self.cluster, Place(), stored(real), 1000, 10.0))
         self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
 
     def test_a_page_without_an_end(self) -> None:

@@ -2,7 +2,8 @@
 
 At each tick one batch request per engine (200 ids a page), the full record only of the executions
 that changed. One task per cluster asks the ResourceManager about steps of which nothing is heard,
-and about the progress of all; the tick never waits for it. What the answers mean is decided in `planner` and `stalls`.
+and about the progress of all; the tick never waits for it. What the answers mean is decided in
+`planner`, `stalls` and `progress`.
 """
 
 from __future__ import annotations
