@@ -69,7 +69,7 @@ from svcd.store.store import SqlStore
 from svcd.tasks import Loop
 from svcd.workflow.act.controller import Controller as JobController
 from svcd.workflow.commands import Jobs
-from svcd.workflow.document import ObjectStoreAccess
+from svcd.workflow.decide.document import ObjectStoreAccess
 
 if TYPE_CHECKING:
     from svcd.store.leases import LeaseKeeper

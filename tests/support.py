@@ -68,8 +68,8 @@ from svcd.settings import Settings
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 from svcd.tasks import sleep
+from svcd.workflow.decide.hints import job_config
 from svcd.workflow.engines import Advice
-from svcd.workflow.hints import job_config
 
 TENANT = "demo"
 IMAGE_ID = "00000000-0000-4000-8000-000000000001"

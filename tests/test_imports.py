@@ -14,12 +14,6 @@ PURE = (
     "svcd.errors",
     "svcd.provisioning.distributions.fake",
     "svcd.provisioning.distributions.vanilla",
-    "svcd.workflow.causes",
-    "svcd.workflow.document",
-    "svcd.workflow.failures",
-    "svcd.workflow.hints",
-    "svcd.workflow.masking",
-    "svcd.workflow.unfit",
 )
 FORBIDDEN = ("twisted.internet.reactor", "twisted.web", "twisted.conch", "klein", "treq")
 

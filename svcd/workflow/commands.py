@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.errors import (
@@ -56,78 +56,21 @@ from svcd.model.wire_jobs import JobConfig
 from svcd.ports import Engine, EngineError, Fault, I_contra, R, Rows, Store, Tx
 from svcd.settings import Workflow
 from svcd.tasks import DeadlineExceeded, with_deadline
-from svcd.workflow import document
 from svcd.workflow.act.controller import Controller
-from svcd.workflow.act.perform import Material, work_of
+from svcd.workflow.act.logs import Logs
 from svcd.workflow.binaries import Internal, Object, location
-from svcd.workflow.decide import lifecycle
+from svcd.workflow.decide import document, job_configs, lifecycle, rules
+from svcd.workflow.decide.hints import job_config
+from svcd.workflow.decide.job_configs import unfit
+from svcd.workflow.decide.material import Material, work_of
 from svcd.workflow.engines import Engines
-from svcd.workflow.hints import job_config
-from svcd.workflow.logs import Logs
-from svcd.workflow.unfit import unfit
 
 CreateCluster = Callable[
     [Caller, NewCluster, Callable[[Tx, Cluster], Awaitable[None]]], Awaitable[Cluster]
 ]
 
-_WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
 _UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
 _ENGINE_S: Final = 20.0
-
-
-@frozen
-class _Rule:
-    """mains, libs: least numbers; no_mains: mains must be empty; either: mains or libs will do."""
-
-    mains: int = 0
-    libs: int = 0
-    no_mains: bool = False
-    either: bool = False
-
-
-_RULES: Final[dict[JobType, _Rule]] = {
-    JobType.PIG: _Rule(mains=1),
-    JobType.HIVE: _Rule(mains=1),
-    JobType.SHELL: _Rule(mains=1),
-    JobType.SPARK: _Rule(mains=1),
-    JobType.JAR: _Rule(either=True),
-    JobType.MAP_REDUCE: _Rule(libs=1, no_mains=True),
-    JobType.JAVA: _Rule(libs=1, no_mains=True),
-}
-
-
-def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
-    """What is wrong with the binaries of a job of this type. Pure. Source: behaviour II 4.1."""
-    rule = _RULES[job_type]
-    faults = []
-    if len(mains) < rule.mains:
-        faults.append(f"$.mains: a {job_type.value} job needs at least one main binary")
-    if len(libs) < rule.libs:
-        faults.append(f"$.libs: a {job_type.value} job needs at least one library binary")
-    if rule.no_mains and mains:
-        faults.append(f"$.mains: a {job_type.value} job has no main binaries; put them into libs")
-    if rule.either and not mains and not libs:
-        faults.append(f"$.libs: a {job_type.value} job needs a binary in mains or in libs")
-    for name, ids in (("mains", mains), ("libs", libs)):
-        twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})
-        if twice:
-            faults.append(f"$.{name}: given more than once: {', '.join(twice)}")
-    return faults
-
-
-def same_place(one: DataSource | None, other: DataSource | None) -> bool:
-    """Whether two data sources are one folder. Pure."""
-    if one is None or other is None:
-        return False
-    return one.id == other.id or (one.type, _folder(one.url)) == (other.type, _folder(other.url))
-
-
-def _folder(url: str) -> str:
-    """`url` in one of the forms that it may have."""
-    if not url.startswith("objstore://"):
-        return url.rstrip("/")
-    path = url.partition("://")[2].partition("/")[2]
-    return f"objstore://{document.container_of(url)}/{path}".rstrip("/")
 
 
 class Jobs:
@@ -255,9 +198,9 @@ class Jobs:
                     faults += fault
             if faults:
                 raise InvalidReference("\n".join(faults))
-            rules = job_faults(record.type, record.mains, record.libs)
-            if rules:
-                raise InvalidData("\n".join(rules))
+            broken = rules.job_faults(record.type, record.mains, record.libs)
+            if broken:
+                raise InvalidData("\n".join(broken))
             await tx.jobs.add(record)
 
         await self._store.tx(write)
@@ -452,19 +395,19 @@ class Jobs:
             )
         if faults:
             raise InvalidReference("\n".join(faults))
-        rules = [
+        broken = [
             f"$.{name}: a {job.type.value} job needs a data source"
             for name, source in sources.items()
-            if source is None and job.type in _WITH_DATA
+            if source is None and job.type in rules.WITH_DATA
         ]
-        if same_place(sources["input_id"], sources["output_id"]):
-            rules.append(
+        if rules.same_place(sources["input_id"], sources["output_id"]):
+            broken.append(
                 "$.output_id: it is the same place as the input, which a job must not write to; "
                 "name another data source"
             )
-        rules += document.unusable(job.type, row.job_configs or JobConfigs())
-        if rules:
-            raise InvalidData("\n".join(rules[: document.MOST_FAULTS]))
+        broken += job_configs.unusable(job.type, row.job_configs or JobConfigs())
+        if broken:
+            raise InvalidData("\n".join(broken[: job_configs.MOST_FAULTS]))
         await self._check_document(tx, row, job, sources, cluster)
 
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:

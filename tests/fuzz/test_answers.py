@@ -26,7 +26,7 @@ from svcd.model.secret import Secret
 from svcd.ports import Access, PortError
 from svcd.provisioning.distributions.vanilla import probes
 from svcd.settings import CloudSettings
-from svcd.workflow import failures
+from svcd.workflow.decide import failures
 from svcd.workflow.decide.lifecycle import status_of
 from svcd.workflow.decide.record import read
 from tests.fuzz.anything import TREES, few, spoiled

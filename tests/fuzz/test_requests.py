@@ -17,7 +17,7 @@ from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
-from svcd.workflow import document
+from svcd.workflow.decide import document, job_configs
 from tests.fuzz.anything import TREES, few, spoiled
 
 CLASSES = (
@@ -153,7 +153,7 @@ class DocumentTests(SynchronousTestCase):
         secret: str,
     ) -> None:
         """Well-formed, with every configuration; or refused with a reason."""
-        told = {document.MAIN_CLASS: "a.B", **configs}
+        told = {job_configs.MAIN_CLASS: "a.B", **configs}
         work = document.Work(
             execution_id=ExecutionId("e"),
             type=kind,

@@ -62,7 +62,7 @@ SECRET: Mapping[str, str] = {
     "settings.CloudSettings.password": "user",
     "settings.Database.url": "command database",
     "settings.Embedded.password": "user",
-    "workflow.containers.Part.content": "binary",
+    "workflow.act.containers.Part.content": "binary",
 }
 """Field -> the canary that is put there. Their repr must not show them."""
 
@@ -94,7 +94,7 @@ HARMLESS: Mapping[str, str] = {
     "store.family.Table.sealed": "the name of a column",
     "store.offline.archive.Head.key": "a mark that tells nothing of the key",
     "store.offline.shape.TableShape.key": "names of columns",
-    "workflow.document.Work.configs": "a record, see its own fields",
+    "workflow.decide.document.Work.configs": "a record, see its own fields",
 }
 """Field -> why it may be shown."""
 

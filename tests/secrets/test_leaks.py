@@ -31,8 +31,8 @@ from svcd.ports import PortError, RemoteError
 from svcd.preflight import check
 from svcd.provisioning.act.runner import Shells
 from svcd.settings import CloudSettings, SettingsError, load
-from svcd.workflow import document
-from svcd.workflow.masking import masked_text
+from svcd.workflow.decide import document
+from svcd.workflow.decide.masking import masked_text
 from tests.provisioning.support import cluster, group, instance
 
 TOKEN = "gAAAAABmcanary0123456789abcdefghijklmn"

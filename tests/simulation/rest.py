@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from svcd.provisioning.decide.failures import Code as ClusterCode
 from svcd.store.shares import SHARDS
-from svcd.workflow.failures import Code as JobCode
+from svcd.workflow.decide.failures import Code as JobCode
 from tests.simulation.process import Process
 from tests.simulation.watch import TERMINAL
 from tests.simulation.world import USERS, World

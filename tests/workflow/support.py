@@ -52,7 +52,7 @@ from svcd.store.store import SqlStore
 from svcd.tasks import sleep
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.commands import Jobs
-from svcd.workflow.document import ObjectStoreAccess
+from svcd.workflow.decide.document import ObjectStoreAccess
 
 T = TypeVar("T")
 

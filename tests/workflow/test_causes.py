@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.workflow.causes import cause, own_words, script_end
+from svcd.workflow.decide.causes import cause, own_words, script_end
 
 
 class CauseTests(SynchronousTestCase):

@@ -28,7 +28,7 @@ from svcd.model.requests import (
     NewJobBinary,
 )
 from svcd.ports import Page
-from svcd.workflow.commands import job_faults
+from svcd.workflow.decide.rules import job_faults
 from tests.workflow.support import CALLER, CLUSTER, IN, JAR, OUT, PIG, TENANT, WorkflowCase
 
 S = ExecutionStatus

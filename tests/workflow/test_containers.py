@@ -11,8 +11,8 @@ from svcd.clock import VirtualClock
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model.ids import ClusterId
+from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.yarn import manager_of
-from svcd.workflow.containers import Containers
 from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.record import Record, stored
 from tests.workflow.recorded import parsed, record

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.oozie_jobs import define_job
 from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
-from svcd.workflow.document import (
+from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
     DocumentError,
     ObjectStoreAccess,
@@ -18,9 +18,9 @@ from svcd.workflow.document import (
     container_of,
     most_characters,
     properties,
-    unusable,
     workflow,
 )
+from svcd.workflow.decide.job_configs import unusable
 
 NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
 

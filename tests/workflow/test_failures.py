@@ -6,9 +6,9 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import Failure
-from svcd.workflow import failures
+from svcd.workflow.decide import failures
+from svcd.workflow.decide.failures import Code, failure
 from svcd.workflow.decide.record import stored
-from svcd.workflow.failures import Code, failure
 from tests.workflow.recorded import record
 
 

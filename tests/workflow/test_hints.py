@@ -6,7 +6,7 @@ import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import NotFound
-from svcd.workflow.hints import job_config
+from svcd.workflow.decide.hints import job_config
 from tests.workflow.support import FakeEngines
 
 

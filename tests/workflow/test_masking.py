@@ -3,7 +3,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.secret import Secret
-from svcd.workflow.masking import MOST_TEXT, masked, masked_text
+from svcd.workflow.decide.masking import MOST_TEXT, masked, masked_text
 from tests.workflow.recorded import record
 
 

@@ -13,8 +13,8 @@ from svcd.model.job import Execution, ExecutionStatus, Waiting
 from svcd.model.secret import Secret
 from svcd.ports import JobLine
 from svcd.workflow.decide import planner, record, stalls
+from svcd.workflow.decide.failures import Code, failure
 from svcd.workflow.decide.planner import Due, Memory, News
-from svcd.workflow.failures import Code, failure
 
 S = ExecutionStatus
 NOW_S = 1_767_268_800.0

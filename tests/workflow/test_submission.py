@@ -11,6 +11,7 @@ from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Doubt, Execution, ExecutionStatus, Waiting
 from svcd.workflow.decide import submission
+from svcd.workflow.decide.failures import Code, failure
 from svcd.workflow.decide.lifecycle import SUBMITS, Move, Submit, submit_move, submit_of
 from svcd.workflow.decide.steps import (
     Adopt,
@@ -30,7 +31,6 @@ from svcd.workflow.decide.steps import (
     Step,
 )
 from svcd.workflow.decide.submission import Follow, Seen, follow, plan
-from svcd.workflow.failures import Code, failure
 
 S = ExecutionStatus
 NOW_S = 1_767_268_800.0

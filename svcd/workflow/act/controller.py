@@ -23,7 +23,7 @@ from svcd.model.job import Execution
 from svcd.ports import Engine, FileSystem, Leases, ObjectStore, Probe, Store
 from svcd.settings import Workflow
 from svcd.tasks import Loop, gather, sleep
-from svcd.workflow import document
+from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs, raise_first
 from svcd.workflow.act.launchers import Launchers
@@ -32,8 +32,7 @@ from svcd.workflow.act.rows import Rows
 from svcd.workflow.act.submissions import AT_ONCE, Submissions
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
-from svcd.workflow.containers import Containers
-from svcd.workflow.decide import planner
+from svcd.workflow.decide import document, planner
 from svcd.workflow.decide.clock_skew import Bounds
 from svcd.workflow.engines import Engines
 

@@ -29,9 +29,9 @@ from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.decide import lifecycle, planner, stalls
 from svcd.workflow.decide import record as records
+from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.planner import Memory
 from svcd.workflow.decide.progress import progress_of, with_progress
-from svcd.workflow.masking import masked_text
 
 log = Logger()
 

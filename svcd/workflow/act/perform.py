@@ -10,32 +10,29 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Final, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
-from svcd.model.cluster import Cluster
 from svcd.model.job import (
-    DataSource,
     Execution,
     ExecutionStatus,
-    Job,
     JobBinary,
-    JobConfigs,
     JobType,
 )
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
-from svcd.model.template import Configs
 from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
-from svcd.workflow import document, failures
+from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, library_name
-from svcd.workflow.containers import Containers
-from svcd.workflow.decide import lifecycle, planner, record, submission
+from svcd.workflow.decide import document, failures, lifecycle, planner, record, submission
 from svcd.workflow.decide.addresses import addresses_of
+from svcd.workflow.decide.failures import Code
+from svcd.workflow.decide.masking import masked_text
+from svcd.workflow.decide.material import Material, secrets_of, work_of
 from svcd.workflow.decide.planner import News
 from svcd.workflow.decide.progress import return_code
 from svcd.workflow.decide.steps import (
@@ -51,25 +48,12 @@ from svcd.workflow.decide.steps import (
     Retry,
     Start,
 )
-from svcd.workflow.failures import Code
-from svcd.workflow.masking import masked_text
 
 log = Logger()
 
 _DIAGNOSIS_S: Final = 15.0
 _IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
 _MAIN_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
-
-
-@frozen(kw_only=True)
-class Material:
-    """The rows an execution is made of."""
-
-    job: Job
-    mains: tuple[JobBinary, ...]
-    libs: tuple[JobBinary, ...]
-    input: DataSource | None
-    output: DataSource | None
 
 
 class _Stop(Exception):
@@ -140,7 +124,7 @@ class Performer:
                 )
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
-            return _hidden(stop.outcome, _secrets(row, material))
+            return _hidden(stop.outcome, secrets_of(row, material))
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
@@ -317,37 +301,6 @@ async def gather_material(tx: Tx, row: Execution) -> Material:
         libs=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.libs]),
         input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
         output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
-    )
-
-
-def _secrets(row: Execution, material: Material) -> Sequence[Secret]:
-    """What was sent to the engine and to HDFS, or may have been."""
-    found = list(document.secrets_of([material.input, material.output], row.job_configs))
-    binaries = (*material.mains, *material.libs)
-    return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
-
-
-def work_of(
-    row: Execution,
-    material: Material,
-    access: document.ObjectStoreAccess | None,
-    cluster: Cluster | None,
-) -> document.Work:
-    """The input of the definition. cluster: None while it is not known."""
-    options: list[Configs] = []
-    if cluster is not None:
-        options = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
-    return document.Work(
-        execution_id=row.id,
-        type=material.job.type,
-        project=row.tenant_id,
-        mains=tuple(binary.name for binary in material.mains),
-        libs=tuple(binary.name for binary in material.libs),
-        input=material.input,
-        output=material.output,
-        configs=row.job_configs or JobConfigs(),
-        object_store=access,
-        most_characters=None if cluster is None else document.most_characters(options),
     )
 
 

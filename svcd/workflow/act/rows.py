@@ -19,8 +19,7 @@ from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, time
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports import Leases, Store, Tx, lease_key, until_saved
-from svcd.workflow import document
-from svcd.workflow.decide import lifecycle
+from svcd.workflow.decide import document, lifecycle
 from svcd.workflow.engines import Endpoints, Engines
 
 _STEP: Final = "job"

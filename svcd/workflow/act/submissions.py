@@ -20,12 +20,12 @@ from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports import Leases
 from svcd.settings import Workflow
 from svcd.tasks import Backoff, KeyedTasks
-from svcd.workflow import failures
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Rows
-from svcd.workflow.decide import lifecycle, planner, submission
+from svcd.workflow.decide import failures, lifecycle, planner, submission
+from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.steps import (
     Adopt,
     Again,
@@ -36,7 +36,6 @@ from svcd.workflow.decide.steps import (
     Retry,
     Step,
 )
-from svcd.workflow.failures import Code
 
 log = Logger()
 

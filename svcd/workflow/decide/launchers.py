@@ -12,9 +12,9 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.job import Failure
-from svcd.workflow import failures
+from svcd.workflow.decide import failures
+from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.record import Action, Record
-from svcd.workflow.failures import Code
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})

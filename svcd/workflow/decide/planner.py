@@ -17,12 +17,11 @@ from attrs import evolve, field, frozen
 from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports import JobLine
-from svcd.workflow import failures
-from svcd.workflow.decide import lifecycle, stalls
+from svcd.workflow.decide import failures, lifecycle, stalls
 from svcd.workflow.decide import record as records
+from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
 from svcd.workflow.decide.record import Record
-from svcd.workflow.failures import Code
 
 LAUNCH_S: Final = 45.0
 """The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from svcd.model.ids import Timestamp, timestamp
 from svcd.model.secret import Secret
-from svcd.workflow.masking import masked
+from svcd.workflow.decide.masking import masked
 
 _RETRIED = frozenset({"START_RETRY", "END_RETRY", "USER_RETRY"})
 _MANUAL = frozenset({"START_MANUAL", "END_MANUAL"})

@@ -21,11 +21,11 @@ from attrs import evolve, frozen
 
 from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
-from svcd.workflow import failures
+from svcd.workflow.decide import failures
 from svcd.workflow.decide import record as records
+from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
 from svcd.workflow.decide.record import Action, Record
-from svcd.workflow.failures import Code
 
 QUIET_S: Final = 30.0
 """A step that svcd has first seen to run since then is not asked about."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from svcd.model.job import ExecutionStatus, Failure
-from svcd.workflow.failures import Code
+from svcd.workflow.decide.failures import Code
 
 # ---- steps --------------------------------------------------------------------------------------
 

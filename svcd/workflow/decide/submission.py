@@ -37,8 +37,8 @@ from attrs import evolve, frozen
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import seconds_of, timestamp
 from svcd.model.job import Doubt, Execution, ExecutionStatus
-from svcd.workflow import failures
-from svcd.workflow.decide import lifecycle
+from svcd.workflow.decide import failures, lifecycle
+from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import Move, Submit, submit_of, waiting_for
 from svcd.workflow.decide.steps import (
     Adopt,
@@ -58,7 +58,6 @@ from svcd.workflow.decide.steps import (
     Start,
     Step,
 )
-from svcd.workflow.failures import Code
 
 ARRIVES_S: Final = 10.0
 """Time between a submit whose fate is unknown and the question whether it arrived."""

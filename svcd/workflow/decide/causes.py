@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from svcd.workflow.failures import MOST_TEXT
+from svcd.workflow.decide.failures import MOST_TEXT
 
 _MOST_LOOKED: Final = 1000
 """Characters of a line in which its exception is looked for."""

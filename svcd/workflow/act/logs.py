@@ -9,10 +9,10 @@ from svcd.model.cluster import Cluster
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports import Engine, EngineError
-from svcd.workflow.containers import Containers
+from svcd.workflow.act.containers import Containers
+from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.record import stored
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.masking import masked_text
 
 _CONTAINERS_S: Final = 10.0
 

@@ -1,4 +1,4 @@
-"""What of a job's values no workflow definition can carry, or would carry as something else. Pure.
+"""Faults of `job_configs`: values that no definition can carry, or that no job would see. Pure.
 
 Values are never repeated: they may be secrets.
 """
@@ -9,7 +9,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from svcd.model.job import DataSource, JobConfigs
+from attrs import frozen
+
+from svcd.model.job import DataSource, JobConfigs, JobType
+
+MAIN_CLASS: Final = "edp.java.main_class"
+JAVA_OPTS: Final = "edp.java.java_opts"
+STREAMING_MAPPER: Final = "edp.streaming.mapper"
+STREAMING_REDUCER: Final = "edp.streaming.reducer"
+
+MOST_FAULTS: Final = 100
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -18,6 +27,34 @@ _MOST_NAME: Final = 60
 ATTEMPTS: Final = "oozie.launcher.max.attempts"
 _SVCDS: Final = frozenset({ATTEMPTS, "oozie.action.yarn.tag"})
 """Configurations that svcd sets, or that would hide a job's applications from it."""
+ENGINES_OWN: Final = frozenset(
+    {
+        "oozie.wf.application.path",
+        "oozie.wf.external.id",
+        "oozie.coord.application.path",
+        "oozie.bundle.application.path",
+        "oozie.proxysubmission",
+        "oozie.jobs.api.generated.xml",
+    }
+)
+
+
+@frozen
+class _Uses:
+    """The parts of `job_configs` and the `edp.` names that jobs of a type make use of."""
+
+    texts: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+
+
+_MAP_REDUCE: Final = _Uses(("configs",), (STREAMING_MAPPER, STREAMING_REDUCER))
+_USES: Final[Mapping[JobType, _Uses]] = {
+    JobType.JAR: _MAP_REDUCE,
+    JobType.MAP_REDUCE: _MAP_REDUCE,
+    JobType.PIG: _Uses(("configs", "args", "params")),
+    JobType.JAVA: _Uses(("configs", "args"), (MAIN_CLASS, JAVA_OPTS)),
+    JobType.SHELL: _Uses(("configs", "args", "params")),
+}
 
 
 def unfit(text: str) -> str:
@@ -42,9 +79,9 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         for name, value in values.items():
             wrong = unfit(name) or _misnamed(key, name)
             if wrong:
-                yield f"$.job_configs.{key}: the name {shown(name)} {wrong}"
+                yield f"$.job_configs.{key}: the name {_shown(name)} {wrong}"
             elif isinstance(value, str) and (wrong := unfit(value)):
-                step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
+                step = f".{name}" if _PLAIN.match(name) else f"[{_shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
     for key, source in sources.items():
         if source is None:
@@ -56,6 +93,26 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         for place, text in places.items():
             if unfit(text):
                 yield f"$.{key}: the {place} of the data source {unfit(text)}"
+
+
+def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
+    """Which of `configs` a job of this type would never see, with the places that it can see."""
+    uses = _USES.get(job_type)
+    if uses is None:
+        return
+    kind = f"{'an' if job_type.value[0] in 'AEIO' else 'a'} {job_type.value} job"
+    for name, values in (("args", configs.args), ("params", configs.params)):
+        if values and name not in uses.texts:
+            yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {', '.join(uses.texts)}"
+    for name in configs.configs:
+        if name in ENGINES_OWN:
+            yield f'$.job_configs.configs["{name}"]: svcd sets it itself; leave it out'
+        elif name.startswith("edp.") and name not in uses.settings:
+            known = ", ".join(uses.settings) or "none"
+            yield (
+                f"$.job_configs.configs[{_shown(name)}]: {kind} has no such setting; "
+                f"settings of {kind} that begin with edp.: {known}"
+            )
 
 
 def _misnamed(key: str, name: str) -> str:
@@ -73,7 +130,7 @@ def _misnamed(key: str, name: str) -> str:
     return ""
 
 
-def shown(name: str) -> str:
+def _shown(name: str) -> str:
     """A name that a caller chose, in quotation marks and cut to size."""
     cut = "…" if len(name) > _MOST_NAME else ""
     plain = "".join(c if c.isprintable() else "?" for c in name[:_MOST_NAME])

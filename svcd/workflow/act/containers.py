@@ -18,10 +18,10 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports import Probe, ProbeError
-from svcd.workflow import failures
 from svcd.workflow.act.yarn import manager_of, rows_of
-from svcd.workflow.causes import cause, own_words, script_end
+from svcd.workflow.decide import failures
 from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.causes import cause, own_words, script_end
 from svcd.workflow.decide.record import Action, Record
 from svcd.workflow.engines import Endpoints
 

@@ -42,17 +42,23 @@ from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
+from svcd.workflow.decide.job_configs import (
+    ATTEMPTS,
+    ENGINES_OWN,
+    JAVA_OPTS,
+    MAIN_CLASS,
+    MOST_FAULTS,
+    STREAMING_MAPPER,
+    STREAMING_REDUCER,
+    faults_of,
+    unfit,
+)
 from svcd.workflow.engines import Endpoints
-from svcd.workflow.unfit import ATTEMPTS, faults_of, shown, unfit
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
 OBJECT_STORE_CLASS: Final = "org.svcd.objstore.ObjStoreFileSystem"
 CONTAINER_SUFFIX: Final = ".svc"
-MAIN_CLASS: Final = "edp.java.main_class"
-JAVA_OPTS: Final = "edp.java.java_opts"
-STREAMING_MAPPER: Final = "edp.streaming.mapper"
-STREAMING_REDUCER: Final = "edp.streaming.reducer"
 
 RENDERED: Final = frozenset(
     {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL}
@@ -79,39 +85,9 @@ _EMPTY_IS_UNSET: Final = frozenset(
         "mapred.job.name",
     }
 )
-_OURS: Final = frozenset(
-    {
-        "oozie.wf.application.path",
-        "oozie.wf.external.id",
-        "oozie.coord.application.path",
-        "oozie.bundle.application.path",
-        "oozie.proxysubmission",
-        "oozie.jobs.api.generated.xml",
-    }
-)
-
-
-@frozen
-class _Uses:
-    """The parts of `job_configs` and the `edp.` names that jobs of a type make use of."""
-
-    texts: tuple[str, ...]
-    settings: tuple[str, ...] = ()
-
-
-_MAP_REDUCE: Final = _Uses(("configs",), (STREAMING_MAPPER, STREAMING_REDUCER))
-_USES: Final[Mapping[JobType, _Uses]] = {
-    JobType.JAR: _MAP_REDUCE,
-    JobType.MAP_REDUCE: _MAP_REDUCE,
-    JobType.PIG: _Uses(("configs", "args", "params")),
-    JobType.JAVA: _Uses(("configs", "args"), (MAIN_CLASS, JAVA_OPTS)),
-    JobType.SHELL: _Uses(("configs", "args", "params")),
-}
-
 _UNSET: Final = "env.SVCD_UNSET"
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
-MOST_FAULTS: Final = 100
 
 MOST_CHARACTERS: Final = 100_000
 """Of a definition, as the engine has it by default."""
@@ -173,26 +149,6 @@ def workflow(work: Work) -> bytes:
     return body.encode()
 
 
-def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
-    """Which of `configs` a job of this type would never see, with the places that it can see."""
-    uses = _USES.get(job_type)
-    if uses is None:
-        return
-    kind = f"{'an' if job_type.value[0] in 'AEIO' else 'a'} {job_type.value} job"
-    for name, values in (("args", configs.args), ("params", configs.params)):
-        if values and name not in uses.texts:
-            yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {', '.join(uses.texts)}"
-    for name in configs.configs:
-        if name in _OURS:
-            yield f'$.job_configs.configs["{name}"]: svcd sets it itself; leave it out'
-        elif name.startswith("edp.") and name not in uses.settings:
-            known = ", ".join(uses.settings) or "none"
-            yield (
-                f"$.job_configs.configs[{shown(name)}]: {kind} has no such setting; "
-                f"settings of {kind} that begin with edp.: {known}"
-            )
-
-
 def most_characters(configs: Sequence[Configs]) -> int:
     """Of a definition, for an engine with these options. The last one to name it decides."""
     found = MOST_CHARACTERS
@@ -218,7 +174,7 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
         **{
             name: _text(value)
             for name, value in work.configs.configs.items()
-            if name.startswith("oozie.") and name not in _OURS
+            if name.startswith("oozie.") and name not in ENGINES_OWN
         },
         "jobTracker": endpoints.resource_manager,
         "nameNode": endpoints.name_node,

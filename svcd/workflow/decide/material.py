@@ -1,0 +1,55 @@
+"""The rows an execution is made of, and what its definition needs of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from svcd.model.cluster import Cluster
+from svcd.model.job import DataSource, Execution, Job, JobBinary, JobConfigs
+from svcd.model.secret import Secret
+from svcd.model.template import Configs
+from svcd.workflow.decide import document
+
+
+@frozen(kw_only=True)
+class Material:
+    """The rows an execution is made of."""
+
+    job: Job
+    mains: tuple[JobBinary, ...]
+    libs: tuple[JobBinary, ...]
+    input: DataSource | None
+    output: DataSource | None
+
+
+def secrets_of(row: Execution, material: Material) -> Sequence[Secret]:
+    """What was sent to the engine and to HDFS, or may have been."""
+    found = list(document.secrets_of([material.input, material.output], row.job_configs))
+    binaries = (*material.mains, *material.libs)
+    return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
+
+
+def work_of(
+    row: Execution,
+    material: Material,
+    access: document.ObjectStoreAccess | None,
+    cluster: Cluster | None,
+) -> document.Work:
+    """The input of the definition. cluster: None while it is not known."""
+    options: list[Configs] = []
+    if cluster is not None:
+        options = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
+    return document.Work(
+        execution_id=row.id,
+        type=material.job.type,
+        project=row.tenant_id,
+        mains=tuple(binary.name for binary in material.mains),
+        libs=tuple(binary.name for binary in material.libs),
+        input=material.input,
+        output=material.output,
+        configs=row.job_configs or JobConfigs(),
+        object_store=access,
+        most_characters=None if cluster is None else document.most_characters(options),
+    )

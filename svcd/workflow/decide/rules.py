@@ -1,0 +1,69 @@
+"""Rules of jobs and executions that a request can break. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.job import DataSource, JobType
+from svcd.workflow.decide.document import container_of
+
+WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
+"""Types of jobs that need both data sources."""
+
+
+@frozen
+class _Rule:
+    """mains, libs: least numbers; no_mains: mains must be empty; either: mains or libs will do."""
+
+    mains: int = 0
+    libs: int = 0
+    no_mains: bool = False
+    either: bool = False
+
+
+_RULES: Final[dict[JobType, _Rule]] = {
+    JobType.PIG: _Rule(mains=1),
+    JobType.HIVE: _Rule(mains=1),
+    JobType.SHELL: _Rule(mains=1),
+    JobType.SPARK: _Rule(mains=1),
+    JobType.JAR: _Rule(either=True),
+    JobType.MAP_REDUCE: _Rule(libs=1, no_mains=True),
+    JobType.JAVA: _Rule(libs=1, no_mains=True),
+}
+
+
+def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
+    """What is wrong with the binaries of a job of this type. Source: behaviour II 4.1."""
+    rule = _RULES[job_type]
+    faults = []
+    if len(mains) < rule.mains:
+        faults.append(f"$.mains: a {job_type.value} job needs at least one main binary")
+    if len(libs) < rule.libs:
+        faults.append(f"$.libs: a {job_type.value} job needs at least one library binary")
+    if rule.no_mains and mains:
+        faults.append(f"$.mains: a {job_type.value} job has no main binaries; put them into libs")
+    if rule.either and not mains and not libs:
+        faults.append(f"$.libs: a {job_type.value} job needs a binary in mains or in libs")
+    for name, ids in (("mains", mains), ("libs", libs)):
+        twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})
+        if twice:
+            faults.append(f"$.{name}: given more than once: {', '.join(twice)}")
+    return faults
+
+
+def same_place(one: DataSource | None, other: DataSource | None) -> bool:
+    """Whether two data sources are one folder."""
+    if one is None or other is None:
+        return False
+    return one.id == other.id or (one.type, _folder(one.url)) == (other.type, _folder(other.url))
+
+
+def _folder(url: str) -> str:
+    """`url` in one of the forms that it may have."""
+    if not url.startswith("objstore://"):
+        return url.rstrip("/")
+    path = url.partition("://")[2].partition("/")[2]
+    return f"objstore://{container_of(url)}/{path}".rstrip("/")
