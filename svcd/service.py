@@ -153,7 +153,7 @@ class Daemon:
         clock, store, new_id, rng = outside.clock, outside.store, outside.new_id, outside.rng
         keeper = outside.keeper
         leases: Leases = Alone() if keeper is None else keeper.holdings
-        self.poller = JobController(
+        self.executions = JobController(
             store=store,
             engine=outside.engine,
             files=outside.files,
@@ -175,7 +175,7 @@ class Daemon:
             probe=outside.probe,
             distributions=distributions,
             sealer=outside.sealer,
-            kill_executions=self.poller.jobs.kill_all_of,
+            kill_executions=self.executions.jobs.kill_all_of,
             installation=outside.installation,
         )
         self.controller = Controller(
@@ -213,7 +213,7 @@ class Daemon:
             store=store,
             engine=outside.engine,
             engines=engines,
-            poller=self.poller,
+            controller=self.executions,
             create_cluster=partial(self.clusters.create, path="$.cluster"),
             clock=clock,
             new_id=new_id,
@@ -244,7 +244,7 @@ class Daemon:
     async def start(self) -> None:
         """Take up unfinished work. The caller opens the port after this."""
         await self.controller.start()
-        self.poller.start()
+        self.executions.start()
         self.transient.start()
         self.health_checks.start()
         self.trusts.start()
@@ -258,33 +258,33 @@ class Daemon:
         await self.health_checks.stop()
         await self.trusts.stop()
         await self.transient.stop()
-        await self.poller.stop()
+        await self.executions.stop()
         await self.controller.stop()
         await self._outside.remote.close()
 
     def activity(self) -> Mapping[str, int]:
         """How many clusters and executions are being worked on now."""
-        return {"clusters": self.controller.active(), "executions": self.poller.active()}
+        return {"clusters": self.controller.active(), "executions": self.executions.active()}
 
     def _gained(self) -> None:
         """Leases were got: the same queries as after a start find what there is to do."""
         self.controller.wake_all()
-        self.poller.gained()
+        self.executions.gained()
         self.transient.wake()
         self.trusts.wake()
 
     def _lost(self) -> None:
         self.controller.forget()
-        self.poller.forget()
+        self.executions.forget()
         self.health_checks.forget()
 
     def _told(self, text: str) -> None:
-        """Another daemon has changed a row; see `notify` of controller and poller."""
+        """Another daemon has changed a row; see `notify` of both controllers."""
         match text.split():
             case ["cluster", id_]:
                 self.controller.wake(ClusterId(id_))
             case ["execution", id_, key]:
-                self.poller.notified(ExecutionId(id_), key)
+                self.executions.notified(ExecutionId(id_), key)
                 self.transient.wake()
             case _:
                 log.warn("Another daemon told something unknown: {text}", text=text[:80])
@@ -296,7 +296,7 @@ class Daemon:
         self.health_checks.wake(cluster_id)
 
     def _settled(self, cluster_id: ClusterId) -> None:
-        self.poller.wake()
+        self.executions.wake()
 
     async def _readiness(self) -> Mapping[str, str]:
         parts = {"store": await self._outside.store.ready()}

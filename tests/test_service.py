@@ -47,7 +47,7 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("store", answer.json["parts"])
 
     def test_execution_starts_as_soon_as_its_cluster_is_active(self) -> None:
-        """The controller wakes the poller: no tick is waited for."""
+        """The controller of clusters wakes that of jobs: no tick is waited for."""
         svcd = self.fake_service({"workflow.poll_s": "500"})
         api = Api(svcd)
         cluster_id = api.new_cluster()

@@ -174,7 +174,7 @@ class Execution:
     cluster_id: also of a cluster that is gone; None only until a transient one is made.
     status: what `info.status` shows. record: the engine's record as last read, credentials masked
     (the other keys of `info`); {} before the engine knows the job.
-    cancel_requested, delete_requested: the caller's wish, carried out by the poller.
+    cancel_requested, delete_requested: the caller's wish, carried out by the controller.
     submitting: written before the submit call, so that a restart asks the engine first. Also of an
     execution that was given up, until it is sure that the engine has no job of it.
     submits: submits begun; each has its own folder. workflow_dir: the folder in HDFS, None when

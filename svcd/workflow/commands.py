@@ -61,7 +61,7 @@ from svcd.workflow.act.logs import Logs
 from svcd.workflow.binaries import Internal, Object, location
 from svcd.workflow.decide import document, job_configs, lifecycle, rules
 from svcd.workflow.decide.hints import job_config
-from svcd.workflow.decide.job_configs import unfit
+from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
 from svcd.workflow.engines import Engines
 
@@ -86,7 +86,7 @@ class Jobs:
         store: Store,
         engine: Engine,
         engines: Engines,
-        poller: Controller,
+        controller: Controller,
         create_cluster: CreateCluster,
         clock: IReactorTime,
         new_id: Callable[[], str],
@@ -96,14 +96,14 @@ class Jobs:
         self._store = store
         self._engine = engine
         self._engines = engines
-        self._poller = poller
+        self._controller = controller
         self._create_cluster = create_cluster
         self._clock = clock
         self._new_id = new_id
         self._settings = settings
         self._access = access
-        self._rows = poller.rows
-        self._logs = Logs(engine, poller.containers, settings.log_bytes)
+        self._rows = controller.rows
+        self._logs = Logs(engine, controller.containers, settings.log_bytes)
 
     def hints(self, type_name: str) -> JobConfig:
         """The `job_config` of a job type. Raises NotFound."""
@@ -123,7 +123,9 @@ class Jobs:
             )
         account = {} if credentials is None else asdict(credentials)
         places = {"url": new.url, **{f"credentials.{k}": v for k, v in account.items()}}
-        faults = [f"$.{place}: {wrong}" for place, text in places.items() if (wrong := unfit(text))]
+        faults = [
+            f"$.{place}: {wrong}" for place, text in places.items() if (wrong := xml_fault(text))
+        ]
         if faults:
             raise InvalidData("\n".join(faults))
         record = DataSource(
@@ -234,19 +236,19 @@ class Jobs:
 
         wanted = evolve(new.cluster, is_transient=True)
         cluster = await self._create_cluster(caller, wanted, also)
-        self._poller.wake(row.id)
+        self._controller.wake(row.id)
         return evolve(row, cluster_id=cluster.id)
 
     async def _accept(self, row: Execution) -> Execution:
         """Check and write, in one transaction."""
         await self._store.tx(lambda tx: self._write(tx, row))
-        self._poller.wake(row.id)
+        self._controller.wake(row.id)
         return row
 
     async def _write(self, tx: Tx, row: Execution) -> None:
         await self._check(tx, row)
         await tx.executions.add(row)
-        await self._rows.announce(tx, row)
+        await self._rows.notify(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
         """The execution after asking the engine now; unchanged when it is not there.
@@ -257,7 +259,7 @@ class Jobs:
         if lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         try:
-            work = self._poller.jobs.refresh(row)
+            work = self._controller.jobs.refresh(row)
             return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
         except DeadlineExceeded:
             raise PlatformTimeout(f"the workflow engine of job execution {id_} is slow") from None
@@ -277,27 +279,27 @@ class Jobs:
         if lifecycle.is_over(row):
             return row
         if row.workflow_job_id is None:  # being submitted at this moment
-            self._poller.wake(id_)
+            self._controller.wake(id_)
         recorded = "the cancel is recorded and will be carried out"
         try:
             after = await with_deadline(
                 self._clock, self._settings.cancel_s, "cancel", self._kill(row)
             )
         except DeadlineExceeded:
-            self._poller.wake()
+            self._controller.wake()
             raise PlatformTimeout(
                 f"the workflow engine did not stop job execution {id_} in time; {recorded}"
             ) from None
         except EngineError as error:
-            self._poller.wake()
+            self._controller.wake()
             raise _answer(error, recorded) from None
         if not lifecycle.is_over(after):
-            self._poller.wake()
+            self._controller.wake()
             raise PlatformTimeout(f"job execution {id_} has not stopped yet; {recorded}")
         return after
 
     async def delete_execution(self, caller: Caller, id_: ExecutionId) -> None:
-        """Gone at once for the caller; one that runs is killed first, now or by the poller.
+        """Gone at once for the caller; one that runs is killed first, now or by the controller.
 
         Raises NotFound.
         """
@@ -305,8 +307,8 @@ class Jobs:
         row = await self._wish(id_, delete=True)
         if row is None or lifecycle.is_over(row):
             return
-        self._poller.wake(id_)
-        self._poller.wake()
+        self._controller.wake(id_)
+        self._controller.wake()
 
     async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
         """UTF-8 text: output of the job's programs and the engine's log, newest part.
@@ -357,12 +359,12 @@ class Jobs:
     async def _kill(self, row: Execution) -> Execution:
         """Until it has ended; the caller bounds it."""
         while row.workflow_job_id is None and not lifecycle.is_over(row):
-            await self._poller.settled(row.id)
+            await self._controller.settled(row.id)
             again = await self._rows.change(row.id, lambda current: current)
             if again is None:
                 raise NotFound.of("job execution", row.id)
             row = again
-        return row if lifecycle.is_over(row) else await self._poller.jobs.kill(row)
+        return row if lifecycle.is_over(row) else await self._controller.jobs.kill(row)
 
     async def _check(self, tx: Tx, row: Execution) -> None:
         """References and rules of an execution; the cluster only when it is known."""

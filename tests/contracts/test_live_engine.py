@@ -190,7 +190,7 @@ class LiveJobs(Live):
             store=self.store,
             engine=self.engine,
             engines=engines,
-            poller=self.poller,
+            controller=self.poller,
             create_cluster=None,  # type: ignore[arg-type]
             clock=self.clock,
             new_id=lambda: str(uuid.uuid4()),

@@ -271,11 +271,11 @@ def _kept(process: Process) -> Mapping[str, int]:
     daemon: Any = process.daemon
     kept = {
         "controller states": daemon.controller._states,
-        "engines": daemon.poller.jobs._memory,
-        "stalled steps": daemon.poller.jobs._stalled,
-        "questions about stalled steps": daemon.poller.jobs._tasks.active(),
-        "incidents": daemon.poller._submissions._incidents,
-        "ends of other daemons": daemon.poller._endings._strangers,
+        "engines": daemon.executions.jobs._memory,
+        "stalled steps": daemon.executions.jobs._stalled,
+        "questions about stalled steps": daemon.executions.jobs._tasks.active(),
+        "incidents": daemon.executions._submissions._incidents,
+        "ends of other daemons": daemon.executions._endings._strangers,
     }
     return {what: len(where) for what, where in kept.items()}
 

@@ -187,7 +187,7 @@ class WorkflowCase(SynchronousTestCase):
             store=self.store,
             engine=self.oozie,
             engines=self.fake_engines,
-            poller=poller,
+            controller=poller,
             create_cluster=self._create_cluster,
             clock=self.clock,
             new_id=self._new_id,

@@ -117,7 +117,7 @@ class Rows:
         row = await self.find(id_)
         return None if row is None else lease_key(row)
 
-    async def announce(self, tx: Tx, row: Execution) -> None:
+    async def notify(self, tx: Tx, row: Execution) -> None:
         """In the transaction that writes `row`: notify the daemon that drives it."""
         key = lease_key(row)
         if not self._leases.holds(key):
@@ -146,7 +146,7 @@ class Rows:
                 return True, (row, row)
             saved = await tx.executions.save(after)
             if saved:
-                await self.announce(tx, after)
+                await self.notify(tx, after)
             return saved, (row, after)
 
         async def attempt() -> tuple[bool, tuple[Execution, Execution] | None]:

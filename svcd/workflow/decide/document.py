@@ -51,7 +51,7 @@ from svcd.workflow.decide.job_configs import (
     STREAMING_MAPPER,
     STREAMING_REDUCER,
     faults_of,
-    unfit,
+    xml_fault,
 )
 from svcd.workflow.engines import Endpoints
 
@@ -396,7 +396,7 @@ def _quoted(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    wrong = unfit(text)
+    wrong = xml_fault(text)
     if wrong:
         raise DocumentError(f"$: a value {wrong}")
     return content(text)

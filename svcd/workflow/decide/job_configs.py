@@ -57,8 +57,8 @@ _USES: Final[Mapping[JobType, _Uses]] = {
 }
 
 
-def unfit(text: str) -> str:
-    """What of `text` no definition can carry, in words; "" when there is nothing."""
+def xml_fault(text: str) -> str:
+    """Why no definition can carry `text`; "" when one can."""
     found = _FORBIDDEN.search(text)
     return "" if found is None else f"holds U+{ord(found.group()):04X}, which XML cannot carry"
 
@@ -73,14 +73,14 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         maps.append(("args", configs.args))
     else:
         for index, each in enumerate(configs.args):
-            if unfit(each):
-                yield f"$.job_configs.args[{index}]: {unfit(each)}"
+            if xml_fault(each):
+                yield f"$.job_configs.args[{index}]: {xml_fault(each)}"
     for key, values in maps:
         for name, value in values.items():
-            wrong = unfit(name) or _misnamed(key, name)
+            wrong = xml_fault(name) or _misnamed(key, name)
             if wrong:
                 yield f"$.job_configs.{key}: the name {_shown(name)} {wrong}"
-            elif isinstance(value, str) and (wrong := unfit(value)):
+            elif isinstance(value, str) and (wrong := xml_fault(value)):
                 step = f".{name}" if _PLAIN.match(name) else f"[{_shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
     for key, source in sources.items():
@@ -91,8 +91,8 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         if account is not None:
             places |= {"user": account.user, "password": account.password}
         for place, text in places.items():
-            if unfit(text):
-                yield f"$.{key}: the {place} of the data source {unfit(text)}"
+            if xml_fault(text):
+                yield f"$.{key}: the {place} of the data source {xml_fault(text)}"
 
 
 def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
