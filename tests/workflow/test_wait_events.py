@@ -5,9 +5,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from svcd.embedded.faults import Effect, FaultRule, Handle
-from svcd.model.job import Execution
+from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
-from tests.workflow.support import CLUSTER, TENANT, WorkflowCase
+from tests.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
 
 HANG = {"svcd.fake.outcome": "hang"}
 OUTAGE = ("retry", "ENGINE_UNREACHABLE")
@@ -61,3 +61,19 @@ class OutageTests(WorkflowCase):
         self.clock.advance(10)
         self.silence()
         self.assertEqual(self.told(), [OUTAGE, OUTAGE])
+
+
+class CancelTests(WorkflowCase):
+    def test_cancel_of_a_waiting_job_ends_its_wait_in_the_events(self) -> None:
+        """The request writes the end, not the task that told of the beginning."""
+        self.poller.start()
+        self.faults.add(FaultRule(where="hdfs", status=503))
+        row = self.execute()
+        self.clock.advance(5)
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, ExecutionStatus.KILLED)
+        events = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
+        self.assertEqual(
+            [(event.outcome, event.code) for event in events],
+            [("retry", "STAGING_FAILED"), ("done", "")],
+        )
