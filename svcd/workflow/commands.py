@@ -113,7 +113,7 @@ class Jobs:
 
     async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
         """Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
-        text that no job could be told) and DataSourceNameTaken."""
+        text that no definition can carry) and DataSourceNameTaken."""
         if fault := new.credentials.fault("$.credentials"):
             raise InvalidCredentials(fault)
         credentials = new.credentials.whole()
@@ -231,7 +231,7 @@ class Jobs:
         await self._store.read(lambda tx: self._check(tx, row))
 
         async def also(tx: Tx, cluster: Cluster) -> None:
-            """Together: nobody would ever end a cluster that is there without its execution."""
+            """In one transaction: nothing would ever end a cluster without its execution."""
             await self._write(tx, evolve(row, cluster_id=cluster.id))
 
         wanted = evolve(new.cluster, is_transient=True)
@@ -373,8 +373,8 @@ class Jobs:
         faults: list[str] = []
         cluster: Cluster | None = None
         if row.cluster_id is not None:
-            cluster, told = await _usable(tx, tenant, row.cluster_id)
-            faults += told
+            cluster, unusable = await _usable(tx, tenant, row.cluster_id)
+            faults += unusable
         sources: dict[str, DataSource | None] = {"input_id": None, "output_id": None}
         for name, id_ in (("input_id", row.input_id), ("output_id", row.output_id)):
             if id_ is None:

@@ -165,7 +165,7 @@ class LiveEngineContract(EngineContract, Live):
 
 
 class LiveJobs(Live):
-    """Whole executions through poller and commands."""
+    """Whole executions through controller and commands."""
 
     async def world(self) -> None:
         self.store = SqlStore(SqliteDatabase(None), MemorySealer())
@@ -173,7 +173,7 @@ class LiveJobs(Live):
         await self.store.open(now)
         engines = RealEngines()
         settings = Workflow(poll_s=0.5)
-        self.poller = Controller(
+        self.controller = Controller(
             store=self.store,
             engine=self.engine,
             files=self.files,
@@ -190,7 +190,7 @@ class LiveJobs(Live):
             store=self.store,
             engine=self.engine,
             engines=engines,
-            controller=self.poller,
+            controller=self.controller,
             create_cluster=None,  # type: ignore[arg-type]
             clock=self.clock,
             new_id=lambda: str(uuid.uuid4()),
@@ -261,7 +261,7 @@ class LiveJobs(Live):
                 await tx.data_sources.add(source)
 
         await self.store.tx(rows)
-        self.poller.start()
+        self.controller.start()
 
     async def execute(
         self, job: str, configs: Mapping[str, Any], args: Any = (), input_id: str = "in"
@@ -298,7 +298,7 @@ class LiveJobs(Live):
             try:
                 await work
             finally:
-                await self.poller.stop()
+                await self.controller.stop()
                 await self.store.close()
 
         return self.run_live(whole())

@@ -497,7 +497,7 @@ class StoreContract:
     # ---- executions ---------------------------------------------------------------------------
 
     def test_execution_with_accepted_deletion_is_hidden(self) -> None:
-        """Callers do not see it any more; the poller does until it is dropped."""
+        """Callers do not see it any more; the controller does until it is dropped."""
         self.now(lambda tx: tx.executions.add(execution()))
         self.now(lambda tx: tx.executions.save(execution(delete_requested=True)))
         self.fails(lambda tx: tx.executions.get(TENANT, ExecutionId("e-1")), NotFound)

@@ -160,12 +160,12 @@ class WorkflowCase(SynchronousTestCase):
         self.idle = 0
         self.made_clusters: list[NewCluster] = []
         self._ids = 0
-        self.poller = self.make_poller()
-        self.jobs = self.make_jobs(self.poller)
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
         self.run_to_end(self._rows())
         self.addCleanup(self._close)
 
-    def make_poller(self) -> Controller:
+    def make_controller(self) -> Controller:
         http = HttpClient(self.agent, self.clock, engine_error)
         self.oozie = OozieClient(http)
         return Controller(
@@ -182,12 +182,12 @@ class WorkflowCase(SynchronousTestCase):
             rng=random.Random(1),
         )
 
-    def make_jobs(self, poller: Controller) -> Jobs:
+    def make_jobs(self, controller: Controller) -> Jobs:
         return Jobs(
             store=self.store,
             engine=self.oozie,
             engines=self.fake_engines,
-            controller=poller,
+            controller=controller,
             create_cluster=self._create_cluster,
             clock=self.clock,
             new_id=self._new_id,
@@ -258,7 +258,7 @@ class WorkflowCase(SynchronousTestCase):
     # ---- inside ----
 
     def _close(self) -> None:
-        self.run_to_end(self.poller.stop())
+        self.run_to_end(self.controller.stop())
         self.run_to_end(self.store.close())
 
     def _new_id(self) -> str:

@@ -272,7 +272,7 @@ class Execute(WorkflowCase):
 class Cancel(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def running(self, **configs: str) -> Execution:
         row = self.execute(configs={**HANG, **configs})
@@ -394,7 +394,7 @@ class Refresh(WorkflowCase):
 class Delete(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def gone(self, row: Execution) -> bool:
         return self.tx(lambda tx: tx.executions.find(row.id)) is None

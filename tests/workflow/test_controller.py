@@ -17,7 +17,7 @@ S = ExecutionStatus
 class Running(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def test_a_job_runs_to_its_end(self) -> None:
         """Pending, RUNNING with the engine's record, SUCCEEDED with both times."""
@@ -88,7 +88,7 @@ class Failing(WorkflowCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def failed(self, row: Execution) -> tuple[str, str, str]:
         after = self.execution(row.id)
@@ -270,7 +270,7 @@ class ExactlyOnce(WorkflowCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def ends_once(self, row: Execution, advance_s: float = 90.0) -> None:
         self.clock.advance(advance_s)
@@ -307,24 +307,24 @@ class ExactlyOnce(WorkflowCase):
         row = self.execute()
         self.clock.advance(1)
         self.assertTrue(self.execution(row.id).submitting)
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.controller.start()
         self.ends_once(row)
 
     def test_a_running_job_is_followed_by_a_new_daemon(self) -> None:
         row = self.execute(configs={"svcd.fake.run_s": "20"})
         self.clock.advance(6)
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.controller.start()
         self.ends_once(row)
 
 
 class Clusters(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def test_a_delete_kills_what_runs_and_what_waits(self) -> None:
         """Finished executions keep their status."""
@@ -334,7 +334,7 @@ class Clusters(WorkflowCase):
         self.clock.advance(1)
         self.objects.lag_s = 1000.0
         waiting = self.execute()
-        self.run_to_end(self.poller.jobs.kill_all_of(CLUSTER))
+        self.run_to_end(self.controller.jobs.kill_all_of(CLUSTER))
         statuses = [self.execution(row.id).status for row in (done, running, waiting)]
         self.assertEqual(statuses, [S.SUCCEEDED, S.KILLED, S.KILLED])
         job = self.scripted.jobs[self.execution(running.id).workflow_job_id or ""]
@@ -345,7 +345,7 @@ class Clusters(WorkflowCase):
         self.clock.advance(1)
         self.faults.add(FaultRule(where="engine", effect=Effect.TIMEOUT_BEFORE))
         began = self.clock.seconds()
-        self.run_to_end(self.poller.jobs.kill_all_of(CLUSTER))
+        self.run_to_end(self.controller.jobs.kill_all_of(CLUSTER))
         self.assertLess(self.clock.seconds() - began, 16)
         for row in rows:
             self.assertEqual(self.execution(row.id).status, S.KILLED)

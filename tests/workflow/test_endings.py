@@ -55,16 +55,16 @@ class SlowStore:
 
 
 class SearchTests(WorkflowCase):
-    def make_poller(self) -> Controller:
-        poller = super().make_poller()
+    def make_controller(self) -> Controller:
+        controller = super().make_controller()
         self.slow = SlowStore(self.store, 3)
-        poller.rows._store = self.slow
-        return poller
+        controller.rows._store = self.slow
+        return controller
 
     def test_search_for_folders_that_takes_too_long(self) -> None:
         """It is tried again at the next tick; jobs are started and followed meanwhile."""
         row = self.execute()
-        self.poller.start()
+        self.controller.start()
         self.clock.advance(12)
         self.assertEqual(self.slow.asked, 3)
         self.assertEqual(self.execution(row.id).status, ExecutionStatus.SUCCEEDED)

@@ -109,10 +109,10 @@ class LaunchersTests(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
         self.asks = HttpProbe(self.agent, self.clock)
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.jobs = self.make_jobs(self.poller)
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
 
     def child_runs(self) -> bool:
         jobs, now = self.scripted.jobs.values(), self.scripted.now()

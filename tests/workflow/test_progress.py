@@ -75,9 +75,9 @@ class Lives(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
         self.asks = HttpProbe(self.agent, self.clock)
-        self.poller = self.make_poller()
-        self.jobs = self.make_jobs(self.poller)
-        self.poller.start()
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
 
     def test_progress_grows_until_the_success(self) -> None:
         """Asked for every 20 s; after success it is 1.0, and the exit code 0."""

@@ -25,7 +25,7 @@ NAMES = (
 class Staging(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def told(self, row: Execution) -> tuple[str, str]:
         failure = self.execution(row.id).failure

@@ -259,10 +259,10 @@ class Stories(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
         self.asks = HttpProbe(self.agent, self.clock)
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.jobs = self.make_jobs(self.poller)
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
 
     @property
     def nodes(self) -> dict[str, tuple[str, str]]:
@@ -277,10 +277,10 @@ class Stories(WorkflowCase):
         return [(event.outcome, event.code) for event in found]
 
     def restart(self) -> None:
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.jobs = self.make_jobs(self.poller)
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
 
     def lost(self) -> None:
         """The only worker, which is the machine of the master here."""
@@ -441,7 +441,7 @@ class Stories(WorkflowCase):
         row = self.execute(configs=HANG)
         self.lost()
         self.clock.advance(120)
-        self.run_to_end(self.poller.stop())
+        self.run_to_end(self.controller.stop())
         self.clock.advance(3600)
         self.nodes["127.1.0.9"] = ("RUNNING", "")
         self.restart()
@@ -452,7 +452,7 @@ class Stories(WorkflowCase):
         row = self.execute(configs=HANG)
         self.lost()
         self.clock.advance(120)
-        self.run_to_end(self.poller.stop())
+        self.run_to_end(self.controller.stop())
         self.clock.advance(3600)
         self.restart()
         self.clock.advance(60)

@@ -21,7 +21,7 @@ class OutageTests(WorkflowCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def told(self) -> list[tuple[str, str]]:
         events = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
@@ -66,7 +66,7 @@ class OutageTests(WorkflowCase):
 class CancelTests(WorkflowCase):
     def test_cancel_of_a_waiting_job_ends_its_wait_in_the_events(self) -> None:
         """The request writes the end, not the task that told of the beginning."""
-        self.poller.start()
+        self.controller.start()
         self.faults.add(FaultRule(where="hdfs", status=503))
         row = self.execute()
         self.clock.advance(5)

@@ -18,7 +18,7 @@ HANG = {"svcd.fake.outcome": "hang"}
 class _Case(WorkflowCase):
     def setUp(self) -> None:
         super().setUp()
-        self.poller.start()
+        self.controller.start()
 
     def wish(self, row: Execution, **changes: bool) -> None:
         wished = evolve(self.execution(row.id), **changes)
@@ -202,9 +202,9 @@ class Doubts(_Case):
 
     def test_a_new_daemon_goes_on_watching(self) -> None:
         self.given_up()
-        self.run_to_end(self.poller.stop())
-        self.poller = self.make_poller()
-        self.poller.start()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.controller.start()
         self.clock.advance(350)
         self.assertTrue(self.killed())
 
@@ -261,7 +261,7 @@ class Folders(_Case):
 
     def delete(self, row: Execution) -> None:
         self.wish(row, delete_requested=True, cancel_requested=True)
-        self.poller.wake()
+        self.controller.wake()
 
     def test_deleting_a_running_execution_removes_its_folder(self) -> None:
         row = self.execute(configs=HANG)

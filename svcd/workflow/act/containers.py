@@ -79,31 +79,31 @@ class Containers:
         record: Record,
         budget_s: float,
     ) -> str:
-        """Why a job failed whose record does not say it; "" when nobody knows."""
+        """Why a job failed whose record does not say it; "" when it is not known."""
         action = record.failed
         if action is None:
             return ""
         reading = self._reading(cluster, endpoints, budget_s)
         for id_ in _ids(action):
             if _JOB.match(id_):
-                told = await reading.task_diagnosis(id_)
-                if told:
-                    return told
+                found = await reading.task_diagnosis(id_)
+                if found:
+                    return found
         end = ""
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
                 for part in await reading.application(action, "", id_, 65_536):
                     end = end or script_end(part.content)
-                    told = cause(part.content.decode("utf-8", "replace"))
-                    if told:
-                        return f"{told}; {end}" if end else told
+                    found = cause(part.content.decode("utf-8", "replace"))
+                    if found:
+                        return f"{found}; {end}" if end else found
         if end:
             return end
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
-                told = await reading.end_of(action, id_)
-                if told:
-                    return told
+                found = await reading.end_of(action, id_)
+                if found:
+                    return found
         return ""
 
     def _reading(self, cluster: Cluster, endpoints: Endpoints, budget_s: float) -> _Reading:
@@ -112,7 +112,7 @@ class Containers:
 
 
 _NOT_RUN: Final = "Exception from container-launch"
-"""A first line that tells nothing."""
+"""A first line without a cause."""
 
 
 class _Reading:
@@ -139,11 +139,11 @@ class _Reading:
         """The first line of what the history says of a map-reduce job's failure, or ""."""
         for task in _failed(await self._task_list(job_id)):
             for attempt in await self._attempts(job_id, task):
-                told = str(attempt.get("diagnostics") or "").strip()
-                if told and attempt.get("state") != "KILLED":  # killed for another one's failure
-                    first = told.splitlines()[0]
+                found = str(attempt.get("diagnostics") or "").strip()
+                if found and attempt.get("state") != "KILLED":  # killed for another one's failure
+                    first = found.splitlines()[0]
                     if _NOT_RUN in first:
-                        return " ".join(told.split())[: failures.MOST_TEXT]
+                        return " ".join(found.split())[: failures.MOST_TEXT]
                     return first[: failures.MOST_TEXT]
         inner = (await self._of_history(f"jobs/{job_id}")).get("job")
         return str(inner.get("diagnostics") or "").strip() if isinstance(inner, dict) else ""
@@ -176,10 +176,10 @@ class _Reading:
 
     async def end_of(self, action: Action, id_: str) -> str:
         """What the resource manager says of an application's end, that it is silent, or ""."""
-        told = str((await self._application(action, id_)).get("diagnostics") or "")
+        diagnostics = str((await self._application(action, id_)).get("diagnostics") or "")
         if self._silent:
             return f"the resource manager does not answer: {self._silent}"[: failures.MOST_TEXT]
-        words = " ".join(told.split())
+        words = " ".join(diagnostics.split())
         return f"YARN says of {id_}: {words}"[: failures.MOST_TEXT] if words else ""
 
     async def _application(self, action: Action, id_: str) -> Mapping[str, object]:

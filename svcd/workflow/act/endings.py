@@ -1,7 +1,7 @@
 """Ended executions: keeps the engine's last record of each, and removes its folder from HDFS.
 
 The daemon that drives the execution does this; also the one that saw the end for a request, since
-the other one may not have heard of it. It is safe to repeat, and given up some time after the end.
+the other one may not know of it. It is safe to repeat, and given up some time after the end.
 """
 
 from __future__ import annotations

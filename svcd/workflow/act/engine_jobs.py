@@ -1,7 +1,7 @@
 """Executions at their engines: reads how they get on, and kills those that are not wanted.
 
 At each tick one batch request per engine (200 ids a page), the full record only of the executions
-that changed. One task per cluster asks the ResourceManager about steps of which nothing is heard,
+that changed. One task per cluster asks the ResourceManager about steps that run without a change,
 and about the progress of all; the tick never waits for it. What the answers mean is decided in
 `planner`, `stalls` and `progress`.
 """
@@ -279,7 +279,7 @@ class EngineJobs:
         raise_first(await gather([partial(one, row) for row in placed], RECORDS_AT_ONCE))
         await self._orphan_all(alive, f"cluster {cluster_id} was deleted")
 
-    # ---- steps of which nothing is heard ----
+    # ---- steps that run without a change ----
 
     def _drop_stalled(self, cluster_id: ClusterId) -> None:
         self._stalled.pop(cluster_id, None)

@@ -51,7 +51,7 @@ class Launchers:
     async def settle(
         self, cluster: Cluster, endpoints: Endpoints, record: Record
     ) -> Failure | None:
-        """The failure, once no child is left; None: the launcher did not die, or nobody knows.
+        """The failure, once no child is left; None: the launcher did not die, or it is not known.
 
         record: of a workflow that has ended. In half a minute at most. Safe to repeat.
         """

@@ -28,7 +28,7 @@ class Logs:
     async def of(
         self, row: Execution, cluster: Cluster, endpoints: Endpoints, secrets: Sequence[Secret]
     ) -> bytes:
-        """The log of an execution whose cluster is there. Faults are told in the text."""
+        """The log of an execution whose cluster is there. Faults stand in the text."""
         if row.workflow_job_id is None:
             return self.without_cluster(row)
         parts: list[tuple[str, bytes]] = []
@@ -54,7 +54,7 @@ class Logs:
 
 
 def _head(row: Execution) -> str:
-    told = f"==> job execution {row.id}: {row.status.value} <==\n"
+    text = f"==> job execution {row.id}: {row.status.value} <==\n"
     if row.failure is not None:
-        told += f"{row.failure.code} in {row.failure.step}: {row.failure.text}\n"
-    return told + "\n"
+        text += f"{row.failure.code} in {row.failure.step}: {row.failure.text}\n"
+    return text + "\n"

@@ -169,7 +169,7 @@ class Performer:
         return Done()
 
     async def _kill_late(self, step: KillLate, place: Place) -> Done | Retry:
-        """A job that nobody follows."""
+        """A job that svcd does not follow."""
         try:
             await self.kill(step.job_id, place)
         except EngineError as error:

@@ -73,7 +73,7 @@ class ResourceManager:
 def manager_of(console: str, host: str) -> str:
     """Base URL of the resource manager's web services.
 
-    console: of an action; an engine that was not told the manager's web address says localhost, and
+    console: of an action; an engine that does not know the manager's web address says localhost;
     one that has not started the action says nothing. host: the manager's, as jobs are sent to it.
     """
     try:

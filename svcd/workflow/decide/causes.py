@@ -1,4 +1,4 @@
-"""The lines of a program's log that tell why it failed, and those that are its own. Pure.
+"""Reads a program's log: the line with the cause of its failure, and the program's own lines. Pure.
 
 Note: one pass. The log is what a job has printed, and its lines are as long as it likes. So names
 are looked for near the beginning of a line, each by itself: an expression for a whole line would
@@ -30,12 +30,12 @@ _BEGINNINGS: Final = (
 
 
 def cause(log: str) -> str:
-    """The most telling line of a program's log, else "".
+    """The line of a program's log with the cause of its failure; "" when there is none.
 
     That is the last exception with a message; exceptions that only wrap others, or follow from
     others, do not count. A line that ends in a colon goes on in the next one.
     """
-    silent = told = ""
+    without_text = with_text = ""
     lines = log.splitlines()
     for number, line in enumerate(lines):
         stripped = line.strip()
@@ -46,10 +46,10 @@ def cause(log: str) -> str:
             stripped += " " + lines[number + 1].strip()
         found = stripped[at : at + MOST_TEXT]
         if ": " in found:
-            told = found
+            with_text = found
         else:
-            silent = found
-    return told or silent
+            without_text = found
+    return with_text or without_text
 
 
 def script_end(log: bytes) -> str:

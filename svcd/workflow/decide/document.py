@@ -1,6 +1,6 @@
 """The workflow definition and the submission properties of one execution. Pure, deterministic.
 
-One action node between start and end, and a kill node that tells the action's error. What svcd
+One action node between start and end, and a kill node with the action's error. What svcd
 puts in (urls, credentials, file names) is quoted for the engine's expression language; what the
 caller puts in is not, so that `${nameNode}` and its like can be used in configurations.
 
@@ -112,7 +112,7 @@ class Work:
     """Everything a definition is made of.
 
     project: the tenant, whose object store is used. mains, libs: names of the staged files, in the
-    order of the job. most_characters: of the definition; None where nobody knows.
+    order of the job. most_characters: of the definition; None when it is not known.
     """
 
     execution_id: ExecutionId
@@ -194,7 +194,7 @@ def container_of(url: str) -> str:
 def secrets_of(
     sources: Sequence[DataSource | None], configs: JobConfigs | None = None
 ) -> Sequence[Secret]:
-    """What the definition holds and nobody else may read, in the engine's record for example.
+    """The secrets that the definition holds, and so the engine's record of it.
 
     Passwords of accounts, and what the caller's configurations name as secrets.
     """
@@ -325,7 +325,7 @@ def _callers(work: Work) -> dict[str, str]:
 
 
 def _object_store(work: Work) -> dict[str, str]:
-    """Access to the object store of every data source that lies there.
+    """Access to the object store of every data source that is there.
 
     Accounts are given per container; the first one is also the account of any other container that
     the job names by itself.

@@ -70,8 +70,8 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
 
 def failure(code: Code, step: str, reason: str) -> Failure:
     """A failure with its advice. reason: what happened; line ends become blanks, cut to size."""
-    told = " ".join(reason.split()) or "the engine gave no reason"
-    return Failure(code=code.value, step=step, text=f"{told[:MOST_TEXT]}; {KNOWN[code].advice}")
+    text = " ".join(reason.split()) or "the engine gave no reason"
+    return Failure(code=code.value, step=step, text=f"{text[:MOST_TEXT]}; {KNOWN[code].advice}")
 
 
 def of_record(record: Record, diagnosis: str = "") -> Failure:
@@ -90,18 +90,18 @@ def of_record(record: Record, diagnosis: str = "") -> Failure:
     if action.error_code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
     if not message:
-        told = diagnosis or "a task failed and neither the engine nor the history tells why"
-        found = _by_text(told)
-        return failure(found or Code.TASK_FAILED, step, told)
+        reason = diagnosis or "a task failed and neither the engine nor the history tells why"
+        found = _by_text(reason)
+        return failure(found or Code.TASK_FAILED, step, reason)
     found = _by_text(message)
     if found is None or found is Code.EXIT_CODE:
         found = _by_text(diagnosis) or found
-    told = f"{message}: {diagnosis}" if diagnosis and diagnosis not in message else message
-    return failure(found or Code.EXCEPTION, step, told)
+    reason = f"{message}: {diagnosis}" if diagnosis and diagnosis not in message else message
+    return failure(found or Code.EXCEPTION, step, reason)
 
 
 def is_silent(record: Record) -> bool:
-    """Whether the record of a failed workflow does not tell the reason by itself."""
+    """Whether the record of a failed workflow does not hold the reason."""
     action = record.failed
     if action is None or action.status == "KILLED":
         return False

@@ -1,6 +1,6 @@
 """Takes credentials out of an engine's record before it is stored or shown. Pure.
 
-Two nets: values of properties whose name tells a secret, and the literal passwords of the
+Two nets: values of properties whose name says that they are secret, and the passwords of the
 execution's data sources wherever they stand. A password too short to be looked for everywhere is
 masked in `conf`, the XML of a definition, where it stands by itself. Long texts are cut, so that a
 record is bounded.

@@ -1,6 +1,6 @@
 """From the rows and the engines' answers: what to do with executions. Pure, level-triggered.
 
-The submit has a planner of its own (`submission`), and so have steps of which nothing is heard
+The submit has a planner of its own (`submission`), and so have steps that run without a change
 (`stalls`). This one has the rest: what each row needs at a tick, what an engine's record makes of a
 row, engines that do not answer, jobs that would last for ever, and the tidying after an end.
 

@@ -1,4 +1,4 @@
-"""Steps of which nothing is heard: what the cluster's ResourceManager says of them. Pure.
+"""Steps that run without a change: what the cluster's ResourceManager says of them. Pure.
 
 The engine's record of a step says RUNNING for hours while the step runs, and it says the same while
 YARN has no machine for the step or is gone. So the ResourceManager is asked about steps that have

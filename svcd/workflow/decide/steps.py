@@ -64,7 +64,7 @@ class Adopt:
 
 @frozen(kw_only=True)
 class KillLate:
-    """The engine took the submit when nobody wanted it any more, or its files had gone."""
+    """The engine took the submit after the execution was given up, or its files had gone."""
 
     job_id: str
 
