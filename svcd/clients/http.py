@@ -11,16 +11,17 @@ header, and a small answer cannot grow a thousand times before the cap applies. 
 ends with the headers, so `with_deadline` limits the whole exchange.
 
 Note: addresses. treq encodes and formats each URL, which takes 40 microseconds. Every URL here is
-in wire form already. So each origin is parsed once, and treq gets a URL object that knows its text
-(`_Address`).
+in wire form already. So treq gets URL objects that know their text (`_Address`), and the client
+keeps the newest ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from http.cookiejar import Cookie
 from typing import Any, cast
 
 import msgspec
@@ -287,7 +288,7 @@ class HttpClient:
         try:
             asked: Deferred[Any] = self._treq.request(
                 method,
-                _Address.of(url),
+                _address(url),
                 headers=Headers({name: [value] for name, value in (headers or {}).items()}),
                 data=producer,
                 cookies=self._no_cookies,
@@ -388,30 +389,29 @@ class _Address(EncodedURL):
         super().__init__(scheme=origin.scheme, host=origin.host, port=origin.port)
         self._text = text
 
-    @classmethod
-    def of(cls, text: str) -> _Address:
-        """Raises ValueError."""
-        slash = text.find("/", text.find("://") + 3)
-        return cls(_origin(text if slash < 0 else text[:slash]), text)
-
     def to_uri(self) -> _Address:
         """It is one."""
         return self
 
     def to_text(self, with_password: bool = False) -> str:
-        """As it was given; raises UnicodeEncodeError, a ValueError, when it is not in wire form."""
-        self._text.encode("ascii")
+        """As it was given."""
         return self._text
 
 
-@lru_cache(maxsize=1024)
-def _origin(text: str) -> EncodedURL:
-    """scheme://host:port, parsed. Raises ValueError."""
-    return EncodedURL.from_text(text)
+@lru_cache(maxsize=2048)
+def _address(text: str) -> _Address:
+    """Raises ValueError when `text` is not in wire form. Remembered: most calls are repeated."""
+    text.encode("ascii")
+    slash = text.find("/", text.find("://") + 3)
+    return _Address(EncodedURL.from_text(text if slash < 0 else text[:slash]), text)
 
 
 class _NoCookies(IndexableCookieJar):
     """Keeps none."""
+
+    def __iter__(self) -> Iterator[Cookie]:
+        """Over nothing."""
+        return iter(())
 
     def add_cookie_header(self, request: Any) -> None:
         """None is sent."""
