@@ -1,5 +1,13 @@
 # mypy: allow-untyped-calls
-"""`twistd svcd`: options, log observer, signals and exit code. The only room with the reactor."""
+"""`twistd svcd`: options, log observer, signals and exit code. The only room with the reactor.
+
+Note: why `reactor.seconds` is replaced. Twisted's reactor times its delayed calls by its own
+method `seconds`, which reads the wall clock; a wall clock that is set back would stop all timers
+for that long. See `svcd.clock`. The reactor takes no other clock, and a wrapper around it would not
+reach the calls that Twisted itself delays (time-outs of connections). The docstring of
+IReactorTime.seconds leaves the source open, and the attribute is public. It is set once, before
+the first timer of svcd, and by this function alone.
+"""
 
 from __future__ import annotations
 

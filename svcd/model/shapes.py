@@ -16,6 +16,11 @@ Note: control characters. A bare `str` is a text: a description, an option's val
 may hold tab and line feed. A `str` with constraints is a name, a reference or half of an account:
 it may hold no control character, and nor may a key.
 
+Note: why the garbage collector is off while a large body is decoded. The values of a body are a
+tree, so the collector can free nothing of it, but it walks the growing tree again and again: that
+takes ten times as long as decoding. The decoder is synchronous, so nothing else runs
+meanwhile, and `finally` turns the collector on again. A collector that is off already stays off.
+
 Duplicate keys: the last one wins, as in every JSON library.
 """
 
@@ -69,7 +74,7 @@ class Shape(Generic[T]):
         """The request. Raises MalformedBody, or ValidationError with all faults, one a line."""
         if len(body) < _LARGE_BYTES or not gc.isenabled():
             return self._decode(body, limits)
-        gc.disable()  # a tree has no cycles; looking for them takes ten times what decoding takes
+        gc.disable()
         try:
             return self._decode(body, limits)
         finally:

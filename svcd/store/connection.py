@@ -9,6 +9,10 @@ come. It can be used again by who gets it, for the statement is over by then.
 Note: the socket's number. libpq closes the socket by itself when it finds it broken, and a number
 that is closed cannot be taken out of epoll any more. So the reactor watches a copy of ours.
 
+Note: why `except Exception` is here. A statement can fail with errors of psycopg2 and with whatever
+the library raises while it converts parameters and values. All of them belong to the caller of
+`query`, who waits for a Deferred: an error that does not reach it would leave it waiting for ever.
+
 Note: an idle connection that the server closes raises into the reactor, which would log a
 traceback.
 """
@@ -78,7 +82,7 @@ class Connection(txpostgres.Connection):
             if raw:
                 register_type(BYTES, cursor)
             cursor.execute(text, parameters)
-        except Exception:  # the asker's
+        except Exception:  # the caller's: see the note
             done.errback()
             return done
         self._waiting = cursor, done
@@ -92,7 +96,7 @@ class Connection(txpostgres.Connection):
         cursor, done = self._waiting
         try:
             state = self._connection.poll()
-        except Exception:  # the asker's
+        except Exception:  # the caller's: see the note
             self._waiting = None
             done.errback()
             return
