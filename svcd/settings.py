@@ -1,7 +1,7 @@
 """The settings: one schema, three sources (TOML file < `SVCD_*` environment < `--set` flags).
 
-Every key is `section.name`; an unknown one is an error, and each value remembers its origin
-(`svcd config show`). Durations end in `_s` (seconds), sizes in `_bytes`.
+Every key is `section.name`. An unknown key is an error. Each value keeps its origin for
+`svcd config show`. Durations end in `_s` (seconds), sizes in `_bytes`.
 """
 
 from __future__ import annotations
@@ -43,21 +43,28 @@ def _doc(text: str) -> dict[str, str]:
 @frozen(kw_only=True)
 class Server:
     listen: str = field(default="tcp:127.0.0.1:8386", metadata=_doc("endpoint of the API"))
-    state_dir: Path = field(default=Path("state"), metadata=_doc("folder for everything kept"))
+    state_dir: Path = field(
+        default=Path("state"),
+        metadata=_doc("folder of the daemon's files: database, key, embedded cloud"),
+    )
     seal_key: str = field(
         default="",
         metadata=_doc("file of the key that seals credentials; empty: seal.key in state_dir"),
     )
     header_deadline_s: float = field(
-        default=10.0, metadata=_doc("time for a request's header to arrive")
+        default=10.0, metadata=_doc("longest time for a request's header to arrive")
     )
     min_body_rate_bytes: int = field(
-        default=1000, metadata=_doc("bytes a second a body must reach")
+        default=1000, metadata=_doc("lowest rate of a request body, bytes a second")
     )
-    idle_timeout_s: float = field(default=75.0, metadata=_doc("idle keep-alive connections"))
-    request_timeout_s: float = field(default=60.0, metadata=_doc("a handler may take this long"))
-    drain_s: float = field(default=10.0, metadata=_doc("requests in flight may finish at stop"))
-    max_connections: int = field(default=20000, metadata=_doc("open connections at once"))
+    idle_timeout_s: float = field(
+        default=75.0, metadata=_doc("time until an idle connection is closed")
+    )
+    request_timeout_s: float = field(default=60.0, metadata=_doc("longest time of a request"))
+    drain_s: float = field(
+        default=10.0, metadata=_doc("time in which requests in flight may finish at a stop")
+    )
+    max_connections: int = field(default=20000, metadata=_doc("most open connections"))
     max_json_bytes: int = field(default=1_048_576, metadata=_doc("largest JSON body"))
     max_binary_bytes: int = field(default=536_870_912, metadata=_doc("largest internal job binary"))
     hide_credentials: bool = field(
@@ -73,27 +80,36 @@ class Database:
         metadata=_doc("sqlite:///PATH or postgresql://…; empty: a file in state_dir"),
     )
     connections: int = field(default=8, metadata=_doc("most connections to PostgreSQL"))
-    connect_timeout_s: float = field(default=5.0, metadata=_doc("until PostgreSQL answers"))
-    statement_timeout_s: float = field(default=15.0, metadata=_doc("one statement of PostgreSQL"))
-    wait_s: float = field(default=5.0, metadata=_doc("wait for a free connection, then 503"))
-    lease_s: float = field(
-        default=5.0, metadata=_doc("a daemon that was silent for so long is replaced by others")
+    connect_timeout_s: float = field(
+        default=5.0, metadata=_doc("longest wait for a new connection to PostgreSQL")
     )
-    renew_s: float = field(default=1.0, metadata=_doc("how often a daemon shows that it lives"))
+    statement_timeout_s: float = field(
+        default=15.0, metadata=_doc("longest time of one statement in PostgreSQL")
+    )
+    wait_s: float = field(
+        default=5.0, metadata=_doc("longest wait of a request for a free connection, then 503")
+    )
+    lease_s: float = field(
+        default=5.0, metadata=_doc("time after which the others replace a silent daemon")
+    )
+    renew_s: float = field(default=1.0, metadata=_doc("interval of a daemon's heartbeats"))
     grace_s: float = field(
-        default=2.0, metadata=_doc("what a dead daemon sent last may take so long to show")
+        default=2.0,
+        metadata=_doc("longest time until the last calls of a dead daemon show in the cloud"),
     )
     rescan_s: float = field(
-        default=5.0, metadata=_doc("looks for work that other daemons have accepted")
+        default=5.0, metadata=_doc("interval of searches for work that other daemons have accepted")
     )
 
 
 @frozen(kw_only=True)
 class Auth:
     mode: str = field(default="none", metadata=_doc("none or keystone"))
-    cache_s: float = field(default=300.0, metadata=_doc("how long a good token is believed"))
-    negative_cache_s: float = field(default=10.0, metadata=_doc("and a refused one"))
-    cache_size: int = field(default=10_000, metadata=_doc("tokens remembered"))
+    cache_s: float = field(default=300.0, metadata=_doc("time for which svcd trusts a valid token"))
+    negative_cache_s: float = field(
+        default=10.0, metadata=_doc("time for which svcd remembers a refused token")
+    )
+    cache_size: int = field(default=10_000, metadata=_doc("most tokens in memory"))
 
 
 @frozen(kw_only=True)
@@ -102,22 +118,30 @@ class CloudSettings:
     listen: str = field(
         default="tcp:127.0.0.1:8387", metadata=_doc("endpoint of the embedded cloud")
     )
-    auth_url: str = field(default="", repr=url_repr, metadata=_doc("identity service, ends in /v3"))
+    auth_url: str = field(
+        default="", repr=url_repr, metadata=_doc("URL of the identity service; ends in /v3")
+    )
     username: str = field(default="", metadata=_doc("svcd's own user"))
-    password: str = field(default="", repr=False, metadata={"doc": "its password", "secret": True})
+    password: str = field(
+        default="", repr=False, metadata={"doc": "password of the user", "secret": True}
+    )
     application_credential_id: str = field(
-        default="", repr=False, metadata={"doc": "instead of a password", "secret": True}
+        default="",
+        repr=False,
+        metadata={"doc": "id of an application credential, in place of a password", "secret": True},
     )
     application_credential_secret: str = field(
-        default="", repr=False, metadata={"doc": "its secret", "secret": True}
+        default="",
+        repr=False,
+        metadata={"doc": "secret of the application credential", "secret": True},
     )
     project: str = field(default="", metadata=_doc("svcd's own project"))
     user_domain: str = field(default="default", metadata=_doc("domain id of the user"))
     project_domain: str = field(default="default", metadata=_doc("domain id of the project"))
     region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
     interface: str = field(default="public", metadata=_doc("public, internal or admin"))
-    timeout_s: float = field(default=30.0, metadata=_doc("one call, body included"))
-    calls_at_once: int = field(default=20, metadata=_doc("calls in flight"))
+    timeout_s: float = field(default=30.0, metadata=_doc("longest time of one call, body included"))
+    calls_at_once: int = field(default=20, metadata=_doc("most calls in flight"))
 
 
 @frozen(kw_only=True)
@@ -129,30 +153,34 @@ class Embedded:
     )
     ssh_port: int = field(default=2222, metadata=_doc("SSH port of the loopback machines"))
     boot_s: float = field(default=0.0, metadata=_doc("time a server stays in BUILD"))
-    list_lag_s: float = field(default=0.0, metadata=_doc("how late lists show changes"))
-    delete_s: float = field(default=0.0, metadata=_doc("time a server takes to go"))
+    list_lag_s: float = field(default=0.0, metadata=_doc("delay until lists show a change"))
+    delete_s: float = field(default=0.0, metadata=_doc("time until a deleted server is gone"))
     volume_s: float = field(default=0.0, metadata=_doc("time a volume takes to change state"))
-    quota_instances: int = field(default=200, metadata=_doc("servers a project may have"))
-    quota_cores: int = field(default=800, metadata=_doc("virtual processors"))
-    quota_ram_mib: int = field(default=1_638_400, metadata=_doc("memory"))
-    quota_volumes: int = field(default=400, metadata=_doc("volumes"))
-    quota_volume_gib: int = field(default=40_000, metadata=_doc("volume space"))
-    quota_floating_ips: int = field(default=50, metadata=_doc("floating addresses"))
-    token_ttl_s: float = field(default=86_400.0, metadata=_doc("life of a token"))
-    username: str = field(default="demo", metadata=_doc("user of endpoints.json"))
+    quota_instances: int = field(default=200, metadata=_doc("most servers of a project"))
+    quota_cores: int = field(default=800, metadata=_doc("most virtual processors of a project"))
+    quota_ram_mib: int = field(default=1_638_400, metadata=_doc("most memory of a project, MiB"))
+    quota_volumes: int = field(default=400, metadata=_doc("most volumes of a project"))
+    quota_volume_gib: int = field(
+        default=40_000, metadata=_doc("most volume space of a project, GiB")
+    )
+    quota_floating_ips: int = field(default=50, metadata=_doc("most floating IPs of a project"))
+    token_ttl_s: float = field(default=86_400.0, metadata=_doc("lifetime of a token"))
+    username: str = field(
+        default="demo", metadata=_doc("user of the embedded cloud, named in endpoints.json")
+    )
     password: str = field(
         default="demo", repr=False, metadata={"doc": "its password", "secret": True}
     )
-    tenant: str = field(default="demo", metadata=_doc("its project: id and name"))
+    tenant: str = field(default="demo", metadata=_doc("project of the user: id and name"))
     image_prefix: str = field(
-        default="", metadata=_doc("vanilla software tree; empty: state_dir/image/vanilla-3.5.0")
+        default="", metadata=_doc("software tree of vanilla; empty: state_dir/image/vanilla-3.5.0")
     )
 
 
 @frozen(kw_only=True)
 class Plugins:
     enabled: tuple[str, ...] = field(
-        default=("vanilla",), metadata=_doc("distributions on offer, in this order")
+        default=("vanilla",), metadata=_doc("enabled distributions, in the order of the list")
     )
 
 
@@ -167,52 +195,69 @@ class Fake:
 
 @frozen(kw_only=True)
 class Ssh:
-    connect_timeout_s: float = field(default=10.0, metadata=_doc("until logged in"))
-    channels: int = field(default=8, metadata=_doc("commands at once on one connection"))
-    keepalive_s: float = field(default=30.0, metadata=_doc("silence before a keep-alive"))
+    connect_timeout_s: float = field(default=10.0, metadata=_doc("longest time of a login"))
+    channels: int = field(default=8, metadata=_doc("most commands at once on one connection"))
+    keepalive_s: float = field(default=30.0, metadata=_doc("idle time before a keep-alive"))
 
 
 @frozen(kw_only=True)
 class Provisioning:
     on_failure: str = field(
-        default="remove", metadata=_doc("remove or keep the servers of a failed create")
+        default="remove",
+        metadata=_doc("remove or keep the servers of a cluster that could not be made"),
     )
-    max_nodes: int = field(default=1000, metadata=_doc("instances of one cluster"))
-    max_groups: int = field(default=100, metadata=_doc("node groups of one cluster"))
-    machines_at_once: int = field(default=30, metadata=_doc("machines worked on in parallel"))
-    spawn_deadline_s: float = field(default=1800.0, metadata=_doc("Spawning"))
-    prepare_deadline_s: float = field(default=900.0, metadata=_doc("Preparing"))
-    configure_deadline_s: float = field(default=600.0, metadata=_doc("Configuring"))
-    start_deadline_s: float = field(default=900.0, metadata=_doc("Starting"))
-    decommission_deadline_s: float = field(default=14_400.0, metadata=_doc("Decommissioning"))
-    delete_deadline_s: float = field(default=1800.0, metadata=_doc("Deleting"))
-    poll_s: float = field(default=1.0, metadata=_doc("looks at the cloud while building"))
-    transient_poll_s: float = field(default=30.0, metadata=_doc("looks for idle clusters"))
+    max_nodes: int = field(default=1000, metadata=_doc("most instances of one cluster"))
+    max_groups: int = field(default=100, metadata=_doc("most node groups of one cluster"))
+    machines_at_once: int = field(
+        default=30, metadata=_doc("most machines of a cluster that svcd works on at once")
+    )
+    spawn_deadline_s: float = field(default=1800.0, metadata=_doc("longest time in Spawning"))
+    prepare_deadline_s: float = field(default=900.0, metadata=_doc("longest time in Preparing"))
+    configure_deadline_s: float = field(default=600.0, metadata=_doc("longest time in Configuring"))
+    start_deadline_s: float = field(default=900.0, metadata=_doc("longest time in Starting"))
+    decommission_deadline_s: float = field(
+        default=14_400.0, metadata=_doc("longest time in Decommissioning")
+    )
+    delete_deadline_s: float = field(default=1800.0, metadata=_doc("longest time in Deleting"))
+    poll_s: float = field(
+        default=1.0, metadata=_doc("interval of requests to the cloud while a cluster is built")
+    )
+    transient_poll_s: float = field(
+        default=30.0, metadata=_doc("interval of searches for idle transient clusters")
+    )
     health_poll_s: float = field(
-        default=300.0, metadata=_doc("looks at an Active cluster's servers and daemons; 0: never")
+        default=300.0, metadata=_doc("interval of health checks of an Active cluster; 0: never")
     )
 
 
 @frozen(kw_only=True)
 class Workflow:
-    poll_s: float = field(default=5.0, metadata=_doc("status ticks of running executions"))
-    submit_deadline_s: float = field(default=900.0, metadata=_doc("from Active to submitted"))
-    manual_deadline_s: float = field(
-        default=300.0, metadata=_doc("SUSPENDED with an action in START_MANUAL")
+    poll_s: float = field(
+        default=5.0, metadata=_doc("interval of status requests for running executions")
     )
-    cancel_s: float = field(default=5.0, metadata=_doc("a cancel answers within this time"))
+    submit_deadline_s: float = field(
+        default=900.0, metadata=_doc("longest time from Active to the submit")
+    )
+    manual_deadline_s: float = field(
+        default=300.0, metadata=_doc("longest time SUSPENDED with an action in START_MANUAL")
+    )
+    cancel_s: float = field(default=5.0, metadata=_doc("longest time of a cancel"))
     unreachable_deadline_s: float = field(
         default=1800.0,
-        metadata=_doc("engine or resource manager silent, or no worker left: the execution ends"),
+        metadata=_doc(
+            "longest time without engine, resource manager or worker; then the execution ends"
+        ),
     )
-    log_bytes: int = field(default=1_048_576, metadata=_doc("most of a job's log that is shown"))
+    log_bytes: int = field(
+        default=1_048_576, metadata=_doc("most bytes of a job's log in an answer")
+    )
 
 
 @frozen(kw_only=True)
 class Logging:
     format: str = field(default="human", metadata=_doc("human or json"))
     level: str = field(default="info", metadata=_doc("debug, info, warn or error"))
-    access: bool = field(default=True, metadata=_doc("one line a request"))
+    access: bool = field(default=True, metadata=_doc("write one line for each request"))
 
 
 @frozen(kw_only=True)
