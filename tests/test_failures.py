@@ -584,6 +584,6 @@ class ListTests(SynchronousTestCase):
         """In the order of the list; a sentence each, and something to do."""
         self.assertEqual(list(KNOWN), list(Code))
         for code, known in KNOWN.items():
-            self.assertRegex(known.meaning, r"^[A-Z].*\.$", code)
+            self.assertRegex(known.meaning, r"^(svcd|[A-Z]).*\.$", code)
             self.assertRegex(known.advice, r"^[a-z].*[^.]$", code)
             self.assertGreater(len(known.advice), 15, code)

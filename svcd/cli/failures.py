@@ -1,6 +1,6 @@
 """The closed list of failures as a page: `python -m svcd.cli.failures > docs/failures.md`.
 
-Made of `svcd.model.failures` and of nothing else; a test compares the page with the file.
+`svcd.model.failures` is its only source; a test compares the page with the file.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from svcd.model.failures import KNOWN, Code, Of
 
 _HEAD = """# Failures
 
-Whatever does not succeed says so with a code of this closed list, with what has happened, on which
-machine and in which step, and with what to do. This page is made of that list
-(`python -m svcd.cli.failures > docs/failures.md`).
+Every failure has a code of this closed list, a text, the machine, the step, and advice. The list
+in the code makes this page (`python -m svcd.cli.failures > docs/failures.md`).
 
-- Of a cluster: in `status_description`, as `CODE: what happened (what to do)`, and in the story
-  below, `GET …/clusters/ID/events`.
-- Of a job execution: in `info.failure` (`code`, `step`, `text`). While something that it needs is
-  missing, `info.waiting` says which, `since` when, and `until` when it is given up.
-- An Active cluster is looked at every few minutes: what has died since says so in its
-  `status_description` until it is well again ([operating.md](operating.md#active-clusters)).
-- On the command line: `svcd why ID` tells the whole story, `svcd why CODE` explains a code.
+- Of a cluster: `status_description` has the form `CODE: text (advice)`, and the cluster's events
+  have the code too.
+- Of a job execution: `info.failure` has `code`, `step` and `text`. While the execution waits for
+  a missing service, `info.waiting` has the code, the begin (`since`) and the deadline (`until`).
+- svcd checks an Active cluster every few minutes. While a part of it is dead,
+  `status_description` has the code ([operating.md](operating.md#active-clusters)).
+- On the command line: `svcd why ID` tells the whole history, `svcd why CODE` explains a code.
 
-A cluster that could not be made goes to `Error`; when it failed before `Configuring`, what was made
-of it is removed again (`provisioning.on_failure`). One that could not be resized goes back to
-`Active` with what it had. In both cases an empty resize (`PUT …/clusters/ID` with `{}`) tries
-again, and `DELETE` removes it.
+A cluster whose creation fails goes to `Error`. When the creation fails before `Configuring`, svcd
+removes the cluster's objects from the cloud (`provisioning.on_failure`). A cluster whose resize
+fails goes back to `Active` with its former machines. In both cases an empty resize (`PUT
+…/clusters/ID` with `{}`) tries again, and `DELETE` removes the cluster.
 
-## The story of a cluster
+## The events of a cluster
 
-`GET …/clusters/ID/events` lists what has happened, oldest first; the newest 2,000 lines are kept.
+`GET …/clusters/ID/events` lists the events, the oldest first. svcd keeps the newest 2,000 of a
+cluster.
 
-| Field | |
+| Field | Meaning |
 |---|---|
-| `at` | when |
-| `generation` | which accepted request it belongs to: 1 is the creation |
+| `at` | time of the event |
+| `generation` | number of the accepted request that caused it; 1 is the creation |
 | `step` | `request`, a status (`Spawning`, …), or a step such as `create server` |
-| `machine` | the instance it is about, or `""` |
+| `machine` | the instance, or `""` |
 | `outcome` | `accepted`, `started`, `waiting`, `retry`, `done`, `failed` |
-| `code`, `text` | of a `retry`, `waiting` or `failed`: a code of this page, and what happened |
-| `attempt` | how often the step has not succeeded, 0 where nothing is counted |
-| `until` | when the step is given up at the latest, or null |
+| `code`, `text` | for `retry`, `waiting` and `failed`: a code of this page, and the details |
+| `attempt` | number of failed attempts of the step; 0 for a step that does not count them |
+| `until` | deadline of the step, or null |
 """
 
 
@@ -61,7 +61,7 @@ def explained(code: Code) -> str:
 def _lines() -> Iterator[str]:
     yield _HEAD
     for title, of in (("Clusters", Of.CLUSTER), ("Job executions", Of.EXECUTION)):
-        yield f"\n## {title}\n\n| Code | What has happened | What to do |\n|---|---|---|\n"
+        yield f"\n## {title}\n\n| Code | Meaning | Advice |\n|---|---|---|\n"
         for code, known in KNOWN.items():
             if of in known.of:
                 advice = known.advice[0].upper() + known.advice[1:]

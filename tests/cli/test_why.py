@@ -123,15 +123,15 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         )
         self.assertIn("  machine: mine-worker-001", told)
         self.assertIn(
-            "  COMMAND_FAILED means: A command of the distribution ended with an error on a "
-            "machine.",
+            "  COMMAND_FAILED means: A command of the distribution failed on a machine.",
             told,
         )
         self.assertIn(
-            "  what to do: read the quoted output; retry with an empty resize once it is mended",
+            "  what to do: read the quoted output; correct the cause and retry with an empty "
+            "resize",
             told,
         )
-        self.assertEqual("\n".join(told).count("retry with an empty resize once it is mended"), 1)
+        self.assertEqual("\n".join(told).count("correct the cause and retry with an empty"), 1)
         (failed,) = [line for line in told if "FAILED start" in line]
         self.assertEqual(
             failed,

@@ -19,8 +19,8 @@ DIED = (
     "Failing this attempt."
 )
 ADVICE = (
-    "remove what the job has written, and execute it again; if it dies again, give the launcher "
-    "more memory (oozie.launcher.memory.mb)"
+    "remove the job's partial output and execute the job again; if the launcher dies again, give "
+    "it more memory (oozie.launcher.memory.mb)"
 )
 DIES = {"svcd.fake.outcome": "launcher"}
 

@@ -303,8 +303,7 @@ class Stories(WorkflowCase):
         self.assertEqual(
             waiting["text"],
             "no worker of the cluster takes work: c1-master-001 is LOST; start the node managers "
-            "of the named machines again; where a server is gone, an empty resize puts a new "
-            "worker in its place",
+            "of the named machines again; if a server is gone, an empty resize replaces it",
         )
         self.assertEqual(
             (waiting["since"], waiting["until"]), ("2026-01-01T00:00:35", "2026-01-01T00:10:35")
