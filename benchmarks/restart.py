@@ -38,7 +38,7 @@ from svcd.model.ids import (
     timestamp,
 )
 from svcd.model.job import Execution, ExecutionStatus, Job, JobBinary, JobType
-from svcd.ports import Tx
+from svcd.ports.store import Tx
 
 OPEN: Final = 1000
 _ACCEPTED: Final = 250

@@ -19,9 +19,9 @@ from benchmarks.lives import MASTER, WORKER
 from svcd.model import wire
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, TenantId, Timestamp, timestamp
-from svcd.ports import Tx
-from svcd.sealer import FernetSealer
+from svcd.ports.store import Tx
 from svcd.settings import Database
+from svcd.store.sealer import FernetSealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 

@@ -21,7 +21,6 @@ from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
 from twisted.web.client import Agent
 
-from svcd import open_files
 from svcd.clients.cloud import OpenStack
 from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
@@ -31,25 +30,15 @@ from svcd.clients.ssh import SshRemote
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
-from svcd.fencing import Alone
-from svcd.listening import EndpointError, ListenError, listen, url_of
-from svcd.metrics import Metrics
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import JobType
-from svcd.opening import open_database
-from svcd.ports import (
-    Cloud,
-    Engine,
-    FileSystem,
-    Identity,
-    Leases,
-    ObjectStore,
-    Probe,
-    Remote,
-    Sealer,
-)
-from svcd.preflight import SettingsRefused, StartError
+from svcd.open_database import open_database
+from svcd.ports.cloud import Cloud, Identity, ObjectStore
+from svcd.ports.engine import Engine, FileSystem
+from svcd.ports.leases import Leases
+from svcd.ports.machines import Probe, Remote
+from svcd.ports.store import Sealer
 from svcd.provisioning.act.controller import RESCAN_S, Controller
 from svcd.provisioning.act.health_checks import HealthChecks
 from svcd.provisioning.act.perform import Ports
@@ -61,18 +50,23 @@ from svcd.provisioning.distributions.registry import DistributionError, Distribu
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.resources import api
-from svcd.sealer import FernetSealer, SealerError, key_file
+from svcd.runtime import open_files
+from svcd.runtime.fencing import Alone
+from svcd.runtime.listening import EndpointError, ListenError, listen, url_of
+from svcd.runtime.metrics import Metrics
+from svcd.runtime.preflight import SettingsRefused, StartError
+from svcd.runtime.state_dir import StateFolder, StateFolderError
+from svcd.runtime.tasks import Loop
 from svcd.settings import CloudSettings, Loaded, Settings
-from svcd.state_dir import StateFolder, StateFolderError
 from svcd.store.database import SchemaError
+from svcd.store.sealer import FernetSealer, SealerError, key_file
 from svcd.store.store import SqlStore
-from svcd.tasks import Loop
 from svcd.workflow.act.controller import Controller as JobController
 from svcd.workflow.commands import Jobs
 from svcd.workflow.decide.document import ObjectStoreAccess
 
 if TYPE_CHECKING:
-    from svcd.store.leases import LeaseKeeper
+    from svcd.store.leases.keeper import LeaseKeeper
 
 log = Logger()
 

@@ -1,12 +1,12 @@
 # mypy: allow-untyped-calls
 """`twistd svcd`: options, log observer, signals and exit code. The only room with the reactor.
 
-Note: why `reactor.seconds` is replaced. Twisted's reactor times its delayed calls by its own
-method `seconds`, which reads the wall clock; a wall clock that is set back would stop all timers
-for that long. See `svcd.clock`. The reactor takes no other clock, and a wrapper around it would not
+Note: why `reactor.seconds` is replaced. Twisted's reactor times its delayed calls by its own method
+`seconds`, which reads the wall clock; a wall clock that is set back would stop all timers for that
+long. See `svcd.runtime.clock`. The reactor takes no other clock, and a wrapper around it would not
 reach the calls that Twisted itself delays (time-outs of connections). The docstring of
-IReactorTime.seconds leaves the source open, and the attribute is public. It is set once, before
-the first timer of svcd, and by this function alone.
+IReactorTime.seconds leaves the source open, and the attribute is public. It is set once, before the
+first timer of svcd, and by this function alone.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from twisted.python import usage
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
-from svcd import logs
-from svcd.clock import SteadyTime
-from svcd.preflight import SettingsRefused, StartError, check
+from svcd.runtime import logs
+from svcd.runtime.clock import SteadyTime
+from svcd.runtime.preflight import SettingsRefused, StartError, check
 from svcd.settings import Loaded, SettingsError, load, schema
 
 log = Logger()

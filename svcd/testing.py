@@ -34,7 +34,6 @@ from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
-from svcd.clock import VirtualClock
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import DEMO_KEYPAIR, PLAIN_IMAGE_ID
 from svcd.embedded.cloud.guests import NullGuests
@@ -49,15 +48,16 @@ from svcd.model.ids import timestamp
 from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import IDistribution
-from svcd.sealer import MemorySealer
+from svcd.runtime.clock import VirtualClock
 from svcd.service import Daemon, Outside
 from svcd.settings import Settings, load
 from svcd.store.database import Sql
+from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from svcd.store.leases import LeaseKeeper
+    from svcd.store.leases.keeper import LeaseKeeper
 
 __all__ = [
     "Answer",

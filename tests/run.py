@@ -1,9 +1,9 @@
 """`python -m tests.run ...` is trial with one plain closing line built from trial's own result.
 
 Above that line stand the tests that were left out, by module and reason, and the ids of the tests
-that failed. `tests.run tests` runs a sample of the suite (tests/sample.py), the live modules in a
-process beside the rest. What that lane printed comes after the other's. The environment changes
-this; CI sets all three:
+that failed. `tests.run tests` runs a sample of the suite (tests/support/sample.py), the live
+modules in a process beside the rest. What that lane printed comes after the other's. The
+environment changes this; CI sets all three:
 
 SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
 
@@ -36,7 +36,11 @@ _RESULT = "SVCD_TEST_RESULT"
 _SAMPLE = "SVCD_TEST_SAMPLE"
 _AGAIN_S = 900.0
 _LANE_S = 3600.0
-_PLATFORM = ("tests.real_openstack", "tests.openstack_case", "tests.platform_services")
+_PLATFORM = (
+    "tests.support.real_openstack",
+    "tests.support.openstack_case",
+    "tests.support.platform_services",
+)
 
 
 @frozen(kw_only=True)
@@ -92,12 +96,12 @@ def lanes(modules: Mapping[str, str], sample: bool) -> tuple[list[str], list[str
     """Names of modules by name and text: the rest, and those that run beside the rest.
 
     Of a sample these are the live ones, which start processes and wait for them; otherwise those
-    that use the real OpenStack. The simulation is never among them: it keeps all cores busy.
+    that use the real OpenStack.
     """
     rest: list[str] = []
     beside: list[str] = []
     for name, text in sorted(modules.items()):
-        live = "live" in name and ".simulation." not in name
+        live = name.startswith("tests.live.")
         waits = live if sample else any(each in text for each in _PLATFORM)
         (beside if waits else rest).append(name)
     return rest, beside
@@ -211,7 +215,7 @@ def main() -> int:
         if end.code not in (0, 1):
             print(f"trial ended with {end.code}", flush=True)
             return 1
-    from tests.sample import LEFT_OUT  # not before the environment is set
+    from tests.support.sample import LEFT_OUT  # not before the environment is set
 
     result = joined([*ended, Result(passed=0, failed=(), skipped=0, left_out=tuple(LEFT_OUT))])
     told = os.environ.get(_RESULT)

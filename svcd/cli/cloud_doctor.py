@@ -28,7 +28,8 @@ from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
 from svcd.clients.sessions import CallerSession, OwnSession
 from svcd.model.secret import Secret
-from svcd.ports import CloudError, Fault, PortError
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault, PortError
 from svcd.settings import CloudSettings
 
 _CONNECT_S: Final = 10.0

@@ -17,9 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from svcd.cli.places import ASIDE, held, of_settings, of_url
+from svcd.cli.database_target import ASIDE, held, of_settings, of_url
 from svcd.model.ids import timestamp
-from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import Settings, load
 from svcd.store import migrations
 from svcd.store.database import Row
@@ -27,6 +26,7 @@ from svcd.store.offline import archive, content
 from svcd.store.offline.check import Counted, Fault, check
 from svcd.store.offline.session import OfflineError, current, number_of, upgrade
 from svcd.store.offline.shape import TableShape, shape
+from svcd.store.sealer import FernetSealer, SealerError, key_file
 
 _SHOWN = 200
 _MIB = 1 << 20

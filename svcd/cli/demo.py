@@ -21,7 +21,7 @@ from typing import Any
 
 from svcd.cli.demo_client import ObjectStore, Refused, Service, Steps
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
-from svcd.state_dir import StateFolder, StateFolderError
+from svcd.runtime.state_dir import StateFolder, StateFolderError
 
 CONTAINER = "demo"
 PIG_SCRIPT = r"""

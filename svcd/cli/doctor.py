@@ -23,11 +23,11 @@ from svcd.cli.door import endpoints
 from svcd.cli.finding import Finding
 from svcd.cli.shared_doctor import examine_shared
 from svcd.embedded.host import image_prefix
-from svcd.preflight import check
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import verify
+from svcd.runtime.preflight import check
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
 _TCP = re.compile(r"tcp:((?P<host>[^:]+):)?(?P<port>\d+)(:interface=(?P<interface>[^:]+))?")

@@ -26,11 +26,12 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.cli import clouds, door
 from svcd.cli.door import Api, Door, DoorError
 from svcd.cli.times import duration, moment
-from svcd.clients.marked import Kind, MarkedCloud, Thing
+from svcd.clients.ownership_tags import Kind, MarkedCloud, Thing
 from svcd.model.secret import Secret
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.runtime.tasks import sleep
 from svcd.settings import CloudSettings, load
-from svcd.tasks import sleep
 
 _PAUSE_S: Final = 5.0
 _AGAIN_S: Final = 2.0
@@ -39,7 +40,7 @@ _WAIT_S: Final = 180.0
 
 
 class Cloud(Protocol):
-    """`svcd.clients.marked.MarkedCloud`."""
+    """`svcd.clients.ownership_tags.MarkedCloud`."""
 
     async def check(self) -> None: ...
     async def things(self) -> Sequence[Thing]: ...

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from svcd.cli.finding import Finding
-from svcd.sealer import FernetSealer, SealerError, key_file
 from svcd.settings import Settings
+from svcd.store.sealer import FernetSealer, SealerError, key_file
 
 _SKEW_S = 3.0
 _CLOCK = "select extract(epoch from clock_timestamp())::double precision"

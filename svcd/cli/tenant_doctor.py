@@ -10,11 +10,12 @@ from svcd.cli.finding import Finding
 from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
 from svcd.clients.identity import Keystone, Token
-from svcd.model import marks, wire
+from svcd.model import ownership_tags, wire
 from svcd.model.choices import listed
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 _MAKERS: Final = ("member", "admin", "_member_")
 
@@ -72,7 +73,7 @@ class Tenant:
             is_trust=token.is_trust,
         )
         try:
-            mark = marks.trust_end(uuid.uuid4().hex)
+            mark = ownership_tags.trust_end(uuid.uuid4().hex)
             trust_id = await self._keystone.create_trust(caller, token.text, mark)
         except CloudError as error:
             cure = "look at the log of the identity service"

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from svcd.cli import clouds, door
 from svcd.cli.door import Api, DoorError
 from svcd.cli.failures import explained
-from svcd.cli.story import of_cluster, of_execution, of_lost_cluster
+from svcd.cli.report import of_cluster, of_execution, of_lost_cluster
 from svcd.model.failures import Code
 from svcd.settings import load
 

@@ -16,7 +16,6 @@ from svcd.clients.objectstore import read_object
 from svcd.clients.rest import Rest, Session
 from svcd.clients.sessions import CallerSession, KeystoneIdentity, OwnSession, UserSession
 from svcd.clients.volume import Volumes
-from svcd.coalesce import Coalescer
 from svcd.model.cloud import (
     Caller,
     Flavor,
@@ -33,9 +32,11 @@ from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
-from svcd.ports import Access, CloudError, CloudSession, Fault, PortError
+from svcd.ports.cloud import Access, CloudError, CloudSession
+from svcd.ports.faults import Fault, PortError
+from svcd.runtime.coalesce import Coalescer
+from svcd.runtime.tasks import Gate
 from svcd.settings import Auth, CloudSettings
-from svcd.tasks import Gate
 
 _CLUSTER = "svcd_cluster_id"
 

@@ -16,7 +16,8 @@ from attrs import frozen
 
 from svcd.clients.rest import Rest, RestError, shaped
 from svcd.model.cloud import Flavor, KeyPair, NewServer, Server
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 T = TypeVar("T")
 

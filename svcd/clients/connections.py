@@ -3,7 +3,7 @@
 
 Between the call of a client and the moment when its connection stands seconds can pass, or a minute
 in which the process was stopped. So whether the work may still act is asked here, see
-`svcd.fencing`.
+`svcd.runtime.fencing`.
 
 Here, too, the headers of an answer get a limit: Twisted's client keeps as many as a peer sends.
 Each connection counts the bytes from a request to the headers' end and is cut above the limit.
@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from twisted.web.client import HTTPConnectionPool
 from zope.interface import implementer
 
-from svcd import fencing
+from svcd.runtime import fencing
 
 MOST_HEADER_BYTES = 128 << 10
 """Of one answer: status line and headers, interim answers (1xx) included. The first bytes of the

@@ -56,8 +56,8 @@ from svcd.clients.bodies import BodyTooLarge, Bytes, Reader, Upload
 from svcd.clients.connections import HeadersTooLarge
 from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
-from svcd.ports import Fault, PortError
-from svcd.tasks import DeadlineExceeded, Gate, with_deadline
+from svcd.ports.faults import Fault, PortError
+from svcd.runtime.tasks import DeadlineExceeded, Gate, with_deadline
 
 ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 """(service, kind, text, retry_after_s) -> the error to raise."""

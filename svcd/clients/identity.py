@@ -16,13 +16,14 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
-from svcd.coalesce import Coalescer
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.runtime.coalesce import Coalescer
 from svcd.settings import CloudSettings
 
 _SERVICE = "identity"

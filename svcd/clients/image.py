@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from svcd.clients.rest import Rest, RestError, shaped
 from svcd.model.cloud import Image
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 _PAGE = 500

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from svcd.clients.rest import Rest, RestError, shaped
 from svcd.model.cloud import FloatingIp, Network
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 T = TypeVar("T")
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from urllib.parse import quote
 
 from svcd.clients.rest import Rest
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 
 async def read_object(rest: Rest, container: str, name: str) -> tuple[int, AsyncIterator[bytes]]:

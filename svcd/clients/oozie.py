@@ -19,7 +19,8 @@ from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
 from svcd.model.redaction import named
 from svcd.model.secret import Secret
-from svcd.ports import EngineError, Fault, JobLine
+from svcd.ports.engine import EngineError, JobLine
+from svcd.ports.faults import Fault
 
 _XML: Final = "application/xml;charset=UTF-8"
 _UNKNOWN: Final = frozenset({"E0604", "E0605"})

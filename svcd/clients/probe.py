@@ -6,7 +6,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
 from svcd.clients.http import HttpClient
-from svcd.ports import Fault, PortError, ProbeError
+from svcd.ports.faults import Fault, PortError
+from svcd.ports.machines import ProbeError
 
 _MOST_BYTES = 4 << 20
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol, TypeVar
 from svcd.clients.http import Answer, HttpClient, Stream
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 T = TypeVar("T")
 

@@ -8,12 +8,13 @@ from collections import OrderedDict
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Scope, Token
-from svcd.coalesce import Coalescer
 from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.runtime.coalesce import Coalescer
 from svcd.settings import Auth
 
 

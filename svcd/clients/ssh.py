@@ -14,12 +14,13 @@ from twisted.conch.ssh import keys
 from twisted.internet.interfaces import IConnector, IDelayedCall, IReactorTCP, IReactorTime
 from twisted.logger import Logger
 
-from svcd import fencing
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
 from svcd.model.secret import Secret
-from svcd.ports import CommandResult, Fault, Host, RemoteError
+from svcd.ports.faults import Fault
+from svcd.ports.machines import CommandResult, Host, RemoteError
+from svcd.runtime import fencing
+from svcd.runtime.tasks import DeadlineExceeded, Gate, Loop, Waiters, with_deadline
 from svcd.settings import Ssh
-from svcd.tasks import DeadlineExceeded, Gate, Loop, Waiters, with_deadline
 
 log = Logger()
 

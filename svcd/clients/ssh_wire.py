@@ -28,8 +28,9 @@ from twisted.logger import ILogObserver, LogEvent, Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from svcd.ports import Fault, RemoteError
-from svcd.tasks import Parked
+from svcd.ports.faults import Fault
+from svcd.ports.machines import RemoteError
+from svcd.runtime.tasks import Parked
 
 OUTPUT_BYTES: Final = 262_144
 """Most of stdout, and of stderr, that is kept."""

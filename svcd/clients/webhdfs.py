@@ -16,7 +16,8 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
 from svcd.model.redaction import whole_forms, without_pieces
-from svcd.ports import EngineError, Fault
+from svcd.ports.engine import EngineError
+from svcd.ports.faults import Fault
 
 _SERVICE: Final = "file system"
 _PASSING: Final = frozenset({"SafeModeException", "StandbyException", "RetriableException"})

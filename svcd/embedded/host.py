@@ -24,7 +24,7 @@ from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, PLAIN_IMAGE_ID, VANI
 from svcd.embedded.faults import Faults
 from svcd.embedded.machines import LoopbackMachines
 from svcd.embedded.oozie import ScriptedEngines
-from svcd.listening import ListenError, listen, url_of, with_port
+from svcd.runtime.listening import ListenError, listen, url_of, with_port
 from svcd.settings import CloudSettings, Settings
 
 LOGIN = "svcd"

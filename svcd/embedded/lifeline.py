@@ -17,8 +17,8 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
-from svcd.clock import SteadyTime
-from svcd.ports import CommandResult, Host, Probe, Remote
+from svcd.ports.machines import CommandResult, Host, Probe, Remote
+from svcd.runtime.clock import SteadyTime
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from twisted.conch.ssh.keys import BadKeyError, Key
 
 from svcd.embedded.cloud.guests import GuestError, GuestSpec
 from svcd.embedded.processes import ROOT_VARIABLE
-from svcd.keys import new_key_pair
+from svcd.runtime.keys import new_key_pair
 
 _FOLDERS: Final = ("home/.ssh", "tmp", "etc", "bin", "dev", "run", "log")
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -23,7 +23,7 @@ from svcd.embedded.cloud.guests import GuestError, GuestSpec
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
 from svcd.embedded.machine_ssh import Door, Server, session_leader
 from svcd.embedded.processes import Processes
-from svcd.tasks import DeadlineExceeded, sleep, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 
 log = Logger()
 

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-calls
 """A scripted workflow engine: the Oozie services, and WebHDFS and YARN beside it, in memory.
 
-Klein routes behind the ordinary clients; the contract suite (tests/contracts/engine.py) runs
+Klein routes behind the ordinary clients; the contract suite (tests/contract/engine.py) runs
 against it and against the real server. Nothing runs: a job's life is a function of the clock.
 One `ScriptedEngine` is one cluster's engine; `ScriptedEngines` makes one for each cluster id.
 """

@@ -15,7 +15,7 @@ from typing import Final
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.tasks import Waiters, sleep
+from svcd.runtime.tasks import Waiters, sleep
 
 ROOT_VARIABLE: Final = "SVCD_MACHINE_ROOT"
 

@@ -17,8 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.model.secret import Secret
-from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, RemoteError
-from svcd.tasks import sleep
+from svcd.ports.faults import Fault
+from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, RemoteError
+from svcd.runtime.tasks import sleep
 
 FACTS_MARKER: Final = "svcd-facts"
 """A command that contains it asks a machine for its facts."""

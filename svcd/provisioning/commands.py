@@ -13,9 +13,7 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.coalesce import Coalescer
 from svcd.errors import NotFound, PlatformTimeout, ServiceUnavailable, SvcdError
-from svcd.keys import new_key_pair
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ClusterTemplateId, NodeGroupTemplateId, TenantId
@@ -28,17 +26,9 @@ from svcd.model.requests import (
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire import is_registered
-from svcd.ports import (
-    Access,
-    Cloud,
-    CloudError,
-    CloudSession,
-    Fault,
-    Sealer,
-    Store,
-    Tx,
-    until_saved,
-)
+from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
+from svcd.ports.faults import Fault
+from svcd.ports.store import Sealer, Store, Tx, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.trusts import NewTrust, Trusts, released
@@ -47,8 +37,10 @@ from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.rules import Made
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.runtime.coalesce import Coalescer
+from svcd.runtime.keys import new_key_pair
+from svcd.runtime.tasks import DeadlineExceeded, gather, with_deadline
 from svcd.settings import Provisioning
-from svcd.tasks import DeadlineExceeded, gather, with_deadline
 
 log = Logger()
 

@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IPushProducer, IReactorTime
 from twisted.web.http import Request
 from zope.interface import implementer
 
-from svcd.tasks import DeadlineExceeded, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 PIECE_BYTES = 262_144
 _HIGH_BYTES = 2 * PIECE_BYTES

@@ -18,8 +18,8 @@ from svcd.errors import (
     SvcdError,
     Unauthorized,
 )
-from svcd.ports import Fault, PortError
-from svcd.tasks import DeadlineExceeded
+from svcd.ports.faults import Fault, PortError
+from svcd.runtime.tasks import DeadlineExceeded
 
 _RETRY_AFTER_S = 5
 

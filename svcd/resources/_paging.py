@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from svcd.errors import ValidationError
 from svcd.model.choices import nearest
-from svcd.ports import Page
+from svcd.ports.store import Page
 from svcd.resources._paths import shown
 from svcd.resources._route import Call
 

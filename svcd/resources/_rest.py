@@ -27,7 +27,6 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
-from svcd import logs
 from svcd.errors import (
     Forbidden,
     InternalError,
@@ -40,12 +39,11 @@ from svcd.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from svcd.metrics import Metrics
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
 from svcd.model.shapes import Shape
-from svcd.ports import Identity
+from svcd.ports.cloud import Identity
 from svcd.resources._answers import (
     JSON,
     Answer,
@@ -61,7 +59,9 @@ from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._route import RAW, Call, Options, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources.openapi import document
-from svcd.tasks import incident_id
+from svcd.runtime import logs
+from svcd.runtime.metrics import Metrics
+from svcd.runtime.tasks import incident_id
 from svcd.web.routing import HasRoutes, Routed, at_once
 from svcd.web.tree import Leaf, allowed, segments_of
 

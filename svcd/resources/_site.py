@@ -25,11 +25,11 @@ from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
 from svcd.errors import ContentTooLarge, ServiceUnavailable, SvcdError
-from svcd.metrics import Metrics
 from svcd.resources._answers import STATUS_LINES, raw_error
 from svcd.resources._bodies import Disconnected, StreamedBody
 from svcd.resources._channel import ApiChannel
-from svcd.tasks import DeadlineExceeded, with_deadline
+from svcd.runtime.metrics import Metrics
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 log = Logger()
 

@@ -9,15 +9,15 @@ from svcd.resources._site import ApiSite
 from svcd.resources.cluster_templates import ClusterTemplates
 from svcd.resources.clusters import Clusters
 from svcd.resources.data_sources import DataSources
+from svcd.resources.dependencies import ApiServices
 from svcd.resources.images import Images
 from svcd.resources.job_binaries import JobBinaries
 from svcd.resources.job_binary_internals import JobBinaryInternals
 from svcd.resources.job_executions import JobExecutions
 from svcd.resources.jobs import Jobs
-from svcd.resources.marks import Marks
 from svcd.resources.node_group_templates import NodeGroupTemplates
+from svcd.resources.ownership_tags import Marks
 from svcd.resources.plugins import Plugins
-from svcd.resources.services import ApiServices
 from svcd.resources.system import System
 
 __all__ = ["ApiServices", "ApiSite", "Rest", "build"]

@@ -12,7 +12,7 @@ from svcd.model.ids import ClusterTemplateId
 from svcd.model.requests import NewClusterTemplate
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = ("name", "plugin_name", "engine_version")
 

@@ -12,7 +12,7 @@ from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
 from svcd.resources._paging import page_of, refuse_misspelled
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = (
     "name",

@@ -11,7 +11,7 @@ from svcd.model.ids import DataSourceId
 from svcd.model.requests import NewDataSource
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = ("name", "type", "url")
 

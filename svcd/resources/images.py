@@ -10,10 +10,11 @@ from svcd.errors import ImageNotRegistered, InvalidReference, NotFound
 from svcd.model import wire
 from svcd.model.cloud import Image
 from svcd.model.requests import RegisterImage, Tags
-from svcd.ports import Access, CloudError, CloudSession, Fault
+from svcd.ports.cloud import Access, CloudError, CloudSession
+from svcd.ports.faults import Fault
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = ("name", "username", "status")
 

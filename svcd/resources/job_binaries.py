@@ -11,11 +11,12 @@ from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId
 from svcd.model.job import JobBinary
 from svcd.model.requests import NewJobBinary
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 from svcd.resources._answers import Download
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 
 _FILTERS = ("name", "url")

@@ -16,7 +16,7 @@ from svcd.resources._answers import Download
 from svcd.resources._bodies import Body
 from svcd.resources._paging import page_of
 from svcd.resources._route import RAW, Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 
 _FILTERS = ("name",)

@@ -12,7 +12,7 @@ from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = ("job_id", "cluster_id", "input_id", "output_id", "status")
 

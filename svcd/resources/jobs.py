@@ -10,10 +10,10 @@ from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
-from svcd.ports import Page, Tx
+from svcd.ports.store import Page, Tx
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 _FILTERS = ("name", "type")
 

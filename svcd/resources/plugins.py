@@ -14,7 +14,7 @@ from svcd.model.requests import NewClusterTemplate
 from svcd.model.template import ConfigValue
 from svcd.resources._bodies import Body
 from svcd.resources._route import RAW, Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
 
 
 def short(distribution: Any) -> wire.Plugin:

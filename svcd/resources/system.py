@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from klein import Klein
 
-from svcd import metrics
 from svcd.errors import ServiceUnavailable
 from svcd.model import wire
 from svcd.resources._answers import Answer
 from svcd.resources._route import Call, route
-from svcd.resources.services import ApiServices
+from svcd.resources.dependencies import ApiServices
+from svcd.runtime import metrics
 
 
 class System:

@@ -12,7 +12,7 @@ from svcd.errors import (
 )
 from svcd.model.ids import JobBinaryInternalId
 from svcd.model.job import DataSource, Job, JobBinary, JobBinaryInternal
-from svcd.ports import Sealer
+from svcd.ports.store import Sealer
 from svcd.store.database import Conflict, Sql
 from svcd.store.family import Family, Table, references
 

@@ -17,7 +17,7 @@ from svcd.errors import NameTaken, NotFound
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
-from svcd.ports import Page, Sealer
+from svcd.ports.store import Page, Sealer
 from svcd.store.database import Conflict, Parameters, Sql
 
 R = TypeVar("R")

@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
+from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
 from svcd.store.database import DatabaseFigures
 from svcd.store.sessions import Lost, Session, Sessions
-from svcd.tasks import DeadlineExceeded, Loop, with_deadline
 
 log = Logger()
 

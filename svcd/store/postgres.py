@@ -22,13 +22,13 @@ from psycopg2 import errorcodes
 from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
+from svcd.runtime.tasks import shielded, sleep
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.database import Conflict, DatabaseFigures, Parameters, Refused, Row, SchemaError
-from svcd.store.leases import CHANNEL, LeaseKeeper, Me
-from svcd.store.ownership import Ownership
+from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
+from svcd.store.leases.ownership import Ownership
 from svcd.store.pool import Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
-from svcd.tasks import shielded, sleep
 
 T = TypeVar("T")
 
@@ -233,7 +233,7 @@ def _meaning(error: psycopg2.Error) -> Exception:
 
 @frozen
 class Sharing:
-    """me: this daemon. steady, wall: see svcd.store.holdings; without a wall the reactor's time."""
+    """me: this daemon. steady, wall: see svcd.store.leases.holdings; no wall: the reactor's."""
 
     me: Me
     steady: Callable[[], float]

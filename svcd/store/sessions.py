@@ -28,11 +28,11 @@ from twisted.internet.threads import deferToThreadPool
 
 from svcd.model.redaction import of_url
 from svcd.model.secret import Secret
+from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
 from svcd.store.connection import Connection
 from svcd.store.database import SchemaError
-from svcd.tasks import DeadlineExceeded, Loop, with_deadline
 
 _FAILED = int(TRANSACTION_STATUS_INERROR)
 _OPEN = (int(TRANSACTION_STATUS_INTRANS), _FAILED)

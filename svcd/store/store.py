@@ -6,12 +6,12 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from svcd import fencing
-from svcd.coalesce import Batches
 from svcd.errors import NotFound, ServiceUnavailable
-from svcd.fencing import Term
 from svcd.model.secret import Secret
-from svcd.ports import Sealer, Tx
+from svcd.ports.store import Sealer, Tx
+from svcd.runtime import fencing
+from svcd.runtime.coalesce import Batches
+from svcd.runtime.fencing import Term
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, DatabaseFigures, Distant, Sql
@@ -101,7 +101,8 @@ class SqlStore:
     """All rows of a daemon.
 
     holder: the daemon's name among those that share the database, "" when it has it to itself.
-    fence: first statement of each transaction under a term (`svcd.fencing`); it raises LeaseLost.
+    fence: first statement of each transaction under a term (`svcd.runtime.fencing`); it raises
+    LeaseLost.
     """
 
     def __init__(

@@ -15,7 +15,9 @@ from attrs import frozen
 from svcd.errors import NotFound
 from svcd.model.ids import JobBinaryInternalId, TenantId
 from svcd.model.job import JobBinary, JobBinaryInternal
-from svcd.ports import CloudError, Fault, ObjectStore, Store, Tx
+from svcd.ports.cloud import CloudError, ObjectStore
+from svcd.ports.faults import Fault
+from svcd.ports.store import Store, Tx
 
 INTERNAL: Final = "internaldb://"
 OBJECT: Final = "objstore-internal://"

@@ -53,9 +53,11 @@ from svcd.model.requests import (
     NewJobBinary,
 )
 from svcd.model.wire_jobs import JobConfig
-from svcd.ports import Engine, EngineError, Fault, I_contra, R, Rows, Store, Tx
+from svcd.ports.engine import Engine, EngineError
+from svcd.ports.faults import Fault
+from svcd.ports.store import I_contra, R, Rows, Store, Tx
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import Workflow
-from svcd.tasks import DeadlineExceeded, with_deadline
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.act.logs import Logs
 from svcd.workflow.binaries import Internal, Object, location

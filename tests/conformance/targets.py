@@ -11,9 +11,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.client import Agent, readBody
 from twisted.web.http_headers import Headers
 
-from svcd.tasks import sleep, with_deadline
+from svcd.runtime.tasks import sleep, with_deadline
 from svcd.testing import FakeService
-from tests.support import Answered, StandInService, _Bytes
+from tests.support.api import Answered, StandInService, _Bytes
 
 _CALL_S = 60.0
 

@@ -11,7 +11,7 @@ from svcd.testing import FakeService
 from tests.conformance.chapters import CHAPTERS
 from tests.conformance.rows import run
 from tests.conformance.targets import InMemory
-from tests.support import StandInService, now
+from tests.support.api import StandInService, now
 
 
 class _Chapters(SynchronousTestCase):

@@ -21,7 +21,7 @@ from tests.conformance.rows import (
     run,
 )
 from tests.conformance.targets import InMemory
-from tests.support import StandInService, now
+from tests.support.api import StandInService, now
 
 
 class MatcherTests(SynchronousTestCase):

@@ -11,10 +11,10 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from tests.openstack_case import WORKER, User, instances
-from tests.platform_services import FaultCase
-from tests.processes import until
-from tests.real_openstack import platform
+from tests.support.openstack_case import WORKER, User, instances
+from tests.support.platform_services import FaultCase
+from tests.support.processes import until
+from tests.support.real_openstack import platform
 
 _FAST = {"provisioning__poll_s": "0.3"}
 _VOLUME: Mapping[str, Any] = {"volumes_per_node": 1, "volumes_size": 1}

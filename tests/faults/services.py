@@ -11,10 +11,10 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from tests.openstack_case import User, instances
-from tests.platform_services import FaultCase, up
-from tests.processes import send, until
-from tests.real_openstack import platform
+from tests.support.openstack_case import User, instances
+from tests.support.platform_services import FaultCase, up
+from tests.support.processes import send, until
+from tests.support.real_openstack import platform
 
 _GOOD = 5
 _FAST = {"provisioning__poll_s": "0.3", "cloud__timeout_s": "8"}

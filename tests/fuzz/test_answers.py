@@ -15,22 +15,23 @@ from twisted.web.server import Request
 
 from svcd.clients.cloud import OpenStack
 from svcd.clients.http import HttpClient
-from svcd.clients.marked import MarkedCloud
 from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.ownership_tags import MarkedCloud
 from svcd.clients.webhdfs import WebHdfsClient
-from svcd.clock import VirtualClock
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.model.cloud import Caller, NewServer
 from svcd.model.ids import ClusterId, ExecutionId, TenantId
 from svcd.model.secret import Secret
-from svcd.ports import Access, PortError
+from svcd.ports.cloud import Access
+from svcd.ports.faults import PortError
 from svcd.provisioning.distributions.vanilla import probes
+from svcd.runtime.clock import VirtualClock
 from svcd.settings import CloudSettings
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.lifecycle import status_of
 from svcd.workflow.decide.record import read
 from tests.fuzz.anything import TREES, few, spoiled
-from tests.workflow.recorded import record
+from tests.unit.workflow.recorded import record
 
 ORIGIN = "http://peer.test"
 CATALOG = [

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.testing import Answer, FakeService, FakeServiceMixin
-from tests.fakes import Api
 from tests.fuzz.anything import few, spoiled
+from tests.support.fakes import Api
 
 _EXAMPLES = 12
 

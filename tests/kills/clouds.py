@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.kills.things import Wrong, faults, listed
-from tests.live import Tenant, machine_folders
-from tests.processes import Daemon, machine_processes, own_network, until
+from tests.support.live import Tenant, machine_folders
+from tests.support.processes import Daemon, machine_processes, own_network, until
 
 
 class Cloud(Protocol):

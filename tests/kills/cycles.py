@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
-from svcd.tasks import sleep
+from svcd.runtime.tasks import sleep
 from tests.kills.clouds import Cloud
 from tests.kills.service import Service
 from tests.kills.things import Wrong
-from tests.live import MASTER, WORKER, Tenant, seconds
-from tests.processes import reactor
+from tests.support.live import MASTER, WORKER, Tenant, seconds
+from tests.support.processes import reactor
 
 T = TypeVar("T")
 ACTIVE_S = 400.0

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
 from tests.kills.outage import CANCELLED_S, Outage
-from tests.live import seconds
+from tests.support.live import seconds
 
 GIVES_UP_S = 120.0
 LONG_S = 600.0

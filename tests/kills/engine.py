@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.kills.things import Wrong
-from tests.processes import send, until
+from tests.support.processes import send, until
 
 _ENDED = {"FINISHED", "FAILED", "KILLED"}
 

@@ -12,7 +12,7 @@ from tests.kills.cycles import GONE_S, JOB_S, TRIES, Cycles
 from tests.kills.engine import check_engine
 from tests.kills.service import Service
 from tests.kills.things import Wrong
-from tests.processes import send, until
+from tests.support.processes import send, until
 
 WORDS = b"one two two three three three\n"
 COUNTS = {"one": 1, "two": 2, "three": 3}

@@ -24,10 +24,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
 from svcd.cli.demo import SLEEP
-from svcd.tasks import sleep
+from svcd.runtime.tasks import sleep
 from tests.kills.outage import Outage, Wrong
-from tests.live import seconds
-from tests.processes import machine_processes, reactor, send, until
+from tests.support.live import seconds
+from tests.support.processes import machine_processes, reactor, send, until
 
 ALIVE: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
 BOX: Final = "outage"

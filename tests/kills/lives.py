@@ -11,7 +11,7 @@ from svcd.cli.demo import SLEEP
 from tests.kills.cycles import ACTIVE_S, GONE_S, JOB_S, Cycles
 from tests.kills.service import Service
 from tests.kills.things import Wrong
-from tests.live import WORKER, seconds
+from tests.support.live import WORKER, seconds
 
 LONG = {**SLEEP, "svcd.fake.run_s": "600"}
 

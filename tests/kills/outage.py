@@ -15,10 +15,10 @@ from typing import Any
 
 from svcd.cli.demo import SLEEP
 from svcd.embedded.processes import root_of
-from svcd.tasks import sleep
-from tests.disks import fill
-from tests.live import Tenant, machine_folders, seconds
-from tests.processes import Daemon, machine_processes, reactor, run, send, until
+from svcd.runtime.tasks import sleep
+from tests.support.disks import fill
+from tests.support.live import Tenant, machine_folders, seconds
+from tests.support.processes import Daemon, machine_processes, reactor, run, send, until
 
 ACTIVE_S = 300.0
 IN_YARN_S = 240.0

@@ -12,11 +12,11 @@ from typing import Any
 
 from attrs import evolve
 
-from svcd.tasks import gather
+from svcd.runtime.tasks import gather
 from tests.kills.things import Things, Wrong, faults, listed
-from tests.openstack_case import everything, instances, no_platform, ssh, token
-from tests.processes import until
-from tests.real_openstack import TENANT, given, platform
+from tests.support.openstack_case import everything, instances, no_platform, ssh, token
+from tests.support.processes import until
+from tests.support.real_openstack import TENANT, given, platform
 
 _MOUNTS = "/mnt/volume"
 _LEFT_S = 30.0

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from svcd.tasks import gather
+from svcd.runtime.tasks import gather
 from tests.kills.clouds import Cloud
 from tests.kills.cycles import GONE_S, Cycles, Step
 from tests.kills.jobs import Jobs
 from tests.kills.lives import Lives
 from tests.kills.service import Service
 from tests.kills.things import Wrong
-from tests.live import seconds
-from tests.processes import until
+from tests.support.live import seconds
+from tests.support.processes import until
 
 FAILURES = 3
 """After so many it is of no use to go on."""

@@ -19,11 +19,11 @@ from twisted.web.client import ResponseFailed
 from twisted.web.server import Site
 
 from svcd.embedded.oozie import ScriptedEngines
-from svcd.tasks import sleep
+from svcd.runtime.tasks import sleep
 from tests.kills.clouds import Cloud
 from tests.kills.things import Wrong
-from tests.live import Tenant, seconds
-from tests.processes import Daemon, Reply, own_network, reactor, run, until
+from tests.support.live import Tenant, seconds
+from tests.support.processes import Daemon, Reply, own_network, reactor, run, until
 
 T = TypeVar("T")
 LOST = (ConnectError, ConnectionClosed, ResponseFailed)

@@ -14,9 +14,9 @@ from typing import Any
 
 from attrs import frozen
 
-from svcd.model import marks
-from svcd.tasks import gather
-from tests.processes import send
+from svcd.model import ownership_tags
+from svcd.runtime.tasks import gather
+from tests.support.processes import send
 
 _COMPUTE = {"OpenStack-API-Version": "compute 2.60"}
 _LISTS = {
@@ -111,7 +111,7 @@ def _cluster(things: Things, cluster: Any, cluster_id: str) -> list[str]:
     servers = [s for s in things.servers if _of(s["metadata"]) == cluster_id]
     same(
         "servers",
-        [(s["metadata"][marks.INSTANCE], s["id"], s["status"]) for s in servers],
+        [(s["metadata"][ownership_tags.INSTANCE], s["id"], s["status"]) for s in servers],
         [(i["instance_id"], i.get("server_id", "none"), "ACTIVE") for _, i in pairs],
     )
     server_ids = [s["id"] for s in servers]
@@ -119,7 +119,10 @@ def _cluster(things: Things, cluster: Any, cluster_id: str) -> list[str]:
     volumes = [v for v in things.volumes if _of(v["metadata"]) == cluster_id]
     same(
         "volumes",
-        [(v["metadata"][marks.INSTANCE], v["id"], v["status"], _attached(v)) for v in volumes],
+        [
+            (v["metadata"][ownership_tags.INSTANCE], v["id"], v["status"], _attached(v))
+            for v in volumes
+        ],
         [
             (i["instance_id"], v, "in-use", (i.get("server_id", "none"),))
             for _, i in pairs
@@ -147,7 +150,7 @@ def _cluster(things: Things, cluster: Any, cluster_id: str) -> list[str]:
             if group.get("floating_ip_pool")
         ],
     )
-    name = marks.group_name(cluster_id)
+    name = ownership_tags.group_name(cluster_id)
     security = {g["id"] for g in things.security_groups if g["name"] == name}
     used = [
         security & set(p["security_groups"]) for p in things.ports if p["device_id"] in server_ids
@@ -179,7 +182,7 @@ def _strays(things: Things, known: Mapping[str, Any]) -> list[str]:
             f"{kind} {id_} of {cluster}" for id_, cluster in of if cluster not in (*known, "")
         ]
     for row in things.addresses:
-        mark = marks.of_address(row["description"])
+        mark = ownership_tags.of_address(row["description"])
         if mark is not None and mark.cluster_id not in known:
             found.append(f"floating IP {row['id']} of {mark.cluster_id}")
     for kind, rows in (
@@ -187,7 +190,7 @@ def _strays(things: Things, known: Mapping[str, Any]) -> list[str]:
         ("server group", things.server_groups),
     ):
         for row in rows:
-            mark = marks.of_server_group(row["name"])
+            mark = ownership_tags.of_server_group(row["name"])
             if mark is not None and mark.cluster_id not in known:
                 found.append(f"{kind} {row['id']} of {mark.cluster_id}")
     servers = {s["id"] for s in things.servers}
@@ -202,7 +205,7 @@ def _strays(things: Things, known: Mapping[str, Any]) -> list[str]:
 
 
 def _of(metadata: Mapping[str, str]) -> str:
-    return str(metadata.get(marks.CLUSTER, ""))
+    return str(metadata.get(ownership_tags.CLUSTER, ""))
 
 
 def _devices(things: Things) -> list[str]:

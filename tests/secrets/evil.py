@@ -13,7 +13,7 @@ from twisted.web.http import Request
 from twisted.web.resource import IResource, Resource
 
 from svcd.embedded.scripted import Said
-from svcd.ports import Host
+from svcd.ports.machines import Host
 
 STATUSES = (400, 401, 403, 404, 409, 500, 502, 503)
 _BODY_BYTES = 20_000

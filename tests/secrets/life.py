@@ -21,16 +21,16 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
-from svcd import logs
-from svcd.cli.story import of_cluster
+from svcd.cli.report import of_cluster
 from svcd.embedded.faults import FaultRule
-from svcd.ports import Page
+from svcd.ports.store import Page
+from svcd.runtime import logs
 from svcd.store.store import SqlStore
 from svcd.testing import CLOUD_URL, Answer, FakeService
-from tests.fakes import cluster_body
 from tests.secrets.evil import STATUSES, EvilCloud, EvilMachines
 from tests.secrets.search import Canaries
 from tests.simulation.history import EFFECTS, PLACES
+from tests.support.fakes import cluster_body
 
 NEVER = ("PRIVATE KEY", "f1:gAAAA")
 SHAPES_OF_TOKENS = ("", " ", "\t", "Bearer ", "'", '"', "é", "\x7f", "x" * 9000)

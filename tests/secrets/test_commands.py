@@ -17,9 +17,9 @@ from svcd.cli import main as module
 from svcd.cli.cloud_doctor import CloudDoctor, Login
 from svcd.cli.main import main
 from svcd.settings import CloudSettings
-from tests.embedded.cloud.rig import ORIGIN, Rig
 from tests.secrets.fields import LOOSE, SECRET
 from tests.secrets.search import Canaries
+from tests.unit.embedded.cloud.rig import ORIGIN, Rig
 
 _SETTINGS = ("cloud.password", "embedded.password", "cloud.application_credential_secret")
 

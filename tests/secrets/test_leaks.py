@@ -14,26 +14,27 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import Request
 from twisted.web.resource import Resource
 
-from svcd import logs
 from svcd.clients.cloud import cloud_error
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.identity import Keystone, Scope
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.rest import refusal
 from svcd.clients.webhdfs import WebHdfsClient, fault_of
-from svcd.clock import VirtualClock
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.scripted import Said, ScriptedRemote
 from svcd.model.ids import ExecutionId, TenantId
 from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.secret import Secret
-from svcd.ports import PortError, RemoteError
-from svcd.preflight import check
+from svcd.ports.faults import PortError
+from svcd.ports.machines import RemoteError
 from svcd.provisioning.act.runner import Shells
+from svcd.runtime import logs
+from svcd.runtime.clock import VirtualClock
+from svcd.runtime.preflight import check
 from svcd.settings import CloudSettings, SettingsError, load
 from svcd.workflow.decide import document
 from svcd.workflow.decide.masking import masked_text
-from tests.provisioning.support import cluster, group, instance
+from tests.unit.provisioning.support import cluster, group, instance
 
 TOKEN = "gAAAAABmcanary0123456789abcdefghijklmn"
 

@@ -15,10 +15,10 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.faults import Effect, Faults
 from svcd.errors import ServiceUnavailable
+from svcd.runtime.tasks import shielded, sleep
 from svcd.store.database import DatabaseFigures, Sql
 from svcd.store.sessions import Lost
 from svcd.store.sqlite import SqliteDatabase
-from svcd.tasks import shielded, sleep
 from tests.simulation.lease_rows import LOOKS, LeaseRows
 from tests.simulation.lines import Line
 

@@ -9,21 +9,21 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from svcd.fencing import LeaseLost, Term
-from svcd.store import leases
+from svcd.runtime.fencing import LeaseLost, Term
 from svcd.store.database import Sql
+from svcd.store.leases import keeper
 
 Row = tuple[Any, ...]
 Values = Mapping[str, Any]
 
-LOOKS = frozenset({leases._BEAT, leases._DAEMONS, leases._HOLDERS})
+LOOKS = frozenset({keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS})
 """Statements of every turn."""
-_FENCE = leases.FENCE.replace("for share", "")
+_FENCE = keeper.FENCE.replace("for share", "")
 _GONE = "not exists (select 1 from daemons d where d.id = leases.holder)"
 
 
 async def require(sql: Sql, term: Term) -> None:
-    """See svcd.store.leases.require: here nobody comes between it and the transaction's end."""
+    """See svcd.store.leases.keeper.require: here nothing follows it."""
     values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
     if await sql.one(_FENCE, values) is None:
         raise LeaseLost(f"the lease of shard {term.shard} has been taken by another daemon")
@@ -48,18 +48,18 @@ class LeaseRows:
         self._ended = ended
         self._told = told
         self._statements: Mapping[str, Callable[[Values], Sequence[Row]]] = {
-            leases._PREPARE: lambda _: (),
-            leases._END: self._end,
-            leases._REGISTER: self._register,
-            leases._ADOPT: self._adopt,
-            leases._BEAT: self._beat,
-            leases._DAEMONS: self._daemons,
-            leases._HOLDERS: self._holders,
-            leases._BURY: self._bury,
-            leases._TAKE: self._take,
-            leases._GIVE: self._give,
-            leases._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
-            leases._TELL: self._tell,
+            keeper._PREPARE: lambda _: (),
+            keeper._END: self._end,
+            keeper._REGISTER: self._register,
+            keeper._ADOPT: self._adopt,
+            keeper._BEAT: self._beat,
+            keeper._DAEMONS: self._daemons,
+            keeper._HOLDERS: self._holders,
+            keeper._BURY: self._bury,
+            keeper._TAKE: self._take,
+            keeper._GIVE: self._give,
+            keeper._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
+            keeper._TELL: self._tell,
         }
 
     def answer(self, text: str, values: Values) -> Sequence[Row]:

@@ -13,9 +13,9 @@ from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
 from svcd.cli.orphans import Rows, Rules, judged
-from svcd.clients.marked import Kind, MarkedCloud, Thing
+from svcd.clients.ownership_tags import Kind, MarkedCloud, Thing
 from svcd.model.secret import Secret
-from svcd.ports import CloudError
+from svcd.ports.cloud import CloudError
 from svcd.settings import CloudSettings
 from svcd.testing import CLOUD_URL
 

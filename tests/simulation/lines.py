@@ -23,9 +23,9 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IAgent, IResponse
 from zope.interface import implementer
 
-from svcd import fencing
 from svcd.embedded.lifeline import Lifeline
-from svcd.fencing import LeaseLost
+from svcd.runtime import fencing
+from svcd.runtime.fencing import LeaseLost
 
 T = TypeVar("T")
 

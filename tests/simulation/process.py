@@ -21,12 +21,12 @@ from zope.interface import implementer
 from svcd.clients.bodies import Bytes
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
+from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 from svcd.service import Daemon
 from svcd.store.database import SchemaError
-from svcd.store.leases import LeaseKeeper, Me
+from svcd.store.leases.keeper import LeaseKeeper, Me
 from svcd.store.sessions import Lost
 from svcd.store.store import SqlStore
-from svcd.tasks import DeadlineExceeded, sleep, with_deadline
 from tests.simulation.database import Server, Sessions, SharedWay, Way
 from tests.simulation.lease_rows import require
 from tests.simulation.lines import Drift, Line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from svcd.testing import CLOUD_URL, FakeService
-from tests.fakes import MASTER, WORKER
 from tests.simulation.world import USERS, Asked, World
+from tests.support.fakes import MASTER, WORKER
 
 
 def made(world: World, asked: Asked) -> Any:

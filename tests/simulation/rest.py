@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from svcd.provisioning.decide.failures import Code as ClusterCode
-from svcd.store.shares import SHARDS
+from svcd.store.leases.shares import SHARDS
 from svcd.workflow.decide.failures import Code as JobCode
 from tests.simulation.process import Process
 from tests.simulation.watch import TERMINAL

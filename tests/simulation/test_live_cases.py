@@ -6,10 +6,10 @@ from collections import Counter
 
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from tests.sample import SAMPLE, leave_out
 from tests.simulation import enumeration
 from tests.simulation.enumeration import OPERATIONS, Case
 from tests.simulation.test_live_seeds import LIMIT_S, simulate
+from tests.support.sample import SAMPLE, leave_out
 
 EVERY = 23 if SAMPLE else 1
 """One case in so many; a prime, so that no call and no variant is left out for its place."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from tests.sample import SAMPLE, leave_out
 from tests.simulation.history import run
+from tests.support.sample import SAMPLE, leave_out
 
 ROOT = Path(__file__).parents[2]
 KNOWN = 10_000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
-from svcd import fencing
+from svcd.runtime import fencing
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup, Server, Volume
-from svcd.tasks import KeyedTasks
+from svcd.runtime.tasks import KeyedTasks
 
 log = Logger()
 

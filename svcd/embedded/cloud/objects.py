@@ -12,7 +12,7 @@ from typing import IO
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.services import Refusal, pieces_of
-from svcd.tasks import sleep
+from svcd.runtime.tasks import sleep
 
 _STEP_BYTES = 1 << 20
 

@@ -21,11 +21,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound, ServiceUnavailable
-from svcd.fencing import Alone
-from svcd.logs import about
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
-from svcd.ports import CloudError, Leases, Tx, until_saved
+from svcd.ports.cloud import CloudError
+from svcd.ports.leases import Leases
+from svcd.ports.store import Tx, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.perform import Performer, Ports
 from svcd.provisioning.act.rows import Journal
@@ -35,8 +35,10 @@ from svcd.provisioning.decide.observed import Observed
 from svcd.provisioning.decide.outcomes import OBSERVE, Outcomes
 from svcd.provisioning.decide.planner import World, needs_sight, plan
 from svcd.provisioning.decide.steps import AnyStep, Fail, Memory, Outcome, Retry
+from svcd.runtime.fencing import Alone
+from svcd.runtime.logs import about
+from svcd.runtime.tasks import Interrupt, KeyedTasks, Loop, gather
 from svcd.settings import Provisioning
-from svcd.tasks import Interrupt, KeyedTasks, Loop, gather
 
 log = Logger()
 

@@ -17,20 +17,13 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
-from svcd.fencing import Alone, LeaseLost
-from svcd.logs import about
 from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, Timestamp, timestamp
-from svcd.ports import (
-    Access,
-    CloudError,
-    CloudSession,
-    Fault,
-    Leases,
-    ProbeError,
-    RemoteError,
-)
+from svcd.ports.cloud import Access, CloudError, CloudSession
+from svcd.ports.faults import Fault
+from svcd.ports.leases import Leases
+from svcd.ports.machines import ProbeError, RemoteError
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.runner import Shells, ending
@@ -39,8 +32,10 @@ from svcd.provisioning.decide.failures import Code, code_of
 from svcd.provisioning.decide.health import Answer, Judged, Key, Seen
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import Command, HttpProbe
+from svcd.runtime.fencing import Alone, LeaseLost
+from svcd.runtime.logs import about
+from svcd.runtime.tasks import DeadlineExceeded, Loop, gather, with_deadline
 from svcd.settings import Provisioning
-from svcd.tasks import DeadlineExceeded, Loop, gather, with_deadline
 
 log = Logger()
 

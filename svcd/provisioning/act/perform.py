@@ -15,25 +15,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
-from svcd.model import marks
+from svcd.model import ownership_tags
 from svcd.model.cloud import Network
 from svcd.model.cluster import Cluster, Volume
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
-from svcd.ports import (
-    Access,
-    Cloud,
-    CloudError,
-    CloudSession,
-    CommandResult,
-    Fault,
-    PortError,
-    Probe,
-    Remote,
-    RemoteError,
-    Sealer,
-    Store,
-    Tx,
-)
+from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
+from svcd.ports.faults import Fault, PortError
+from svcd.ports.machines import CommandResult, Probe, Remote, RemoteError
+from svcd.ports.store import Sealer, Store, Tx
 from svcd.provisioning.act.runner import PlanRunner, Report, Shells
 from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
@@ -69,8 +58,8 @@ from svcd.provisioning.decide.steps import (
     Interrupted as WasInterrupted,
 )
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.runtime.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 from svcd.settings import Provisioning
-from svcd.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 
 log = Logger()
 
@@ -90,7 +79,7 @@ class Ports:
     """What provisioning needs of the outside.
 
     kill_executions: ends and marks the running executions of a cluster (behaviour 25); may raise
-    PortError, and is then repeated a few times. installation: see svcd.model.marks.
+    PortError, and is then repeated a few times. installation: see svcd.model.ownership_tags.
     """
 
     store: Store
@@ -216,7 +205,7 @@ class Performer:
     ) -> Outcome:
         match step:
             case EnsureSecurityGroup():
-                text = marks.group_text(self._cluster.name, self._ports.installation)
+                text = ownership_tags.group_text(self._cluster.name, self._ports.installation)
                 group = await session.create_security_group(step.name, text, step.ports)
                 return Done(cluster={"security_group_id": group})
             case EnsureServerGroup():

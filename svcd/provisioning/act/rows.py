@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
-from svcd.ports import Store, Tx
+from svcd.ports.store import Store, Tx
 from svcd.provisioning.decide import lifecycle
 
 log = Logger()

@@ -21,7 +21,8 @@ from svcd.model.cluster import Cluster, Instance
 from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
-from svcd.ports import CommandResult, Fault, Host, Probe, ProbeError, Remote, RemoteError
+from svcd.ports.faults import Fault
+from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, Remote, RemoteError
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -34,7 +35,7 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.tasks import (
+from svcd.runtime.tasks import (
     Backoff,
     DeadlineExceeded,
     Gate,

@@ -12,15 +12,16 @@ from functools import partial
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.fencing import Alone, if_held
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
-from svcd.ports import Leases, Store, Tx
+from svcd.ports.leases import Leases
+from svcd.ports.store import Store, Tx
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.decide import events, lifecycle
+from svcd.runtime.fencing import Alone, if_held
+from svcd.runtime.tasks import Loop
 from svcd.settings import Provisioning
-from svcd.tasks import Loop
 
 log = Logger()
 

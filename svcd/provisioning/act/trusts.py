@@ -25,14 +25,17 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
-from svcd.fencing import Alone, if_held
-from svcd.model import marks
+from svcd.model import ownership_tags
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, seconds_of, timestamp
 from svcd.model.trust import LooseTrust
-from svcd.ports import Cloud, CloudError, Fault, Leases, Store, Tx
-from svcd.tasks import Loop, gather
+from svcd.ports.cloud import Cloud, CloudError
+from svcd.ports.faults import Fault
+from svcd.ports.leases import Leases
+from svcd.ports.store import Store, Tx
+from svcd.runtime.fencing import Alone, if_held
+from svcd.runtime.tasks import Loop, gather
 
 log = Logger()
 
@@ -81,7 +84,7 @@ class Trusts:
             cluster_id=cluster_id,
             tenant_id=caller.tenant_id,
             trustor_id=caller.user_id,
-            mark=marks.trust_end(id_),
+            mark=ownership_tags.trust_end(id_),
             asked_at=timestamp(now),
             due_at=timestamp(now + DUE_S),
         )

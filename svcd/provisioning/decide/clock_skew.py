@@ -1,8 +1,8 @@
 """What a cluster's row says of times, made believable again when a clock was set meanwhile. Pure.
 
-Note: which times. A daemon's own time never goes back and never leaps (svcd.clock), so what it has
-written itself needs no check. A row may be another's: of a former process, which ended while the
-machine's clock was wrong, or of a daemon on another machine. Then
+Note: which times. A daemon's own time never goes back and never leaps (svcd.runtime.clock), so what
+it has written itself needs no check. A row may be another's: of a former process, which ended while
+the machine's clock was wrong, or of a daemon on another machine. Then
 
 - what lies ahead is cut: a status began now at the latest, and a call may be under way for CALL_S
   at most. So no deadline is ever further away than its setting says, and no wait longer;

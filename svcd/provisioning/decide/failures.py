@@ -10,7 +10,8 @@ from typing import Final
 
 from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
-from svcd.ports import CloudError, Fault
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 
 MOST_TEXT: Final = 2000
 """Characters of a `status_description`."""

@@ -31,8 +31,8 @@ from svcd.provisioning.decide.steps import (
     Tried,
     Wait,
 )
+from svcd.runtime.tasks import Backoff
 from svcd.settings import Provisioning
-from svcd.tasks import Backoff
 
 Outcomes = Sequence[tuple[AnyStep, Outcome]]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from svcd.model import marks
+from svcd.model import ownership_tags
 from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance
 from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning.decide import lifecycle, shell
@@ -72,7 +72,7 @@ class World:
     """Beside the row: what a plan depends on.
 
     observed: None when the cloud could not be read (memory says why under "observe").
-    open_ports: of the distribution, SSH aside. installation: see svcd.model.marks.
+    open_ports: of the distribution, SSH aside. installation: see svcd.model.ownership_tags.
     """
 
     observed: Observed | None = field(factory=Observed)
@@ -279,7 +279,7 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
 def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
     """Groups first, then each instance by itself."""
     ensure: list[AnyStep] = []
-    name = marks.group_name(cluster.id)
+    name = ownership_tags.group_name(cluster.id)
     if cluster.security_group_id is None:
         ports = tuple(sorted({cluster.ssh_port, *world.open_ports}))
         ensure.append(

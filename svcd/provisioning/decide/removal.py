@@ -16,7 +16,7 @@ from typing import Final
 
 from attrs import frozen
 
-from svcd.model import marks
+from svcd.model import ownership_tags
 from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of
@@ -212,7 +212,7 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     groups = DeleteGroups(
         key="delete-groups",
         what="delete security and server group",
-        name=marks.group_name(cluster.id),
+        name=ownership_tags.group_name(cluster.id),
     )
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from svcd.model import marks
+from svcd.model import ownership_tags
 from svcd.model.cloud import FloatingIp, NewServer, Server, VolumeState
 from svcd.model.cluster import Cluster, Instance, NodeGroup, Volume
 from svcd.model.ids import InstanceId, timestamp
@@ -59,9 +59,9 @@ class Spawning:
         self._addresses: dict[str, list[FloatingIp]] = {}
         for server in observed.servers:
             if server.status != "DELETED":
-                self._of(self._servers, server.metadata.get(marks.INSTANCE, ""), server)
+                self._of(self._servers, server.metadata.get(ownership_tags.INSTANCE, ""), server)
         for volume in observed.volumes:
-            self._of(self._volumes, volume.metadata.get(marks.INSTANCE, ""), volume)
+            self._of(self._volumes, volume.metadata.get(ownership_tags.INSTANCE, ""), volume)
         for address in observed.floating_ips:
             self._of(self._addresses, address.description.rpartition(":")[2], address)
         self._data = userdata.user_data(cluster.username, cluster.management_public_key)
@@ -153,7 +153,7 @@ class Spawning:
             security_groups=(cluster.security_group_id,) if cluster.security_group_id else (),
             server_group_id=cluster.server_group_id if self._apart(group) else None,
             user_data=self._data,
-            metadata=marks.metadata(cluster.id, each.instance_id, self.installation),
+            metadata=ownership_tags.metadata(cluster.id, each.instance_id, self.installation),
         )
         self.changes[each.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
         self.steps.append(
@@ -188,7 +188,7 @@ class Spawning:
                 what="allocate floating IP",
                 machine=each.instance_name,
                 pool=group.floating_ip_pool or "",
-                description=marks.address_text(
+                description=ownership_tags.address_text(
                     self.cluster.id, each.instance_id, self.installation
                 ),
                 instance=each.instance_id,
@@ -302,7 +302,9 @@ class Spawning:
                 (
                     f"volume_{each.instance_name}_{n}",
                     {
-                        **marks.metadata(self.cluster.id, each.instance_id, self.installation),
+                        **ownership_tags.metadata(
+                            self.cluster.id, each.instance_id, self.installation
+                        ),
                         "svcd_volume_index": str(n),
                     },
                 )

@@ -53,7 +53,7 @@ class DeleteServer(Step):
 
 @frozen(kw_only=True)
 class CreateFloatingIp(Step):
-    """description: a mark, by which an interrupted one is adopted (svcd.model.marks)."""
+    """description: a mark, by which an interrupted one is adopted (svcd.model.ownership_tags)."""
 
     pool: str
     description: str

@@ -16,8 +16,7 @@ from attrs import frozen
 
 from svcd.model.cluster import ClusterEvent
 from svcd.model.job import Credentials
-from svcd.ports import Sealer
-from svcd.sealer import SealerError
+from svcd.ports.store import Sealer
 from svcd.store import migrations
 from svcd.store.clusters import Clusters
 from svcd.store.data import INTERNAL_URL, DataSources, Internals, JobBinaries, Jobs
@@ -26,6 +25,7 @@ from svcd.store.family import Family
 from svcd.store.offline.content import read
 from svcd.store.offline.session import BULKY_AT_ONCE, OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
+from svcd.store.sealer import SealerError
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
 FAMILIES: Mapping[str, type[Family[Any]]] = {

@@ -22,9 +22,9 @@ from psycopg2 import errorcodes, extensions
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
 from svcd.store.database import Row, SchemaError
+from svcd.store.leases.ownership import LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
-from svcd.store.ownership import LOCK_KEY
 from svcd.store.postgres import translate
 from svcd.store.sessions import connection_text, line_of
 
@@ -49,7 +49,7 @@ select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
                                            where datname = current_database())))
  order by a.backend_start limit 1
 """
-"""Those that share bear a name of `svcd.opening`; one may be without its lock for a moment."""
+"""Those that share bear a name of `svcd.open_database`; one may briefly be without its lock."""
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
-from svcd.ports import Probe, ProbeError
+from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.addresses import addresses_of, reachable

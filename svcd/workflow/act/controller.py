@@ -17,12 +17,16 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
-from svcd.fencing import Alone, if_held
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
-from svcd.ports import Engine, FileSystem, Leases, ObjectStore, Probe, Store
+from svcd.ports.cloud import ObjectStore
+from svcd.ports.engine import Engine, FileSystem
+from svcd.ports.leases import Leases
+from svcd.ports.machines import Probe
+from svcd.ports.store import Store
+from svcd.runtime.fencing import Alone, if_held
+from svcd.runtime.tasks import Loop, gather, sleep
 from svcd.settings import Workflow
-from svcd.tasks import Loop, gather, sleep
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs, raise_first

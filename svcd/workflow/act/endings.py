@@ -16,8 +16,9 @@ from twisted.logger import Logger
 from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution
-from svcd.ports import EngineError, Leases
-from svcd.tasks import DeadlineExceeded, KeyedTasks, with_deadline
+from svcd.ports.engine import EngineError
+from svcd.ports.leases import Leases
+from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, with_deadline
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Rows
 from svcd.workflow.decide import lifecycle, planner

@@ -20,9 +20,11 @@ from twisted.logger import Logger
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution, Failure
-from svcd.ports import Engine, EngineError, Fault, JobLine, Leases
+from svcd.ports.engine import Engine, EngineError, JobLine
+from svcd.ports.faults import Fault
+from svcd.ports.leases import Leases
+from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, Parked, gather, with_deadline
 from svcd.settings import Workflow
-from svcd.tasks import DeadlineExceeded, KeyedTasks, Parked, gather, with_deadline
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Place, Rows

@@ -27,8 +27,8 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.model.job import Failure
-from svcd.ports import Probe, ProbeError
-from svcd.tasks import sleep
+from svcd.ports.machines import Probe, ProbeError
+from svcd.runtime.tasks import sleep
 from svcd.workflow.act.yarn import ALIVE, applications_of, manager_of
 from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect

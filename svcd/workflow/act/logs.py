@@ -8,7 +8,7 @@ from typing import Final
 from svcd.model.cluster import Cluster
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
-from svcd.ports import Engine, EngineError
+from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.record import stored

@@ -23,7 +23,10 @@ from svcd.model.job import (
 )
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
-from svcd.ports import CloudError, Engine, EngineError, Fault, FileSystem, Store, Tx
+from svcd.ports.cloud import CloudError
+from svcd.ports.engine import Engine, EngineError, FileSystem
+from svcd.ports.faults import Fault
+from svcd.ports.store import Store, Tx
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows

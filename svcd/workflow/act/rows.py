@@ -18,7 +18,8 @@ from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
-from svcd.ports import Leases, Store, Tx, lease_key, until_saved
+from svcd.ports.leases import Leases, lease_key
+from svcd.ports.store import Store, Tx, until_saved
 from svcd.workflow.decide import document, lifecycle
 from svcd.workflow.engines import Endpoints, Engines
 

@@ -17,9 +17,9 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.ports import Leases
+from svcd.ports.leases import Leases
+from svcd.runtime.tasks import Backoff, KeyedTasks
 from svcd.settings import Workflow
-from svcd.tasks import Backoff, KeyedTasks
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs
 from svcd.workflow.act.perform import Performer

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
-from svcd.ports import Probe, ProbeError
+from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node
 from svcd.workflow.engines import Endpoints

@@ -1,8 +1,8 @@
 """Times of an execution's row, made believable when a clock was set meanwhile. Pure.
 
-A daemon's own time never goes back (svcd.clock). So a time that lies ahead was written by another:
-a former process, which ended while the machine's clock was ahead, or a daemon elsewhere. It is cut
-to what it can be at most, so that nothing waits longer than it would have waited anyway.
+A daemon's own time never goes back (svcd.runtime.clock). So a time that lies ahead was written by
+another: a former process, which ended while the machine's clock was ahead, or a daemon elsewhere.
+It is cut to what it can be at most, so that nothing waits longer than it would have waited anyway.
 """
 
 from __future__ import annotations

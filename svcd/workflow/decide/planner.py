@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
-from svcd.ports import JobLine
+from svcd.ports.engine import JobLine
 from svcd.workflow.decide import failures, lifecycle, stalls
 from svcd.workflow.decide import record as records
 from svcd.workflow.decide.failures import Code

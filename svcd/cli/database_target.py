@@ -1,0 +1,182 @@
+"""Which database a command means, and how it comes to have it: beside a daemon, or alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from svcd.runtime.preflight import check_database
+from svcd.runtime.state_dir import StateFolder, StateFolderError
+from svcd.settings import Database, Settings, without_passwords
+from svcd.store.offline.content import refuse_occupied
+from svcd.store.offline.drafts import draft_of, publish
+from svcd.store.offline.session import Damaged, OfflineError, Session, current
+from svcd.store.offline.sqlite import SqliteSession
+
+if TYPE_CHECKING:
+    from svcd.store.offline.postgres import PostgresSession
+
+ASIDE = ".before-restore"
+
+
+@frozen(kw_only=True)
+class Place:
+    """A database. path: of the SQLite file, None for PostgreSQL. state: the daemon's folder."""
+
+    settings: Database
+    path: Path | None
+    state: Path
+
+    @property
+    def shown(self) -> str:
+        """Its URL without a password."""
+        return without_passwords(self.settings.url) if self.path is None else f"{self.path}"
+
+    def look(self, command: str) -> Session:
+        """One that disturbs nobody. Raises OfflineError."""
+        if self.path is not None:
+            if not self.path.exists():
+                raise OfflineError(
+                    f"there is no database {self.path}: the daemon makes it at its first start;"
+                    " look at database.url and server.state_dir"
+                )
+            return SqliteSession(self.path, "look")
+        return _postgres(self.settings, command)
+
+    @contextlib.contextmanager
+    def alone(self, command: str) -> Iterator[Session]:
+        """The database as it is, which no daemon has or gets meanwhile. Raises OfflineError."""
+        if self.path is not None and not self.path.exists():
+            raise OfflineError(f"there is no database {self.path}: look at its name")
+        if self.path is not None:
+            with contextlib.closing(SqliteSession(self.path, "alone")) as session:
+                yield session
+            return
+        with contextlib.closing(_postgres(self.settings, command)) as owner:
+            owner.alone()
+            yield owner
+
+    @contextlib.contextmanager
+    def filled(self, command: str, replace: bool | None) -> Iterator[Session]:
+        """A transaction in which the block puts rows; they count when the block ends well.
+
+        Raises OfflineError, before anything is touched, while a daemon has the database, and when
+        rows would be lost without `replace`.
+        """
+        if self.path is not None:
+            with _filled_file(self.path, replace) as session:
+                yield session
+            return
+        with contextlib.closing(_postgres(self.settings, command)) as owner:
+            owner.alone()
+            owner.begin()
+            current(owner)  # of a newer schema it is not known what to drop
+            refuse_occupied(owner, replace)
+            yield owner
+            owner.commit()
+
+    def folder(self) -> Path | None:
+        """The state folder of its daemon, when it is known."""
+        found = self.state if self.path is None else self.path.parent
+        ours = self.path is not None and found == self.state
+        return found if ours or (found / "lock").exists() else None
+
+
+@contextlib.contextmanager
+def held(*places: Place) -> Iterator[None]:
+    """No daemon has the state folders of `places`, nor gets them. Raises OfflineError."""
+    with contextlib.ExitStack() as stack:
+        for folder in dict.fromkeys(each.folder() for each in places):
+            if folder is not None:
+                try:
+                    stack.callback(StateFolder(folder).release)
+                except StateFolderError as error:
+                    raise OfflineError(str(error)) from None
+        yield
+
+
+def of_settings(settings: Settings) -> Place:
+    """The daemon's own. Raises SettingsError."""
+    check_database(settings.database)
+    return _place(settings.database, settings.server.state_dir)
+
+
+def of_url(url: str, settings: Settings) -> Place:
+    """Another one, with the time-outs of the settings. Raises SettingsError."""
+    database = evolve(settings.database, url=url)
+    check_database(database)
+    return _place(database, settings.server.state_dir)
+
+
+def _place(database: Database, state_dir: Path) -> Place:
+    state = state_dir.absolute()
+    if database.url.startswith("postgres"):
+        return Place(settings=database, path=None, state=state)
+    path = Path(database.url.removeprefix("sqlite:///")) if database.url else state / "svcd.sqlite"
+    return Place(settings=database, path=path.absolute(), state=state)
+
+
+@contextlib.contextmanager
+def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
+    """A new file that takes the place of `path` at the end; the former one is kept beside it."""
+    path = path.resolve()  # else a link would be replaced and not the file
+    with contextlib.ExitStack() as held:
+        former: SqliteSession | None = None
+        keep = False
+        if path.exists() and path.stat().st_size:
+            try:
+                former = held.enter_context(contextlib.closing(SqliteSession(path, "alone")))
+                keep = refuse_occupied(former, replace) > 0
+            except Damaged as error:
+                if not replace:
+                    raise OfflineError(
+                        f"{error}, with --replace: the damaged file is kept beside it"
+                    ) from None
+                keep = True
+        draft = held.enter_context(draft_of(path))
+        session = SqliteSession(draft, "new")
+        with contextlib.closing(session):
+            session.begin()
+            yield session
+            session.commit()
+        if keep:
+            _keep(path, former)
+        elif former is not None:
+            former.put_aside()
+        elif path.exists() and path.stat().st_size:
+            raise OfflineError(f"{path} was made by somebody else meanwhile: nothing was changed")
+        _give(draft, path if path.exists() else path.parent)
+        publish(draft, path)
+
+
+def _give(draft: Path, like: Path) -> None:
+    """Let the daemon's user have it, also when root has restored it."""
+    owner = like.stat()
+    if os.geteuid() == 0:
+        os.chown(draft, owner.st_uid, owner.st_gid)
+
+
+def _keep(path: Path, former: SqliteSession | None) -> None:
+    """Give the former file a second name. Of a damaged one the journal is kept as it is."""
+    aside = path.with_name(path.name + ASIDE)
+    for end in ("-wal", "-shm", ""):
+        aside.with_name(aside.name + end).unlink(missing_ok=True)
+    if former is not None:
+        with contextlib.suppress(Damaged):  # found out only now: kept as it is
+            former.put_aside()
+    aside.hardlink_to(path)
+    for end in ("-wal", "-shm"):
+        journal = path.with_name(path.name + end)
+        if journal.exists():
+            journal.rename(aside.with_name(aside.name + end))
+
+
+def _postgres(settings: Database, command: str) -> PostgresSession:
+    from svcd.store.offline.postgres import PostgresSession  # here: its library is an extra
+
+    return PostgresSession(settings, command)

@@ -1,0 +1,294 @@
+"""Lists and removes what carries svcd's marks in one tenant's cloud, with a user's own token.
+
+Knows nothing of rows: whether a thing belongs to a cluster that is there is the caller's to say.
+Never shows, and so never removes, what has no mark.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.web.iweb import IAgent
+
+from svcd.clients.cloud import cloud_error
+from svcd.clients.http import HttpClient
+from svcd.clients.identity import Keystone
+from svcd.clients.rest import Rest, shaped
+from svcd.model import ownership_tags
+from svcd.model.ownership_tags import Mark
+from svcd.model.secret import Secret
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.settings import CloudSettings
+
+_PAGE = 1000
+
+
+class Kind(enum.StrEnum):
+    """In the order in which things can be removed."""
+
+    SERVER = "server"
+    FLOATING_IP = "floating IP"
+    VOLUME = "volume"
+    PORT = "port"
+    SECURITY_GROUP = "security group"
+    SERVER_GROUP = "server group"
+    TRUST = "trust"
+
+
+@frozen(kw_only=True)
+class Thing:
+    """One thing with our marks. mark: None of a trust, which cannot carry any.
+
+    status: the service's word, "" where it has none. made_at: epoch seconds, None when the service
+    does not tell.
+    """
+
+    kind: Kind
+    id: str
+    name: str
+    mark: Mark | None
+    status: str = ""
+    made_at: float | None = None
+
+
+class _TokenSession:
+    """clients.rest.Session by a token that cannot be renewed."""
+
+    def __init__(self, keystone: Keystone, token: Secret, tenant_id: str) -> None:
+        self._keystone = keystone
+        self._token = token
+        self._tenant_id = tenant_id
+
+    async def token(self) -> Secret:
+        return self._token
+
+    async def endpoint(self, *types: str) -> str:
+        catalog = await self._keystone.catalog(self._token, self._tenant_id)
+        return self._keystone.pick(catalog, types)
+
+    async def refused(self, token: Secret, service: str) -> None:
+        raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid (any more)")
+
+
+class MarkedCloud:
+    """One tenant's cloud. settings: auth_url, region and interface are used."""
+
+    def __init__(
+        self,
+        agent: IAgent,
+        clock: IReactorTime,
+        settings: CloudSettings,
+        token: Secret,
+        tenant_id: str,
+    ) -> None:
+        http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
+        session = _TokenSession(Keystone(http, settings, clock), token, tenant_id)
+        self._token = token
+        self._tenant = quote(tenant_id, safe="")
+        self._tenant_id = tenant_id
+        self._identity = Rest(http, _Fixed(session, settings.auth_url), "identity", (), "")
+        self._compute = Rest(http, session, "compute", ("compute",), "")
+        self._network = Rest(http, session, "network", ("network",), "/v2.0")
+        types = ("volumev3", "block-storage", "volume")
+        self._volume = Rest(http, session, "volume", types, "")
+
+    async def check(self) -> None:
+        """Raises CloudError FORBIDDEN when the token would show the things of another project."""
+        _, project = await self._whose()
+        if project != self._tenant_id:
+            text = f"the token is for project {project or '(none)'}, not for {self._tenant_id}"
+            raise CloudError("identity", Fault.FORBIDDEN, text)
+
+    async def _whose(self) -> tuple[str, str]:
+        """User and project of the token."""
+        headers = {"X-Subject-Token": self._token.reveal()}
+        body = await self._identity.call("GET", "/auth/tokens?nocatalog", headers=headers)
+
+        def convert(body: Mapping[str, Any]) -> tuple[str, str]:
+            token = body["token"]
+            return str(token["user"]["id"]), str((token.get("project") or {}).get("id", ""))
+
+        return shaped("identity", "a token", convert, body)
+
+    async def things(self) -> Sequence[Thing]:
+        """All that carries our marks, in the order of `Kind`. Raises CloudError.
+
+        Without a volume or network service in the catalog there is nothing of theirs.
+        """
+        listed = await self._compute.pages(
+            "/servers/detail", "servers", lambda row: (str(row["id"]), _server(row)), limit=_PAGE
+        )
+        there, servers = {id_ for id_, _ in listed}, [server for _, server in listed]
+        volumes = await self._optional(
+            self._volume, "/volumes/detail", "volumes", _volume, limit=_PAGE
+        )
+        of_tenant = f"?tenant_id={self._tenant}"
+        addresses = await self._optional(
+            self._network, f"/floatingips{of_tenant}", "floatingips", _address
+        )
+        groups = await self._optional(
+            self._network, f"/security-groups{of_tenant}", "security_groups", _security_group
+        )
+        found = [*servers, *addresses, *volumes, *groups]
+        ours = {g.id: g.mark for g in groups if g is not None}
+        found += await self._optional(
+            self._network, f"/ports{of_tenant}", "ports", partial(_port, ours, there)
+        )
+        things = [each for each in found if each is not None]
+        things += await self._server_groups()
+        things += await self._trusts()
+        order = list(Kind)
+        return sorted(things, key=lambda t: (order.index(t.kind), t.name, t.id))
+
+    async def _optional(
+        self,
+        rest: Rest,
+        path: str,
+        name: str,
+        convert: Callable[[dict[str, Any]], Thing | None],
+        limit: int | None = None,
+    ) -> list[Thing | None]:
+        try:
+            await rest.base()
+        except CloudError as error:
+            if error.kind is Fault.NOT_FOUND:  # not in the catalog
+                return []
+            raise
+        return await rest.pages(path, name, convert, limit=limit)
+
+    async def _server_groups(self) -> list[Thing]:
+        found: list[Thing] = []
+        for offset in range(0, 100 * _PAGE, _PAGE):
+            path = f"/os-server-groups?limit={_PAGE}&offset={offset}"
+            body = await self._compute.call("GET", path)
+            rows = shaped(
+                "compute",
+                "server groups",
+                lambda body: [(str(r["id"]), str(r.get("name"))) for r in body["server_groups"]],
+                body,
+            )
+            for id_, name in rows:
+                mark = ownership_tags.of_server_group(name)
+                if mark is not None:
+                    found.append(Thing(kind=Kind.SERVER_GROUP, id=id_, name=name, mark=mark))
+            if len(rows) < _PAGE:
+                break
+        return found
+
+    async def _trusts(self) -> list[Thing]:
+        """The user's own in this tenant; nothing when the service does not let the user look."""
+        user, _ = await self._whose()
+        try:
+            path = f"/OS-TRUST/trusts?trustor_user_id={quote(user, safe='')}"
+            rows = await self._identity.pages(path, "trusts", self._trust)
+        except CloudError as error:
+            if error.kind in (Fault.FORBIDDEN, Fault.NOT_FOUND):
+                return []
+            raise
+        return [row for row in rows if row is not None]
+
+    def _trust(self, row: Mapping[str, Any]) -> Thing | None:
+        mine = row.get("project_id") == self._tenant_id and row.get("impersonation") is True
+        if not mine or not ownership_tags.is_trust_end(str(row.get("expires_at") or "")):
+            return None
+        name = f"for user {row.get('trustee_user_id')}"
+        return Thing(kind=Kind.TRUST, id=str(row["id"]), name=name, mark=None)
+
+    async def remove(self, thing: Thing) -> None:
+        """Ask for its end; one that is gone is no fault. Raises CloudError, BUSY: try later."""
+        id_ = quote(thing.id, safe="")
+        rest, path = {
+            Kind.SERVER: (self._compute, f"/servers/{id_}"),
+            Kind.FLOATING_IP: (self._network, f"/floatingips/{id_}"),
+            Kind.VOLUME: (self._volume, f"/volumes/{id_}"),
+            Kind.PORT: (self._network, f"/ports/{id_}"),
+            Kind.SECURITY_GROUP: (self._network, f"/security-groups/{id_}"),
+            Kind.SERVER_GROUP: (self._compute, f"/os-server-groups/{id_}"),
+            Kind.TRUST: (self._identity, f"/OS-TRUST/trusts/{id_}"),
+        }[thing.kind]
+        await rest.call("DELETE", path, absent_ok=True)
+
+
+class _Fixed:
+    """A session whose one service is at a known URL."""
+
+    def __init__(self, session: _TokenSession, url: str) -> None:
+        self._session = session
+        self._url = url.rstrip("/")
+
+    async def token(self) -> Secret:
+        return await self._session.token()
+
+    async def endpoint(self, *types: str) -> str:
+        return self._url
+
+    async def refused(self, token: Secret, service: str) -> None:
+        await self._session.refused(token, service)
+
+
+def _server(row: Mapping[str, Any]) -> Thing | None:
+    return _thing(
+        Kind.SERVER, row, ownership_tags.of_metadata(row.get("metadata") or {}), "created"
+    )
+
+
+def _volume(row: Mapping[str, Any]) -> Thing | None:
+    return _thing(
+        Kind.VOLUME, row, ownership_tags.of_metadata(row.get("metadata") or {}), "created_at"
+    )
+
+
+def _address(row: Mapping[str, Any]) -> Thing | None:
+    mark = ownership_tags.of_address(str(row.get("description") or ""))
+    named = {**row, "name": row.get("floating_ip_address")}
+    return _thing(Kind.FLOATING_IP, named, mark, "created_at")
+
+
+def _security_group(row: Mapping[str, Any]) -> Thing | None:
+    mark = ownership_tags.of_security_group(str(row.get("name")), str(row.get("description") or ""))
+    return _thing(Kind.SECURITY_GROUP, row, mark, "created_at")
+
+
+def _port(
+    groups: Mapping[str, Mark | None], servers: set[str], row: Mapping[str, Any]
+) -> Thing | None:
+    """A port of a server that is not there any more, in one of our security groups.
+
+    servers: all of the tenant, whosesoever. Somebody may put his own into a group of ours.
+    """
+    mine = [groups[g] for g in row.get("security_groups") or () if g in groups]
+    owned = str(row.get("device_owner") or "").startswith("compute:")
+    if not mine or not owned or str(row.get("device_id")) in servers:
+        return None
+    named = {**row, "name": row.get("name") or row.get("mac_address")}
+    return _thing(Kind.PORT, named, mine[0], "created_at")
+
+
+def _thing(kind: Kind, row: Mapping[str, Any], mark: Mark | None, made: str) -> Thing | None:
+    if mark is None:
+        return None
+    return Thing(
+        kind=kind,
+        id=str(row["id"]),
+        name=str(row.get("name") or ""),
+        mark=mark,
+        status=str(row.get("status") or ""),
+        made_at=_seconds(row.get(made)),
+    )
+
+
+def _seconds(text: object) -> float | None:
+    """Epoch seconds of ISO 8601 with or without a zone (UTC then); None for anything else."""
+    try:
+        moment = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()

@@ -1,0 +1,75 @@
+"""Opens what a daemon keeps its rows in: SQLite, PostgreSQL for itself, or PostgreSQL with others.
+
+Note: alone or shared. The embedded cloud is a part of its daemon, and no other daemon can drive
+what is in it. So daemons share a PostgreSQL database when their cloud is an OpenStack, and one with
+an embedded cloud has its database for itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from svcd.ports.store import Sealer
+from svcd.runtime.clock import steady_seconds, wall_seconds
+from svcd.runtime.state_dir import StateFolder
+from svcd.settings import Settings
+from svcd.store.database import Database
+from svcd.store.sqlite import SqliteDatabase
+from svcd.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from svcd.store.leases.keeper import LeaseKeeper
+
+
+@frozen
+class Opened:
+    """keeper: keeps the leases of a shared database, None otherwise."""
+
+    database: Database
+    keeper: LeaseKeeper | None = None
+
+    def store(self, sealer: Sealer) -> SqlStore:
+        """The rows, not opened yet."""
+        if self.keeper is None:
+            return SqlStore(self.database, sealer)
+        from svcd.store.leases.keeper import require  # here: its libraries are an extra
+
+        return SqlStore(self.database, sealer, self.keeper.holdings.name, require)
+
+
+async def open_database(
+    reactor: Any, settings: Settings, folder: StateFolder, taken: Callable[[str], None]
+) -> Opened:
+    """The database of `database.url`, which `preflight` has checked. Raises SchemaError.
+
+    taken: told with a line when another daemon has taken it for itself.
+    """
+    url = settings.database.url
+    if url.startswith("postgres"):
+        from svcd.store.postgres import PostgresDatabase, Sharing  # here: as above
+
+        sharing = None
+        if settings.cloud.kind == "openstack":
+            from svcd.store.leases.keeper import Me
+
+            about = f"{socket.gethostname()}, process {os.getpid()}"
+            sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds, wall_seconds)
+        shared = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
+        await shared.open()
+        return Opened(shared, shared.leases)
+    return Opened(
+        _sqlite(Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite")
+    )
+
+
+def _sqlite(path: Path) -> SqliteDatabase:
+    with contextlib.suppress(OSError):  # what is wrong with it is told when it is opened
+        path.touch(0o600)  # SQLite itself would let everybody read it
+    return SqliteDatabase(path)

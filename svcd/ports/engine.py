@@ -1,0 +1,87 @@
+"""The workflow engine and HDFS, as Protocols. Every call has a time-out inside."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncIterator,
+    Mapping,
+    Sequence,
+)
+from typing import Protocol
+
+from attrs import frozen
+
+from svcd.ports.faults import Fault, PortError
+
+
+class EngineError(PortError):
+    """The workflow engine or HDFS. `code` is the engine's own (for example E0604), else ""."""
+
+    def __init__(self, kind: Fault, text: str, code: str = "") -> None:
+        super().__init__(kind, text)
+        self.code = code
+
+
+@frozen(kw_only=True)
+class JobLine:
+    """One row of the engine's batch list."""
+
+    id: str
+    status: str
+    last_modified: str | None
+    external_id: str | None
+
+
+class Engine(Protocol):
+    """Apache Oozie at `base`, for example http://10.0.0.5:11000/oozie. Raises EngineError."""
+
+    async def status(self, base: str) -> str:
+        """System mode, for example NORMAL."""
+        ...
+
+    async def submit(self, base: str, properties: Mapping[str, str]) -> str:
+        """Submit and start; the engine's job id."""
+        ...
+
+    async def find(self, base: str, external_id: str) -> str | None: ...
+    async def record(self, base: str, job_id: str) -> Mapping[str, object]:
+        """The whole record, as the engine sent it."""
+        ...
+
+    async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
+        """Batch; unknown ids are missing."""
+        ...
+
+    async def kill(self, base: str, job_id: str) -> None: ...
+    async def log(self, base: str, job_id: str) -> bytes: ...
+
+
+class FileSystem(Protocol):
+    """HDFS by WebHDFS at `base` (for example http://10.0.0.5:9870). Raises EngineError."""
+
+    async def make_folders(self, base: str, path: str, user: str, mode: str = "") -> None:
+        """With its parents. mode: octal permission of the last folder; "": the default."""
+        ...
+
+    async def write(
+        self,
+        base: str,
+        path: str,
+        user: str,
+        content: AsyncIterator[bytes],
+        size: int | None,
+        machines: Mapping[str, str] | None = None,
+    ) -> None:
+        """Streamed, overwrites.
+
+        machines: names and addresses of the machines that may take the content -> the address to
+        use for each; None: wherever the name node says.
+        """
+        ...
+
+    async def delete(self, base: str, path: str, user: str) -> None: ...
+    async def list(self, base: str, path: str, user: str) -> Sequence[str] | None:
+        """Names in the folder, None when it does not exist."""
+        ...
+
+    async def read(self, base: str, path: str, user: str, limit: int) -> bytes: ...

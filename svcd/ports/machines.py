@@ -1,0 +1,68 @@
+"""Commands on machines over SSH, and HTTP probes of their daemons, as Protocols."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from attrs import field, frozen
+
+from svcd.model.secret import Secret
+from svcd.ports.faults import PortError
+
+
+class RemoteError(PortError):
+    """SSH to a machine: it could not be reached, or it refused us. Not: a command's exit code."""
+
+
+class ProbeError(PortError):
+    """An HTTP probe of a daemon on a machine."""
+
+
+@frozen(kw_only=True)
+class Host:
+    """Where and as whom to log in. private_key: OpenSSH text; host_key: pinned line or None.
+
+    None as host_key accepts the first key that is shown; the result carries it.
+    """
+
+    address: str
+    port: int
+    user: str
+    private_key: Secret = field(repr=False)
+    host_key: str | None = None
+
+
+@frozen(kw_only=True)
+class CommandResult:
+    """What a command said. exit_code: None when a signal ended it. Output is cut at 256 KiB."""
+
+    exit_code: int | None
+    signal: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    host_key: str
+
+
+class Remote(Protocol):
+    """Runs commands on machines over SSH. Connections are pooled; `forget` drops one."""
+
+    async def run(
+        self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        """Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY)."""
+        ...
+
+    def forget(self, address: str) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Probe(Protocol):
+    """Plain HTTP to a daemon on a machine."""
+
+    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+        """Status and body (at most 4 MiB). Raises ProbeError."""
+        ...
+
+    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+        """Status of an answer to JSON. Safe to repeat, and repeated. Raises ProbeError."""
+        ...

@@ -1,0 +1,100 @@
+"""What the resources are given: the commands of the rooms below, as Protocols, and the ports."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.model.cloud import Caller
+from svcd.model.cluster import Cluster
+from svcd.model.ids import ClusterId, ExecutionId, JobId
+from svcd.model.job import DataSource, Execution, Job, JobBinary
+from svcd.model.requests import (
+    ExecuteRequest,
+    NewCluster,
+    NewClusterTemplate,
+    NewDataSource,
+    NewJob,
+    NewJobBinary,
+    NewNodeGroupTemplate,
+    ScaleRequest,
+)
+from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.wire_jobs import JobConfig
+from svcd.ports.cloud import Cloud, Identity, ObjectStore
+from svcd.ports.store import Store
+from svcd.provisioning.distributions.registry import Distributions
+from svcd.runtime.metrics import Metrics
+from svcd.settings import Settings
+
+
+class ClusterCommands(Protocol):
+    """`svcd.provisioning.commands.Clusters`."""
+
+    async def create(self, caller: Caller, new: NewCluster) -> Cluster: ...
+    async def scale(
+        self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest
+    ) -> Cluster: ...
+    async def delete(self, caller: Caller, cluster_id: ClusterId, force: bool) -> None: ...
+
+
+class TemplateCommands(Protocol):
+    """`svcd.provisioning.commands.Templates`."""
+
+    async def create_node_group_template(
+        self, caller: Caller, new: NewNodeGroupTemplate
+    ) -> NodeGroupTemplate: ...
+    async def create_cluster_template(
+        self, caller: Caller, new: NewClusterTemplate
+    ) -> ClusterTemplate: ...
+
+
+class JobCommands(Protocol):
+    """`svcd.workflow.commands.Jobs`."""
+
+    async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource: ...
+    async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary: ...
+    async def create_job(self, caller: Caller, new: NewJob) -> Job: ...
+    async def execute(
+        self, caller: Caller, job_id: JobId, request: ExecuteRequest
+    ) -> Execution: ...
+    async def refresh(self, caller: Caller, execution_id: ExecutionId) -> Execution: ...
+    async def cancel(self, caller: Caller, execution_id: ExecutionId) -> Execution: ...
+    async def delete_execution(self, caller: Caller, execution_id: ExecutionId) -> None: ...
+    async def log(self, caller: Caller, execution_id: ExecutionId) -> bytes: ...
+    def hints(self, type_name: str) -> JobConfig:
+        """Raises NotFound."""
+        ...
+
+
+async def _always_ready() -> Mapping[str, str]:
+    return {}
+
+
+@frozen(kw_only=True)
+class ApiServices:
+    """Everything the API stands on.
+
+    identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else why not.
+    new_id: makes the ids of what the door itself creates. installation: see
+    svcd.model.ownership_tags.
+    """
+
+    store: Store
+    identity: Identity | None
+    cloud: Cloud
+    object_store: ObjectStore
+    clusters: ClusterCommands
+    templates: TemplateCommands
+    jobs: JobCommands
+    distributions: Distributions
+    clock: IReactorTime
+    settings: Settings
+    metrics: Metrics = field(factory=Metrics)
+    readiness: Callable[[], Awaitable[Mapping[str, str]]] = _always_ready
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    installation: str = ""

@@ -1,0 +1,33 @@
+"""What of this daemon's can be in a tenant's cloud (additive): by it leftovers are told."""
+
+from __future__ import annotations
+
+from klein import Klein
+
+from svcd.model import wire
+from svcd.ports.store import Page
+from svcd.resources._route import Call, route
+from svcd.resources.dependencies import ApiServices
+
+
+class Marks:
+    """`/marks`."""
+
+    app = Klein()
+
+    def __init__(self, services: ApiServices) -> None:
+        self._store = services.store
+        self._installation = services.installation
+
+    @route(app, "GET", "/marks", returns="marks", since="1.1")
+    async def get(self, call: Call) -> wire.Marks:
+        """The mark of this installation, the tenant's clusters, the caller's trusts in use."""
+        tenant = call.tenant_id
+        rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
+        user = call.caller.user_id
+        mine = [r.trust_id for r in rows if r.trust_id is not None and r.trustor_id == user]
+        return wire.Marks(
+            installation=self._installation,
+            clusters=[row.id for row in rows],
+            trusts=mine,
+        )

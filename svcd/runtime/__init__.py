@@ -1,0 +1,1 @@
+"""What every room runs on: tasks, clocks, leases' fence, logs, metrics, files of the process."""

@@ -1,0 +1,186 @@
+"""One call for several who ask for the same thing at the same time; nothing is remembered.
+
+A call belongs to none of its askers: it runs under nobody's lease, it goes on when an asker gives
+up, and all its askers get its result or its failure.
+
+Note: fresh or joined. A fresh call begins after all its askers have asked, so its result is never
+older than the result of a call of their own: who asks while a call is under way shares the next
+one. A joined call also answers those who ask while it is under way. That fits results that stay
+valid for longer than a call takes, such as tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from svcd.errors import ServiceUnavailable, SvcdError
+from svcd.ports.faults import PortError
+from svcd.runtime import fencing
+from svcd.runtime.tasks import Parked
+
+log = Logger()
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+_WAITING = 2000
+_RETRY_AFTER_S = 2
+_PATIENCE_S = 1.0
+
+
+class Coalescer:
+    """The same call, asked for by several. Each kind of call has a key of its own.
+
+    fresh_by: the calls are fresh, and a call that takes longer than `_PATIENCE_S` on this clock is
+    not waited for: the next one begins beside it. None: the calls are joined.
+    """
+
+    def __init__(self, fresh_by: IReactorTime | None = None) -> None:
+        self._clock = fresh_by
+        self._calls: dict[Hashable, _Calls] = {}
+
+    def get(self, key: Hashable, call: Callable[[], Awaitable[T]]) -> Deferred[T]:
+        """The result of `call`, or of the call of another asker with the same key."""
+        asker: Deferred[T] = Deferred()
+        calls = self._calls.get(key)
+        if calls is None:
+            calls = self._calls[key] = _Calls()
+        if calls.under_way and self._clock is None:
+            calls.newest.append(asker)
+            return asker
+        calls.waiting.append(asker)
+        calls.next = calls.next or call
+        if not calls.under_way or self._now() > calls.began + _PATIENCE_S:
+            self._begin(key, calls)
+        return asker
+
+    def _now(self) -> float:
+        return 0.0 if self._clock is None else float(self._clock.seconds())
+
+    def _begin(self, key: Hashable, calls: _Calls) -> None:
+        call, askers = calls.next, calls.waiting
+        if call is None:
+            return
+        calls.next, calls.waiting, calls.newest = None, [], askers
+        calls.under_way += 1
+        calls.began = self._now()
+
+        def ended(result: Any) -> None:
+            calls.under_way -= 1
+            if calls.waiting:
+                self._begin(key, calls)
+            elif not calls.under_way:
+                self._calls.pop(key, None)
+            _answer(askers, result)
+
+        _start(call, ended)
+
+
+class _Calls:
+    """The calls of one key.
+
+    under_way: how many; began: when the newest did; newest: its askers; waiting: for the next
+    call, which is `next`.
+    """
+
+    __slots__ = ("began", "newest", "next", "under_way", "waiting")
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        self.began = 0.0
+        self.newest: list[Deferred[Any]] = []
+        self.waiting: list[Deferred[Any]] = []
+        self.next: Callable[[], Awaitable[Any]] | None = None
+
+
+class Batches(Generic[K, V]):
+    """Different keys, asked for together by fresh calls. ask: the values of keys, which differ.
+
+    soon: calls a function in the next turn. most: keys of one `ask`; at_once: calls under way.
+    `ask` has to end within a bounded time. When it raises ServiceUnavailable, all who wait get
+    that at once, and not each after a wait of its own.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
+        soon: Callable[[Callable[[], object]], object],
+        most: int = 64,
+        at_once: int = 2,
+    ) -> None:
+        self._ask = ask
+        self._soon = soon
+        self._most = most
+        self._at_once = at_once
+        self._waiting: dict[K, list[Deferred[V | None]]] = {}
+        self._count = 0
+        self._under_way = 0
+        self._due = False
+
+    def get(self, key: K) -> Deferred[V | None]:
+        """The value of `key`, None when it has none. Fails with what `ask` raises."""
+        asker: Deferred[V | None] = Deferred()
+        if self._count >= _WAITING:
+            asker.errback(ServiceUnavailable("too many requests wait", _RETRY_AFTER_S))
+            return asker
+        self._count += 1
+        self._waiting.setdefault(key, []).append(asker)
+        self._look()
+        return asker
+
+    def _look(self) -> None:
+        if self._waiting and not self._due and self._under_way < self._at_once:
+            self._due = True
+            self._soon(self._send)
+
+    def _send(self) -> None:
+        self._due = False
+        if not self._waiting or self._under_way >= self._at_once:
+            return
+        asked = {key: self._waiting.pop(key) for key in list(self._waiting)[: self._most]}
+        self._count -= sum(map(len, asked.values()))
+        self._under_way += 1
+
+        def ended(result: Mapping[K, V] | Failure) -> None:
+            self._under_way -= 1
+            if not isinstance(result, Failure):
+                self._look()
+                for key, askers in asked.items():
+                    _answer(askers, result.get(key))
+                return
+            turned_away = [each for askers in asked.values() for each in askers]
+            if isinstance(result.value, ServiceUnavailable):
+                turned_away += [each for askers in self._waiting.values() for each in askers]
+                self._waiting, self._count = {}, 0
+            self._look()
+            _answer(turned_away, result)
+
+        _start(lambda: self._ask(list(asked)), ended)
+        self._look()
+
+
+def _start(call: Callable[[], Awaitable[Any]], ended: Callable[[Any], None]) -> None:
+    """Begin `call`; `ended` gets its result or failure."""
+
+    async def run() -> Any:
+        return await call()
+
+    fencing.detached(lambda: Deferred.fromCoroutine(run())).addBoth(ended)
+
+
+def _answer(askers: Iterable[Deferred[Any]], result: object) -> None:
+    """Give a value, or a failure, to those who have not given up. A bug never goes unseen."""
+    left = [asker for asker in askers if not asker.called]
+    for asker in left:
+        if not asker.called:  # an asker before it may have cancelled it
+            asker.callback(result)
+    expected = PortError | SvcdError | Parked
+    if not left and isinstance(result, Failure) and not isinstance(result.value, expected):
+        log.failure("A shared call failed after all its askers gave up", failure=result)

@@ -1,0 +1,85 @@
+# mypy: allow-untyped-calls
+"""Listening: the endpoint texts of the settings, and errors that say what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from twisted.internet.endpoints import serverFromString
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IListeningPort
+
+from svcd.runtime.tasks import shielded
+
+_HOST_AND_PORT = re.compile(
+    r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
+)
+
+
+_BACKLOG = 1024
+"""Connections that wait to be accepted. Twisted's 50 are full after a moment of other work, and
+then each further peer waits for the second attempt of its kernel, which comes after a second."""
+
+
+class ListenError(Exception):
+    """The port cannot be opened: one line that says why and what to do."""
+
+
+class EndpointError(ListenError):
+    """The text of the setting is no endpoint."""
+
+
+def description(text: str) -> str:
+    """`tcp:HOST:PORT` as Twisted writes it; any other endpoint text as it is.
+
+    `[...]` is an IPv6 address.
+    """
+    match = _HOST_AND_PORT.fullmatch(text)
+    if match is None:
+        return text
+    host, port = match["host"], match["port"]
+    if host.startswith("["):
+        escaped = host[1:-1].replace(":", r"\:")
+        return f"tcp6:{port}:backlog={_BACKLOG}:interface={escaped}"
+    return f"tcp:{port}:backlog={_BACKLOG}:interface={host}"
+
+
+def with_port(text: str, port: int) -> str:
+    """`text` with `port` in the place of port 0; "" when it asks for another port."""
+    changed, found = re.subn(r"(tcp6?:(?:.*:)?)0(?=$|:)", rf"\g<1>{port}", text, count=1)
+    return changed if found else ""
+
+
+async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListeningPort:
+    """Open the port of the `setting`. Raises ListenError."""
+    try:
+        port: IListeningPort = await shielded(
+            serverFromString(reactor, description(text)).listen(factory)
+        )
+    except CannotListenError as error:
+        raise ListenError(
+            f"cannot listen on {text}: {error.socketError};"
+            f" stop what uses the port (ss -ltnp), or choose another {setting}"
+        ) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise EndpointError(
+            f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
+        ) from None
+    except OSError as error:
+        raise ListenError(f"cannot listen on {text}: {error}; choose another {setting}") from None
+    return port
+
+
+def _short(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def url_of(port: IListeningPort) -> str:
+    """The base URL at which this machine reaches a listening port."""
+    host = cast("Any", port.getHost())
+    name = getattr(host, "host", "")
+    if not name:
+        return str(host)
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(name, f"[{name}]" if ":" in name else name)
+    return f"http://{shown}:{host.port}"

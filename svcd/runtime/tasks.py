@@ -1,0 +1,488 @@
+"""The only door to timers and to coroutines that outlive their caller.
+
+Everything started here has an owner that can stop it and wait for it. `except Exception` lives
+here, in `Loop` and `KeyedTasks`: a failure is logged with an incident id and the owner goes on. A
+database that is away is no failure of ours: one line says so. Work that is `Parked` rests quietly.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from attrs import frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from svcd.errors import ServiceUnavailable
+
+if TYPE_CHECKING:
+    from svcd.ports.leases import Leases
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+log = Logger()
+
+STOP_S = 15.0
+"""Longest wait for cancelled work at a stop: what does not end must not keep the process."""
+
+
+class Parked(Exception):
+    """The work may not go on in this process: its owner lets it rest, and that is no failure."""
+
+
+class DeadlineExceeded(Exception):
+    """A wait took longer than it was given. args[0] says which wait, args[1] the seconds."""
+
+
+def incident_id() -> str:
+    """A short id that a log line and an answer share."""
+    return uuid.uuid4().hex[:12]
+
+
+def sleep(clock: IReactorTime, seconds: float) -> Deferred[None]:
+    """Fires after `seconds`; cancelling it cancels the timer."""
+    call: list[IDelayedCall] = []
+
+    def cancel(_: Deferred[None]) -> None:
+        if call[0].active():
+            call[0].cancel()
+
+    done: Deferred[None] = Deferred(cancel)
+    call.append(clock.callLater(seconds, done.callback, None))
+    return done
+
+
+async def with_deadline(
+    clock: IReactorTime, seconds: float, what: str, work: Coroutine[Any, Any, T] | Deferred[T]
+) -> T:
+    """The result of `work`, which is cancelled after `seconds`.
+
+    Raises DeadlineExceeded(what, seconds).
+    """
+    running: Deferred[T] = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
+    late = False
+
+    def expire() -> None:
+        nonlocal late
+        late = True
+        running.cancel()
+
+    timer = clock.callLater(seconds, expire)
+    try:
+        return await running
+    except BaseException:
+        if late:
+            raise DeadlineExceeded(what, seconds) from None
+        raise
+    finally:
+        if timer.active():
+            timer.cancel()
+
+
+def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
+    """A Deferred of the result that can be cancelled while `work` itself goes on to its end.
+
+    A failure of abandoned work is logged; that the database cannot serve, as at a stop, in a line.
+    """
+    running: Deferred[T] = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
+    abandoned = False
+
+    def abandon(_: Deferred[T]) -> None:
+        nonlocal abandoned
+        abandoned = True
+
+    outer: Deferred[T] = Deferred(abandon)
+
+    def finished(result: T | Failure) -> None:
+        if not abandoned:
+            outer.callback(result)
+        elif isinstance(result, Failure) and not isinstance(result.value, Parked):
+            if isinstance(result.value, ServiceUnavailable):
+                log.info("Abandoned work was not done: {reason}", reason=result.value.message)
+            else:
+                log.failure("Abandoned work failed", failure=result)
+
+    running.addBoth(finished)
+    return outer
+
+
+async def gather(
+    work: Iterable[Callable[[], Coroutine[Any, Any, T]]], limit: int
+) -> list[T | BaseException]:
+    """Run all, at most `limit` at once; results or exceptions in order. Cancelling cancels all."""
+    thunks = list(work)
+    results: list[T | BaseException | None] = [None] * len(thunks)
+    pending = iter(range(len(thunks)))
+
+    async def worker() -> None:
+        for index in pending:
+            try:
+                results[index] = await thunks[index]()
+            except CancelledError:
+                raise
+            except Exception as error:  # returned to the caller, who decides
+                results[index] = error
+
+    workers = [Deferred.fromCoroutine(worker()) for _ in range(min(limit, len(thunks)))]
+    try:
+        for each in workers:
+            await each
+    except GeneratorExit:  # forgotten with all that it awaits, which may be closing us right now
+        raise
+    except BaseException:
+        for each in workers:
+            each.addErrback(_swallow_cancel)
+            each.cancel()
+        raise
+    return cast("list[T | BaseException]", results)
+
+
+def _swallow_cancel(failure: Failure) -> None:
+    failure.trap(CancelledError)  # type: ignore[no-untyped-call]
+
+
+@frozen
+class Backoff:
+    """Delays that double from `first_s` to `most_s`, with up to `jitter` of themselves added."""
+
+    first_s: float = 0.5
+    most_s: float = 30.0
+    jitter: float = 0.2
+
+    def delay_s(self, attempt: int, rng: random.Random) -> float:
+        """Seconds to wait before try number `attempt` + 1 (`attempt` counts from 1)."""
+        base = min(self.most_s, self.first_s * 2.0 ** min(max(0, attempt - 1), 30))
+        return base * (1.0 + self.jitter * rng.random())
+
+
+class Gate:
+    """At most `limit` holders at once, first come first served; cancelling a wait is O(1)."""
+
+    def __init__(self, limit: int) -> None:
+        self._free = limit
+        self._waiting: deque[Deferred[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        if self._free > 0:
+            self._free -= 1
+            return
+        turn: Deferred[None] = Deferred()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except GeneratorExit:  # collected as garbage: a closed coroutine cannot take its turn
+            self._waiting.remove(turn)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.called:  # a cancelled wait stays in the queue until its turn
+                turn.callback(None)
+                return
+        self._free += 1
+
+
+class Loop:
+    """A LoopingCall that outlives failures: they are logged, and the next turn comes all the same.
+
+    A turn that is still running when the next one is due delays it; `poke` brings one forward.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, name: str, every_s: float, turn: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._clock = clock
+        self._name = name
+        self._every_s = every_s
+        self._turn = turn
+        self._running: Deferred[None] | None = None
+        self._again = False
+        self._call = LoopingCall(self._once)
+        self._call.clock = clock
+        self._stopped = True
+
+    def start(self, now: bool = True) -> None:
+        """Begin; the first turn at once unless `now` is False."""
+        self._stopped = False
+        self._call.start(self._every_s, now=now)
+
+    def poke(self) -> None:
+        """Run a turn soon: at once when idle, directly after the present one otherwise."""
+        if self._stopped:
+            return
+        if self._running is not None:
+            self._again = True
+        elif self._call.running:
+            self._once()
+
+    async def stop(self) -> None:
+        """No turn starts any more; the present one is cancelled and awaited, for STOP_S at most."""
+        self._stopped = True
+        if self._call.running:
+            self._call.stop()
+        if self._running is not None:
+            await _ended(self._clock, self._name, [self._running])
+
+    def _once(self) -> Deferred[None] | None:
+        if self._running is not None:
+            return None
+        # In a context of its own: who pokes must not lend it a name, or a lease.
+        running = Context().run(Deferred.fromCoroutine, self._guarded())
+        if running.called:
+            return None
+        self._running = running
+        return running
+
+    async def _guarded(self) -> None:
+        try:
+            while True:
+                self._again = False
+                await self._turn()
+                if not self._again or self._stopped:
+                    return
+        except CancelledError:
+            if not self._stopped:
+                log.warn("Loop {name} was cancelled", name=self._name)
+        except Parked:
+            return
+        except ServiceUnavailable as error:
+            log.warn("Loop {name} cannot work now: {reason}", name=self._name, reason=error.message)
+        except Exception:
+            log.failure("Loop {name} failed, incident {i}", name=self._name, i=incident_id())
+        finally:
+            self._running = None
+
+
+class KeyedTasks(Generic[K]):
+    """One running task per key. A wake during a run causes exactly one more run.
+
+    work: called with the key; returns the seconds until it wants to run again, or None to rest.
+    A failure is logged and retried with back-off. At most `limit` keys run at once.
+    failed: called at each failure: the key, how many in a row, its incident id, the exception.
+    leases: work runs only while the lease of its key is held, and is driven under its term.
+    lease_key: the lease's key of a task's key, read just before each run; None: the run needs no
+    lease. Without `lease_key` a task's key is its lease's key.
+    parked: called with a key whose work was `Parked`, as when the lease is not held or was lost.
+    """
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        name: str,
+        work: Callable[[K], Coroutine[Any, Any, float | None]],
+        limit: int = 1000,
+        backoff: Backoff = Backoff(first_s=1.0, most_s=60.0),
+        rng: random.Random | None = None,
+        failed: Callable[[K, int, str, Exception], None] | None = None,
+        leases: Leases | None = None,
+        lease_key: Callable[[K], Awaitable[str | None]] | None = None,
+        parked: Callable[[K], None] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._name = name
+        self._work = work
+        self._failed = failed
+        self._leases = leases
+        self._lease_key = lease_key
+        self._parked = parked
+        self._gate = Gate(limit)
+        self._backoff = backoff
+        self._rng = rng or random.Random(0)
+        self._running: dict[K, Deferred[None]] = {}
+        self._again: set[K] = set()
+        self._timers: dict[K, IDelayedCall] = {}
+        self._failures: dict[K, int] = {}
+        self._stopping = False
+
+    def wake(self, key: K, delay_s: float = 0.0) -> None:
+        """Run `key` soon: after `delay_s`, or once more after the present run."""
+        if self._stopping:
+            return
+        if key in self._running:
+            self._again.add(key)
+            return
+        timer = self._timers.get(key)
+        if timer is not None and timer.active():
+            if timer.getTime() <= self._clock.seconds() + delay_s:
+                return
+            timer.cancel()
+        self._timers[key] = self._clock.callLater(delay_s, self._start, key)
+
+    def rest(self, key: K) -> None:
+        """Forget the timer and the failures of `key`; a run goes on to its end."""
+        timer = self._timers.pop(key, None)
+        if timer is not None and timer.active():
+            timer.cancel()
+        self._failures.pop(key, None)
+
+    def active(self) -> Sequence[K]:
+        """Keys that run or have a timer."""
+        return [*self._running, *(k for k in self._timers if k not in self._running)]
+
+    async def stop(self) -> None:
+        """Cancel timers and runs, and wait until each run has ended, for STOP_S at most."""
+        self._stopping = True
+        for timer in self._timers.values():
+            if timer.active():
+                timer.cancel()
+        self._timers.clear()
+        await _ended(self._clock, self._name, list(self._running.values()))
+
+    def _start(self, key: K) -> None:
+        self._timers.pop(key, None)
+        if self._stopping or key in self._running:
+            return
+        placeholder: Deferred[None] = Deferred()
+        self._running[key] = placeholder
+        running = Deferred.fromCoroutine(self._run(key))
+        if not running.called:
+            self._running[key] = running
+
+    async def _driven(self, key: K) -> float | None:
+        """One run of the work. Raises Parked when the lease of `key` is not held."""
+        if self._leases is None:
+            return await self._work(key)
+        lease = str(key) if self._lease_key is None else await self._lease_key(key)
+        if lease is None:
+            return await self._work(key)
+        return await self._leases.drive(lease, self._work(key))
+
+    async def _run(self, key: K) -> None:
+        again: float | None = None
+        try:
+            async with self._gate:
+                if self._stopping:
+                    return
+                again = await self._driven(key)
+            self._failures.pop(key, None)
+        except CancelledError:
+            if not self._stopping:
+                log.warn("Task {name} {key} was cancelled", name=self._name, key=key)
+                again = self._backoff.first_s
+        except Parked:
+            self._failures.pop(key, None)
+            if self._parked is not None:
+                self._parked(key)
+        except Exception as error:
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            again = self._backoff.delay_s(count, self._rng)
+            incident = incident_id()
+            if isinstance(error, ServiceUnavailable):
+                log.warn(
+                    "Task {name} {key} cannot work now, next try in {s:.1f} s: {reason}",
+                    name=self._name,
+                    key=key,
+                    s=again,
+                    reason=error.message,
+                )
+            else:
+                log.failure(
+                    "Task {name} {key} failed, incident {i}, next try in {s:.1f} s",
+                    name=self._name,
+                    key=key,
+                    i=incident,
+                    s=again,
+                )
+            if self._failed is not None:
+                self._failed(key, count, incident, error)
+        finally:
+            del self._running[key]
+        if key in self._again:
+            self._again.discard(key)
+            again = 0.0
+        if again is not None and not self._stopping:
+            self.wake(key, again)
+
+
+async def _ended(clock: IReactorTime, name: str, runs: Sequence[Deferred[None]]) -> None:
+    """Cancel all `runs` at once and wait for them; what does not end in time is left, and told."""
+    left = [_cancelled(each) for each in runs]
+
+    async def all_ended() -> None:
+        for each in left:
+            await each
+
+    try:
+        await with_deadline(clock, STOP_S, name, all_ended())
+    except DeadlineExceeded:
+        late = sum(not each.called for each in runs)
+        log.error("{n} runs of {name} did not end within {s} s", n=late, name=name, s=STOP_S)
+
+
+def _cancelled(running: Deferred[None]) -> Deferred[None]:
+    """Cancel `running`; fires when it has really ended."""
+    ended: Deferred[None] = Deferred()
+
+    def end(_: object) -> None:
+        ended.callback(None)
+
+    running.addBoth(end)
+    running.cancel()
+    return ended
+
+
+class Waiters:
+    """Deferreds that fire together when something has happened, each with its own deadline."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Deferred[None], None] = {}  # a set has another order in each run
+
+    def wait(self) -> Deferred[None]:
+        """Fires at the next `fire`, in order of waiting; cancelling it is harmless."""
+        turn: Deferred[None] = Deferred(lambda d: self._waiting.pop(d, None))
+        self._waiting[turn] = None
+        return turn
+
+    def fire(self) -> None:
+        """Wake all that wait now."""
+        waiting, self._waiting = self._waiting, {}
+        for turn in list(waiting):
+            if not turn.called:  # cancelled by one that was woken before it
+                turn.callback(None)
+
+
+class Interrupted(Exception):
+    """Work under an `Interrupt` was cut short by its `fire`."""
+
+
+class Interrupt:
+    """A flag that cancels guarded work when it is raised, and stays up until `clear`."""
+
+    def __init__(self) -> None:
+        self.fired = False
+        self._guarded: dict[Deferred[Any], None] = {}
+
+    def fire(self) -> None:
+        """Cancel all guarded work; what is guarded later fails at once."""
+        self.fired = True
+        for each in list(self._guarded):
+            each.cancel()
+
+    def clear(self) -> None:
+        self.fired = False
+
+    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`. Raises Interrupted, after `work` was cancelled, once fired."""
+        if self.fired:
+            work.close()
+            raise Interrupted
+        running = Deferred.fromCoroutine(work)
+        self._guarded[running] = None
+        try:
+            return await running
+        except CancelledError:
+            if self.fired:
+                raise Interrupted from None
+            raise
+        finally:
+            self._guarded.pop(running, None)

@@ -1,0 +1,404 @@
+"""The leases of several daemons on one PostgreSQL: kept, taken, given, and told of.
+
+`daemons` has a row for each living daemon, which it prolongs by a heartbeat; `leases` says which
+daemon has which shard, and changes only when a shard changes hands. So a heartbeat disturbs nobody,
+and a transaction of work can lock the row of its lease for as long as it lasts (`FENCE`).
+
+Note: the server's clock. Rows of the contract hold no time of SQL. A lease is different: daemons on
+several machines have to agree when it ends, and the database is the one clock they share.
+
+Note: how a daemon dies. Its row runs out; whoever sees that first ends its connections (a stopped
+process may hold locks for ever), deletes the row and frees its leases, all in one statement. A late
+heartbeat finds no row then, and its sender knows at once that it has lost everything. Delete and
+heartbeat lock the same row, so that exactly one of them wins.
+
+Note: when the server's clock is set. Forward: rows run out whose daemons live. Each daemon sees at
+its own heartbeat that more time has passed there than here, and declares nobody dead for one
+lease's time, in which the living prolong their rows. Back: a row seems to have hours left, and a
+lease not to be free yet; neither is believed for longer than there can be a reason for.
+
+Note: after an outage. When nobody could reach the database everybody's row has run out. So whoever
+comes back first waits for one lease's time before it declares anybody dead.
+
+Note: the same place. A daemon is named by its state folder, which it holds alone. So when it is
+started again after a kill it knows that the former one is dead, and goes on at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import psycopg2
+from attrs import frozen
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from svcd.runtime.fencing import LeaseLost, Term
+from svcd.runtime.tasks import DeadlineExceeded, Loop, Waiters, shielded, with_deadline
+from svcd.settings import Database as DatabaseSettings
+from svcd.store.database import SchemaError, Sql
+from svcd.store.leases.holdings import Holdings, Taken
+from svcd.store.leases.ownership import lock_shared
+from svcd.store.leases.shares import share
+from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
+
+log = Logger()
+
+CHANNEL: Final = "svcd"
+_LEASES: Final = "leases"
+"""What is told when leases have become free, or a daemon has come or gone."""
+
+FENCE: Final = """
+select 1 from leases where shard = :shard and holder = :holder and epoch = :epoch for share
+"""
+_STOP_S: Final = 5.0
+_SOON_S: Final = 0.1
+_SKEW_S: Final = 3.0
+_MOST_LEASES: Final = 6
+"""A daemon's row that says more than so many leases was written before the server's clock was set
+back. They are several, for another daemon's lease may last longer."""
+_NOW: Final = "extract(epoch from clock_timestamp())::double precision"
+_PREPARE: Final = f"""
+set default_transaction_read_only = off;
+set lock_timeout = '500ms';
+listen {CHANNEL};
+"""
+_END: Final = """
+select pg_terminate_backend(pid) from pg_stat_activity
+ where datname = current_database() and usename = current_user
+   and application_name = any(%(names)s) and pid <> pg_backend_pid()
+"""
+_REGISTER: Final = f"""
+insert into daemons (id, about, until_s) values (%(id)s, %(about)s, {_NOW} + %(lease_s)s)
+on conflict (id) do update set about = excluded.about, until_s = excluded.until_s
+"""
+_ADOPT: Final = """
+update leases set epoch = epoch + 1
+ where holder = %(id)s and not shard = any(%(known)s::int[])
+returning shard, epoch
+"""
+_BEAT: Final = f"""
+update daemons set until_s = {_NOW} + %(lease_s)s where id = %(id)s
+returning {_NOW},
+          extract(epoch from clock_timestamp() - pg_postmaster_start_time())::double precision
+"""
+_DAEMONS: Final = f"select id, until_s - {_NOW} from daemons"
+_HOLDERS: Final = """
+select l.shard, coalesce(d.id, ''), l.epoch
+  from leases l left join daemons d on d.id = l.holder
+"""
+_BURY: Final = f"""
+with dead as (
+  delete from daemons where id = any(%(ids)s) and until_s < {_NOW} returning id, until_s
+)
+update leases l set holder = '', epoch = l.epoch + 1, free_s = dead.until_s
+  from dead where l.holder = dead.id
+returning l.shard
+"""
+_SHORTEN: Final = f"""
+update daemons set until_s = {_NOW} + %(most_s)s where until_s > {_NOW} + %(most_s)s
+"""
+_TAKE: Final = f"""
+update leases l set holder = %(id)s, epoch = l.epoch + 1
+  from (select shard from leases
+         where not exists (select 1 from daemons d where d.id = leases.holder)
+         order by shard limit %(most)s for update skip locked) f
+ where l.shard = f.shard and exists (select 1 from daemons where id = %(id)s)
+returning l.shard, l.epoch, {_NOW} - l.free_s
+"""
+_GIVE: Final = f"""
+update leases
+   set holder = '', epoch = epoch + 1,
+       free_s = case when shard = any(%(peaceful)s::int[]) then 0 else {_NOW} end
+ where holder = %(id)s and shard = any(%(shards)s::int[])
+"""
+_LEAVE: Final = "delete from daemons where id = %(id)s"
+_TELL: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
+
+
+@frozen
+class Me:
+    """name: of this daemon in the database. about: host and process, for people."""
+
+    name: str
+    about: str
+
+
+async def require(sql: Sql, term: Term) -> None:
+    """First statement of a transaction under `term`. Raises LeaseLost when it is not the newest.
+
+    Until the transaction has ended nobody can take the lease.
+    """
+    values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
+    if await sql.one(FENCE, values) is None:
+        raise LeaseLost(f"the lease of shard {term.shard} has been taken by another daemon")
+
+
+class LeaseKeeper:
+    """Keeps `holdings` up to date with the database.
+
+    told: hears what other daemons tell (`Tx.tell`). buried: called after daemons were found dead.
+    shut_out: told with a line when somebody has the whole database locked. steady, wall: see
+    `Holdings`.
+    """
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        steady: Callable[[], float],
+        sessions: Sessions,
+        settings: DatabaseSettings,
+        me: Me,
+        shut_out: Callable[[str], None],
+        wall: Callable[[], float] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._sessions = sessions
+        self._settings = settings
+        self._me = me
+        self._shut_out = shut_out
+        self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
+        self.told: Callable[[str], None] = _ignore
+        self.buried: Callable[[], None] = _nothing
+        self.problem = "no lease was asked for yet"
+        self._session: Session | None = None
+        self._sober_at = float("-inf")
+        self._beat_at = self.holdings.now()
+        self._ahead_s: float | None = None  # of the server's clock, at the last heartbeat
+        self._entered = False
+        self._skewed = False
+        self._stopping = False
+        self._turning = False
+        self._turned = Waiters()
+        self._soon: IDelayedCall | None = None
+        self._most_s = _MOST_LEASES * settings.lease_s
+        self._loop = Loop(clock, "leases", settings.renew_s, self._turn)
+
+    # ---- owner's side ----
+
+    async def open(self) -> None:
+        """Connect; what a former process of this place left open is ended.
+
+        Raises Lost, SchemaError.
+        """
+        self._session = session = await self._connect()
+        await session.execute(_END, {"names": [self._me.name]})
+
+    async def begin(self) -> None:
+        """Enter this daemon and get leases, then go on doing so; failures are told by `problem`."""
+        await shielded(self._guarded())
+        self._loop.start(now=False)
+
+    async def stop(self) -> None:
+        """Give everything up; the others are told. What works under a lease has ended before."""
+        self._stopping = True
+        await self._loop.stop()
+        if self._soon is not None and self._soon.active():
+            self._soon.cancel()
+        try:
+            if self._turning:  # cancelling it would break the connection
+                await with_deadline(self._clock, _STOP_S, "leases", self._turned.wait())
+            await self._leave()
+        except (DeadlineExceeded, Lost, psycopg2.Error) as error:
+            log.warn("The leases run out by themselves: {why}", why=line_of(error))
+        self.holdings.close()
+        session, self._session = self._session, None
+        if session is not None:
+            self._sessions.close(session)
+
+    async def _leave(self) -> None:
+        session = self._session
+        if session is not None:
+            await self._give(session, list(self.holdings.epochs()))
+            await session.execute(_LEAVE, {"id": self._me.name})
+            await session.execute(_TELL, {"text": _LEASES})
+
+    # ---- connection ----
+
+    async def _connect(self) -> Session:
+        session = await self._sessions.open(self._broken, self._settings.renew_s)
+        with closing(self._sessions, session):
+            refusal = await lock_shared(self._clock, session)
+            if refusal:
+                raise SchemaError(refusal)
+            await session.execute(_PREPARE)
+            session.listen(self._hear)
+        return session
+
+    def _broken(self, session: Session, reason: str) -> None:
+        if session is self._session:
+            self._session = None
+            self._sober_at = float("inf")
+            self.problem = f"the connection for the leases was lost: {reason}"
+            log.warn("The connection for the leases was lost: {reason}", reason=reason)
+            self._loop.poke()
+
+    def _hear(self, text: str) -> None:
+        if text == _LEASES:
+            self._loop.poke()
+        else:
+            self.told(text)
+
+    async def _again(self) -> Session | None:
+        try:
+            session = await self._connect()
+        except SchemaError as error:
+            self.problem = str(error)
+            self._shut_out(str(error))
+            return None
+        self._session = session
+        self._sober_at = self._clock.seconds() + self._settings.lease_s
+        return session
+
+    # ---- a turn ----
+
+    async def _turn(self) -> None:
+        await shielded(self._guarded())
+
+    async def _guarded(self) -> None:
+        if self._turning:  # the one that a stop has left alone
+            return
+        self._turning = True
+        try:
+            session = self._session or await self._again()
+            if session is not None and not self._stopping:
+                await self._renew(session)
+        except (Lost, psycopg2.Error) as error:
+            self.problem = f"the leases could not be renewed: {line_of(error)}"
+            log.warn("The leases could not be renewed: {why}", why=line_of(error))
+            if isinstance(error, Lost) and self._session is not None:
+                session, self._session = self._session, None
+                self._sober_at = float("inf")
+                self._sessions.close(session)
+        finally:
+            self._turning = False
+            self._turned.fire()
+
+    async def _renew(self, session: Session) -> None:
+        """One heartbeat, and what follows from the rows."""
+        asked, asked_at = self.holdings.now(), self._clock.seconds()
+        values = {"id": self._me.name, "lease_s": self._settings.lease_s}
+        row = (await session.execute(_BEAT, values)).fetchone()
+        if row is None or not self._entered:
+            if row is None and self._entered:
+                log.warn("This daemon was taken for dead: its leases are lost")
+            self.holdings.lose()
+            await self._enter(session)
+        else:
+            self.holdings.renewed(asked)
+            self.problem = ""
+            self._compare_clocks(asked_at, row[0])
+            passed = asked.longest_since(self._beat_at)
+            stopped = passed > self._settings.lease_s
+            if stopped or self._server_was_set(asked_at, row[0]):
+                self._sober_at = max(self._sober_at, asked_at + self._settings.lease_s)
+            await self._bury(session, row[1])
+        self._beat_at = asked
+        await self._settle(session)
+
+    async def _enter(self, session: Session) -> None:
+        """Make the row of this daemon, which holds nothing, or what its former process held."""
+        asked = self.holdings.now()
+        values = {
+            "id": self._me.name,
+            "about": self._me.about,
+            "lease_s": self._settings.lease_s,
+        }
+        await session.execute(_REGISTER, values)
+        self.holdings.renewed(asked)
+        self.problem = ""
+        if not self._entered:  # the former process is dead: nothing has to be waited for
+            rows = (await session.execute(_ADOPT, {"id": self._me.name, "known": []})).fetchall()
+            calm = self._settings.grace_s
+            self.holdings.took(Taken(shard=s, epoch=e, free_s=calm) for s, e in rows)
+        self._entered = True
+        await session.execute(_TELL, {"text": _LEASES})
+
+    async def _bury(self, session: Session, server_up_s: float) -> None:
+        """Declare those dead whose row has run out."""
+        left = (await session.execute(_DAEMONS)).fetchall()
+        if any(left_s > self._most_s for _, left_s in left):  # the server's clock was set back
+            await session.execute(_SHORTEN, {"most_s": self._most_s})
+        dead = [name for name, left_s in left if left_s <= 0]
+        sober = self._clock.seconds() >= self._sober_at
+        if not dead or not sober or server_up_s <= self._settings.lease_s:
+            return
+        await session.execute(_END, {"names": dead})
+        try:
+            freed = (await session.execute(_BURY, {"ids": dead})).fetchall()
+        except psycopg2.errors.LockNotAvailable:  # its connections are just ending
+            self._again_soon()
+            return
+        names = ", ".join(dead)
+        log.warn("Daemons {names} are dead, {n} leases are free", names=names, n=len(freed))
+        self.buried()
+
+    async def _settle(self, session: Session) -> None:
+        """Take what is due and free, give what others lack."""
+        name = self._me.name
+        left = (await session.execute(_DAEMONS)).fetchall()
+        living = [each for each, left_s in left if left_s > 0]
+        rows = (await session.execute(_HOLDERS)).fetchall()
+        known = self.holdings.epochs()
+        mine = {shard: epoch for shard, holder, epoch in rows if holder == name}
+        self.holdings.lose([s for s, epoch in known.items() if mine.get(s) != epoch])
+        if mine.keys() - known.keys():  # the answer to a take was lost, or a gift did not arrive
+            values = {"id": name, "known": list(known)}
+            adopted = (await session.execute(_ADOPT, values)).fetchall()
+            self.holdings.took(Taken(shard=s, epoch=e, free_s=0.0) for s, e in adopted)
+        holders = {shard: holder for shard, holder, _ in rows}
+        wanted = share(name, living, holders, self.holdings.busy())
+        if wanted.take:
+            most = {"id": name, "most": wanted.take}
+            taken = (await session.execute(_TAKE, most)).fetchall()
+            self.holdings.took(Taken(shard=s, epoch=e, free_s=free_s) for s, e, free_s in taken)
+            log.info("Took {n} leases of {all}", n=len(taken), all=len(rows))
+        if not wanted.give:
+            self.holdings.resume()
+            return
+        given = self.holdings.park(wanted.give)
+        if len(given) < len(wanted.give):  # work is being cancelled
+            self._again_soon()
+        if given:
+            await self._give(session, given)
+            await session.execute(_TELL, {"text": _LEASES})
+            log.info("Gave {n} leases to other daemons", n=len(given))
+
+    async def _give(self, session: Session, shards: Sequence[int]) -> None:
+        """They are not ours from now on, for the answer may be lost: `_ADOPT` finds the others."""
+        peaceful = list(self.holdings.peaceful())
+        values = {"id": self._me.name, "shards": shards, "peaceful": peaceful}
+        self.holdings.given(shards)
+        await session.execute(_GIVE, values)
+
+    def _again_soon(self) -> None:
+        if not self._stopping and (self._soon is None or not self._soon.active()):
+            self._soon = self._clock.callLater(_SOON_S, self._loop.poke)
+
+    def _server_was_set(self, asked_at: float, server_s: float) -> bool:
+        """Whether since the last heartbeat more time has passed at the server than here."""
+        before, self._ahead_s = self._ahead_s, server_s - asked_at
+        return before is not None and self._ahead_s - before > 0.5 * self._settings.lease_s
+
+    def _compare_clocks(self, asked_at: float, server_s: float) -> None:
+        """Daemons judge by each other's times when a call was made: their clocks must agree."""
+        answered = self._clock.seconds()
+        off_s = max(asked_at - server_s, server_s - answered)
+        skewed = off_s > _SKEW_S
+        if skewed and not self._skewed:
+            log.warn(
+                "The time of this svcd is {s:.1f} s away from the database server's: daemons need"
+                " them to agree, run a time service (NTP) on both; a restart takes over the time"
+                " of this machine",
+                s=off_s,
+            )
+        self._skewed = skewed
+
+
+def _ignore(_: str) -> None:
+    """Told before anybody listens."""
+
+
+def _nothing() -> None:
+    """Called before anybody listens."""

@@ -1,0 +1,96 @@
+"""Keystone: tokens of callers, trusts, scopes."""
+
+from __future__ import annotations
+
+import uuid
+
+from attrs import evolve
+
+from svcd.errors import Unauthorized
+from svcd.model import ownership_tags
+from svcd.model.ids import TenantId
+from svcd.model.secret import Secret
+from svcd.model.trust import GivenTrust
+from svcd.ports.cloud import Access
+from svcd.ports.faults import Fault
+from tests.contract.cloud import CloudCase
+
+
+def mark() -> str:
+    """One that no trust has had."""
+    return ownership_tags.trust_end(uuid.uuid4().hex)
+
+
+class IdentityContract(CloudCase):
+    async def check_a_good_token_names_its_caller(self) -> None:
+        """User, project and roles come from the identity service."""
+        caller = await self.identity.authenticate(self.token)
+        self.assertEqual(caller.tenant_id, self.tenant)
+        self.assertEqual(caller.user_name, self.user)
+        self.assertIn("member", caller.roles)
+        self.assertEqual(caller.is_trust, False)
+
+    async def check_a_garbled_token_is_unauthorized(self) -> None:
+        """The 404 of the subject token is the caller's 401."""
+        try:
+            await self.identity.authenticate(Secret("garbled"))
+        except Unauthorized:
+            return
+        raise AssertionError("was let in")
+
+    async def check_a_trust_opens_the_tenant_and_ends_with_its_deletion(self) -> None:
+        """Scoping to a trust that is gone is UNAUTHORIZED; deleting it again is no fault."""
+        caller = await self.identity.authenticate(self.token)
+        trust_id = await self.cloud.create_trust(caller, mark())
+        assert trust_id is not None
+        access = Access(tenant_id=self.tenant, trust_id=trust_id)
+        self.assertTrue(await self.cloud.session(access).flavors())
+        await self.cloud.delete_trust(trust_id)
+        await self.cloud.delete_trust(trust_id)
+        error = await self.refused(self.cloud.session(access).flavors())
+        self.assertEqual(error.kind, Fault.UNAUTHORIZED)
+
+    async def check_a_trust_of_a_trust_is_forbidden(self) -> None:
+        """Also when the service is asked, not only our own check."""
+        caller = await self.identity.authenticate(self.token)
+        error = await self.refused(self.cloud.create_trust(evolve(caller, is_trust=True), mark()))
+        self.assertEqual(error.kind, Fault.FORBIDDEN)
+
+    async def check_a_trust_is_found_by_its_mark(self) -> None:
+        """By svcd's user, to whom it was given; not after it was given back."""
+        caller = await self.identity.authenticate(self.token)
+        mine, other = mark(), mark()
+        trust_id = await self.cloud.create_trust(caller, mine)
+        assert trust_id is not None
+        self.assertEqual(
+            await self.cloud.given_trusts({mine, other}),
+            [GivenTrust(id=trust_id, tenant_id=self.tenant, trustor_id=caller.user_id, mark=mine)],
+        )
+        await self.cloud.delete_trust(trust_id)
+        self.assertEqual(await self.cloud.given_trusts({mine, other}), [])
+
+    async def check_a_mark_is_given_once(self) -> None:
+        """BUSY the second time; so it is known whose trust has it."""
+        caller = await self.identity.authenticate(self.token)
+        same = mark()
+        trust_id = await self.cloud.create_trust(caller, same)
+        assert trust_id is not None
+        error = await self.refused(self.cloud.create_trust(caller, same))
+        self.assertEqual(error.kind, Fault.BUSY)
+        await self.cloud.delete_trust(trust_id)
+
+    async def check_without_a_token_there_is_no_trust(self) -> None:
+        """`auth.mode=none`."""
+        caller = await self.identity.authenticate(self.token)
+        self.assertEqual(await self.cloud.create_trust(evolve(caller, token=None), mark()), None)
+
+    async def check_a_bad_token_is_unauthorized_at_every_service(self) -> None:
+        """The 401 is believed, because Keystone says so too."""
+        access = Access(tenant_id=TenantId(self.tenant), token=Secret("garbled"))
+        session = self.cloud.session(access)
+        for work in (session.flavors(), session.images(), session.networks()):
+            self.assertEqual((await self.refused(work)).kind, Fault.UNAUTHORIZED)
+
+    async def check_the_service_user_gets_in(self) -> None:
+        """`ready` says nothing."""
+        self.assertEqual(await self.cloud.ready(), "")

@@ -1,0 +1,344 @@
+"""What every family of rows must do on every driver, family by family: a mixin beside contract."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+
+from svcd import errors
+from svcd.model.ids import (
+    ClusterId,
+    ClusterTemplateId,
+    DataSourceId,
+    ExecutionId,
+    JobBinaryId,
+    JobBinaryInternalId,
+    JobId,
+)
+from svcd.model.job import ExecutionStatus
+from svcd.ports.store import Page, Store, Tx
+from svcd.runtime.tasks import gather
+from tests.contract.store.rows import (
+    OTHER,
+    TENANT,
+    at,
+    binary,
+    cluster,
+    cluster_template,
+    execution,
+    group_template,
+    internal,
+    job,
+    source,
+)
+
+T = TypeVar("T")
+
+STRANGE = 'it\'s "100%" %s :name ?1 $1 \\ \u00fc \u6f22 \U0001f40d \u202e \u0301'
+NUL = "a\0b"
+
+MAKE: Mapping[str, Callable[[int], Any]] = {
+    "node_group_templates": lambda n: group_template(n),
+    "cluster_templates": lambda n: evolve(
+        cluster_template(), id=ClusterTemplateId(f"ct-{n}"), name=f"n-{n}", created_at=at(n)
+    ),
+    "clusters": lambda n: cluster(n),
+    "data_sources": lambda n: source(id=DataSourceId(f"ds-{n}"), name=f"n-{n}", created_at=at(n)),
+    "internals": lambda n: evolve(
+        internal(f"n-{n}"), id=JobBinaryInternalId(f"jbi-{n}"), created_at=at(n)
+    ),
+    "job_binaries": lambda n: evolve(
+        binary(), id=JobBinaryId(f"jb-{n}"), name=f"n-{n}", created_at=at(n)
+    ),
+    "jobs": lambda n: evolve(job(), id=JobId(f"j-{n}"), name=f"n-{n}", created_at=at(n)),
+    "executions": lambda n: execution(n),
+}
+TAKEN = {
+    "node_group_templates": errors.NodeGroupTemplateNameTaken,
+    "cluster_templates": errors.ClusterTemplateNameTaken,
+    "clusters": errors.ClusterNameTaken,
+    "data_sources": errors.DataSourceNameTaken,
+    "internals": errors.JobBinaryInternalNameTaken,
+    "job_binaries": errors.JobBinaryNameTaken,
+    "jobs": errors.JobNameTaken,
+}
+RENDERED = ("node_group_templates", "cluster_templates", "clusters", "executions")
+FILTERS = {
+    "node_group_templates": {"name": "workers-2", "plugin_name": "vanilla",
+                             "engine_version": "3.5.0", "flavor_id": "2"},
+    "cluster_templates": {"name": "n-2", "plugin_name": "vanilla", "engine_version": "3.5.0"},
+    "clusters": {"name": "cluster-2", "plugin_name": "vanilla", "engine_version": "3.5.0",
+                 "status": "Waiting", "default_image_id": "image-1"},
+    "data_sources": {"name": "n-2", "type": "objstore", "url": "objstore://box/in"},
+    "internals": {"name": "n-2"},
+    "job_binaries": {"name": "n-2", "url": "internaldb://jbi-1"},
+    "jobs": {"name": "n-2", "type": "Pig"},
+    "executions": {"job_id": "j-1", "cluster_id": "c-1", "input_id": "in", "output_id": "out",
+                   "status": "Pending"},
+}  # fmt: skip
+
+
+class FamiliesContract:
+    """Needs `self.store`, open and empty, and what raises NotImplementedError here."""
+
+    store: Store
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        """What `work` comes to."""
+        raise NotImplementedError
+
+    def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return self.result(cast("Coroutine[Any, Any, T]", self.store.tx(work)))
+
+    def put(self, family: str, record: Any) -> None:
+        self.tx(lambda tx: getattr(tx, family).add(record))
+
+    def ids(self, family: str, page: Page, tenant: str = TENANT) -> list[str]:
+        return [r.id for r in self.tx(lambda tx: getattr(tx, family).page(tenant, page))]
+
+    def refused(self, kind: type[Exception], work: Callable[[Tx], Awaitable[object]]) -> str:
+        with self.assertRaises(kind) as raised:
+            self.tx(work)
+        return str(raised.exception)
+
+    # ---- every family -------------------------------------------------------------------------
+
+    def test_every_family_pages_by_key(self) -> None:
+        """Creation counts, then the id's bytes; pages of two walk each row once; others' do not."""
+        for family, make in MAKE.items():
+            prefix = make(1).id[:-1]
+            same = make(4)
+            for record in (make(3), make(1), make(2), same):
+                self.put(family, record)
+            twin = evolve(same, id=f"{prefix}40", **self.named(family, "twin"))
+            upper = evolve(same, id=prefix.upper() + "4", **self.named(family, "upper"))
+            self.put(family, twin)
+            self.put(family, upper)
+            self.put(family, evolve(make(5), tenant_id=OTHER))
+            wanted = [f"{prefix}{n}" for n in (1, 2, 3)] + [upper.id, same.id, twin.id]
+            self.assertEqual(self.ids(family, Page()), wanted)
+            seen: list[str] = []
+            while page := self.ids(family, Page(limit=2, marker=seen[-1] if seen else None)):
+                self.assertLessEqual(len(page), 2)
+                seen += page
+            self.assertEqual(seen, wanted)
+            self.assertEqual(self.ids(family, Page(), OTHER), [make(5).id])
+            foreign = Page(marker=make(5).id)
+            self.refused(
+                errors.NotFound, lambda tx, f=family, p=foreign: getattr(tx, f).page(TENANT, p)
+            )
+
+    def test_every_filter_selects(self) -> None:
+        """Alone, together with the others, and with a value that nobody has."""
+        for family, filters in FILTERS.items():
+            for number in (1, 2):
+                self.put(family, MAKE[family](number))
+            found = self.ids(family, Page(filters=filters))
+            self.assertEqual(found, [MAKE[family](2).id] if "name" in filters else
+                             [MAKE[family](1).id, MAKE[family](2).id])  # fmt: skip
+            for column in filters:
+                self.assertEqual(self.ids(family, Page(filters={column: "nobody's"})), [])
+
+    def test_every_name_is_taken_once(self) -> None:
+        """The error is the family's and names the name; other tenants may."""
+        for family, kind in TAKEN.items():
+            record = MAKE[family](1)
+            self.put(family, record)
+            twin = evolve(MAKE[family](2), name=record.name)
+            text = self.refused(kind, lambda tx, f=family, r=twin: getattr(tx, f).add(r))
+            self.assertIn(f"named {record.name!r} exists already", text)
+            self.put(family, evolve(twin, tenant_id=OTHER))
+
+    def test_of_writers_at_once_one_has_the_name(self) -> None:
+        """All others get the family's error, and nothing of them is left."""
+        for family, kind in TAKEN.items():
+
+            def add(number: int, family: str = family) -> Callable[[], Any]:
+                record = evolve(MAKE[family](number), name="wanted")
+                return lambda: self.store.tx(lambda tx: getattr(tx, family).add(record))
+
+            results = self.result(gather([add(n) for n in range(1, 7)], 6))
+            kinds = [type(each) for each in results]
+            self.assertEqual((kinds.count(type(None)), kinds.count(kind)), (1, 5), family)
+            self.assertEqual(len(self.ids(family, Page())), 1)
+
+    def test_of_clusters_whose_names_differ_in_case_one_is_taken(self) -> None:
+        """Of writers at once too; other tenants may, and a dropped one frees the name."""
+
+        def add(number: int, name: str) -> Callable[[], Any]:
+            record = evolve(cluster(number), name=name)
+            return lambda: self.store.tx(lambda tx: tx.clusters.add(record))
+
+        writers = [add(n, name) for n, name in enumerate(("Mine", "mine", "MINE", "mInE"), 1)]
+        results = self.result(gather(writers, 4))
+        kinds = [type(each) for each in results]
+        self.assertEqual((kinds.count(type(None)), kinds.count(errors.ClusterNameTaken)), (1, 3))
+        (id_,) = self.ids("clusters", Page())
+        again = evolve(cluster(5), name="minE")
+        text = self.refused(errors.ClusterNameTaken, lambda tx: tx.clusters.add(again))
+        self.assertIn("named 'minE' exists already in this tenant (upper and lower case", text)
+        self.put("clusters", evolve(again, tenant_id=OTHER, id="c-other"))
+        self.tx(lambda tx: tx.clusters.drop(ClusterId(id_)))
+        self.put("clusters", again)
+
+    def test_older_clusters_that_differ_in_case_stay_until_the_last_is_dropped(self) -> None:
+        """A new one of the name is refused as long as one of them is there; all can be saved."""
+        for number in (1, 2, 3):
+            self.put("clusters", cluster(number))
+        older = [evolve(cluster(n), name=name) for n, name in enumerate(("Old", "old", "OLD"), 1)]
+
+        async def as_they_were(tx: Tx) -> None:
+            for each in older:
+                await cast("Any", tx).clusters._sql.run(
+                    "update clusters set name = :name, name_key = :key where id = :id",
+                    {"name": each.name, "key": "old" if each is older[0] else None, "id": each.id},
+                )
+
+        self.tx(as_they_were)
+        for each in older:
+            self.assertTrue(self.tx(lambda tx, c=each: tx.clusters.save(c)))
+        new = evolve(cluster(4), name="olD")
+        for each in (older[1], older[0], older[2]):
+            self.refused(errors.ClusterNameTaken, lambda tx: tx.clusters.add(new))
+            self.tx(lambda tx, c=each: tx.clusters.drop(c.id))
+        self.put("clusters", new)
+
+    def test_every_family_removes(self) -> None:
+        """Once; what is gone is not found, and its name is free."""
+        for family, make in MAKE.items():
+            record = make(1)
+            self.put(family, record)
+            remove = lambda tx, f=family, i=record.id: getattr(tx, f).remove(TENANT, i)  # noqa: E731
+            self.tx(remove)
+            self.assertIn(record.id, self.refused(errors.NotFound, remove))
+            get = lambda tx, f=family, i=record.id: getattr(tx, f).get(TENANT, i)  # noqa: E731
+            self.refused(errors.NotFound, get)
+            self.put(family, record)
+
+    def test_every_stored_wire_form_is_the_record(self) -> None:
+        """Alone, in pages, and for many who ask at once."""
+        for family in RENDERED:
+            for number in (2, 1):
+                self.put(family, MAKE[family](number))
+            one, two = MAKE[family](1).id, MAKE[family](2).id
+            for page, wanted in ((Page(), [one, two]), (Page(marker=one), [two])):
+                found = self.tx(
+                    lambda tx, f=family, p=page: getattr(tx, f).rendered_page(TENANT, p)
+                )
+                listed = json.loads(b"[" + b",".join(found) + b"]")
+                self.assertEqual([each["id"] for each in listed], wanted)
+            ask = [lambda f=family, i=i: self.store.rendered(f, TENANT, i) for i in (one, two)]
+            alone = self.tx(lambda tx, f=family, i=one: getattr(tx, f).rendered(TENANT, i))
+            self.assertEqual(self.result(gather(ask, 2))[0], alone)
+            self.refused(
+                errors.NotFound, lambda tx, f=family, i=one: getattr(tx, f).rendered(OTHER, i)
+            )
+
+    def test_every_text_is_kept_as_it_is(self) -> None:
+        """In the columns and in the record: quotes, signs of both drivers, scripts of the world."""
+        for family in TAKEN:
+            record = evolve(MAKE[family](1), name=STRANGE)
+            self.put(family, record)
+            found = self.tx(lambda tx, f=family, i=record.id: getattr(tx, f).get(TENANT, i))
+            self.assertEqual(found, record)
+            self.assertEqual(self.ids(family, Page(filters={"name": STRANGE})), [record.id])
+
+    def test_nul_is_refused(self) -> None:
+        """In a column, as a filter and as an id; and what follows is served."""
+        for family in TAKEN:
+            record = evolve(MAKE[family](1), name=NUL)
+            text = self.refused(
+                errors.InvalidData, lambda tx, f=family, r=record: getattr(tx, f).add(r)
+            )
+            self.assertIn("NUL", text)
+            for page in (Page(filters={"name": NUL}), Page(marker=NUL)):
+                self.refused(
+                    errors.InvalidData, lambda tx, f=family, p=page: getattr(tx, f).page(TENANT, p)
+                )
+            self.put(family, MAKE[family](1))
+
+    # ---- executions ---------------------------------------------------------------------------
+
+    def test_execution_is_saved_by_compare_and_set(self) -> None:
+        """The first of two that read the same version wins; a row that is gone is not written."""
+        self.put("executions", execution())
+        first = execution(status=ExecutionStatus.RUNNING)
+        second = execution(status=ExecutionStatus.KILLED)
+        self.assertTrue(self.tx(lambda tx: tx.executions.save(first)))
+        self.assertFalse(self.tx(lambda tx: tx.executions.save(second)))
+        found = self.tx(lambda tx: tx.executions.find(ExecutionId("e-1")))
+        assert found is not None
+        self.assertEqual((found.status, found.version), (ExecutionStatus.RUNNING, 2))
+        self.tx(lambda tx: tx.executions.drop(ExecutionId("e-1")))
+        self.assertFalse(self.tx(lambda tx: tx.executions.save(found)))
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(ExecutionId("e-1"))))
+
+    def test_of_writers_at_once_one_saves(self) -> None:
+        """Clusters and executions; nobody waits for ever, and the row has the winner's word."""
+        self.put("clusters", cluster())
+        self.put("executions", execution())
+        for family, make in (("clusters", cluster), ("executions", execution)):
+
+            def save(number: int, family: str = family, make: Any = make) -> Callable[[], Any]:
+                changed = make(1, updated_at=at(10 + number))
+                return lambda: self.store.tx(lambda tx: getattr(tx, family).save(changed))
+
+            results = self.result(gather([save(n) for n in range(6)], 6))
+            self.assertEqual(sorted(results), [False] * 5 + [True])
+            id_ = make(1).id
+            found = self.tx(lambda tx, f=family, i=id_: getattr(tx, f).find(i))
+            self.assertEqual((found.version, found.updated_at), (2, at(10 + results.index(True))))
+
+    def test_executions_of_a_cluster(self) -> None:
+        """Oldest first, finished and hidden ones too."""
+        self.put("executions", execution(2, end_time=at(9)))
+        self.put("executions", execution(1, delete_requested=True))
+        self.put("executions", execution(3, cluster_id=ClusterId("c-2")))
+        found = self.tx(lambda tx: tx.executions.of_cluster(ClusterId("c-1")))
+        self.assertEqual([e.id for e in found], ["e-1", "e-2"])
+
+    def test_executions_whose_folder_is_left(self) -> None:
+        """Ended, with a folder, on a cluster that is there; a text that looks like one is none."""
+        folder, told = "/user/u/svcd/e", {"text": '"workflow_dir":"/user/u"'}
+        self.put("clusters", cluster())
+        self.put("executions", execution(1, end_time=at(9), workflow_dir=folder))
+        self.put("executions", execution(2, end_time=at(9), record=told))
+        self.put("executions", execution(3, workflow_dir=folder))
+        self.put("executions", execution(4, end_time=at(9), workflow_dir=folder, cluster_id="c-9"))
+        self.assertEqual(self.tx(lambda tx: tx.executions.untidy()), ["e-1"])
+
+    # ---- binaries -----------------------------------------------------------------------------
+
+    def test_binary_of_no_bytes(self) -> None:
+        """Without a piece, and with an empty one."""
+        id_ = JobBinaryInternalId("jbi-1")
+        self.tx(lambda tx: tx.internals.begin(id_))
+        self.tx(lambda tx: tx.internals.finish(id_, evolve(internal(), datasize=0)))
+        self.assertIsNone(self.tx(lambda tx: tx.internals.piece(id_, 0)))
+        self.tx(lambda tx: tx.internals.begin("x"))
+        self.tx(lambda tx: tx.internals.append("x", 0, b""))
+        other = evolve(internal("other"), id=JobBinaryInternalId("x"), datasize=0)
+        self.tx(lambda tx: tx.internals.finish("x", other))
+        found = [self.tx(lambda tx, n=n: tx.internals.piece(other.id, n)) for n in (0, 1)]
+        self.assertEqual(found, [b"", None])
+
+    def test_binary_of_every_byte_in_pieces_of_any_size(self) -> None:
+        """1 byte, all 256 values, a full piece, and one more than it."""
+        id_, every = JobBinaryInternalId("jbi-1"), bytes(range(256))
+        pieces = [b"\0", every, every * 1024, every * 1024 + b"\xff"]
+        self.tx(lambda tx: tx.internals.begin(id_))
+        for number, piece in enumerate(pieces):
+            self.tx(lambda tx, n=number, p=piece: tx.internals.append(id_, n, p))
+        self.tx(lambda tx: tx.internals.finish(id_, internal()))
+        found = [self.tx(lambda tx, n=n: tx.internals.piece(id_, n)) for n in range(5)]
+        self.assertEqual(found[-1], None)
+        digests = [hashlib.sha256(piece or b"").hexdigest() for piece in found]
+        self.assertEqual(digests[:4], [hashlib.sha256(piece).hexdigest() for piece in pieces])
+
+    def named(self, family: str, name: str) -> dict[str, str]:
+        """The change of name that a second record of one time needs."""
+        return {"name": name} if family in TAKEN else {}

@@ -1,0 +1,584 @@
+"""What every driver of the store must do: a mixin that runs on each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from svcd.errors import (
+    ClusterNameTaken,
+    DataSourceNameTaken,
+    DeletionFailed,
+    InvalidReference,
+    JobBinaryInternalNameTaken,
+    NotFound,
+    ServiceUnavailable,
+)
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, NodeGroup
+from svcd.model.ids import (
+    ClusterId,
+    ClusterTemplateId,
+    DataSourceId,
+    ExecutionId,
+    InstanceId,
+    JobBinaryId,
+    JobBinaryInternalId,
+    JobId,
+    NodeGroupTemplateId,
+    TenantId,
+    timestamp,
+)
+from svcd.model.job import (
+    Credentials,
+    DataSource,
+    Execution,
+    ExecutionStatus,
+    Job,
+    JobBinary,
+    JobBinaryInternal,
+    JobConfigs,
+    JobType,
+)
+from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNodeGroup
+from svcd.ports.store import Page, Store, Tx
+
+T = TypeVar("T")
+
+
+def now_of(done: Deferred[T]) -> T:
+    """What a Deferred has fired with."""
+    results: list[T] = []
+    failures: list[Failure] = []
+    done.addCallbacks(results.append, failures.append)
+    if failures:
+        failures[0].raiseException()
+    return results[0]
+
+
+TENANT = TenantId("acme")
+OTHER = TenantId("other")
+
+
+def at(second: int) -> str:
+    return timestamp(1_767_225_600 + second)
+
+
+def group_template(number: int, name: str | None = None) -> NodeGroupTemplate:
+    return NodeGroupTemplate(
+        id=NodeGroupTemplateId(f"ngt-{number}"),
+        tenant_id=TENANT,
+        name=name or f"workers-{number}",
+        plugin_name="vanilla",
+        engine_version="3.5.0",
+        node_processes=("datanode", "nodemanager"),
+        flavor_id="2",
+        node_configs={"HDFS": {"dfs.replication": 2, "flag": True, "text": "x"}},
+        created_at=at(number),
+    )
+
+
+def cluster_template() -> ClusterTemplate:
+    return ClusterTemplate(
+        id=ClusterTemplateId("ct-1"),
+        tenant_id=TENANT,
+        name="small",
+        plugin_name="vanilla",
+        engine_version="3.5.0",
+        node_groups=(
+            TemplateNodeGroup(
+                name="workers",
+                count=2,
+                node_group_template_id=NodeGroupTemplateId("ngt-1"),
+                flavor_id="2",
+                node_processes=("datanode",),
+            ),
+        ),
+        created_at=at(1),
+    )
+
+
+def cluster(number: int = 1, **changes: object) -> Cluster:
+    made = Cluster(
+        id=ClusterId(f"c-{number}"),
+        tenant_id=TENANT,
+        name=f"cluster-{number}",
+        plugin_name="vanilla",
+        engine_version="3.5.0",
+        default_image_id="image-1",
+        status_since=at(number),
+        node_groups=(
+            NodeGroup(
+                name="master",
+                count=1,
+                flavor_id="2",
+                node_processes=("namenode",),
+                instances=(
+                    Instance(
+                        instance_id=InstanceId("i-1"),
+                        instance_name="cluster-1-master-001",
+                        index=1,
+                        created_at=at(number),
+                    ),
+                ),
+                created_at=at(number),
+            ),
+        ),
+        created_at=at(number),
+    )
+    return evolve(made, **changes)
+
+
+def execution(number: int = 1, **changes: object) -> Execution:
+    made = Execution(
+        id=ExecutionId(f"e-{number}"),
+        tenant_id=TENANT,
+        job_id=JobId("j-1"),
+        cluster_id=ClusterId("c-1"),
+        input_id=DataSourceId("in"),
+        output_id=DataSourceId("out"),
+        job_configs=JobConfigs(configs={"a": "1"}, args=("x", "y")),
+        created_at=at(number),
+    )
+    return evolve(made, **changes)
+
+
+def source(**changes: object) -> DataSource:
+    made = DataSource(
+        id=DataSourceId("in"),
+        tenant_id=TENANT,
+        name="input",
+        type="objstore",
+        url="objstore://box/in",
+        credentials=Credentials(user="ann", password="s3cret"),
+        created_at=at(1),
+    )
+    return evolve(made, **changes)
+
+
+def internal(name: str = "script.pig") -> JobBinaryInternal:
+    return JobBinaryInternal(
+        id=JobBinaryInternalId("jbi-1"),
+        tenant_id=TENANT,
+        name=name,
+        datasize=6,
+        digest="00",
+        created_at=at(1),
+    )
+
+
+def binary(url: str = "internaldb://jbi-1") -> JobBinary:
+    return JobBinary(
+        id=JobBinaryId("jb-1"), tenant_id=TENANT, name="script", url=url, created_at=at(1)
+    )
+
+
+def job() -> Job:
+    return Job(
+        id=JobId("j-1"),
+        tenant_id=TENANT,
+        name="count",
+        type=JobType.PIG,
+        mains=(JobBinaryId("jb-1"),),
+        created_at=at(1),
+    )
+
+
+class StoreContract:
+    """Needs `self.store`, open and empty, and `self.dump(table)`: all its rows as one text."""
+
+    store: Store
+
+    def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        """The result of one transaction."""
+        return self.successResultOf(Deferred.fromCoroutine(self.store.tx(work)))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, or its error."""
+        return now_of(Deferred.fromCoroutine(work))
+
+    def fails(self, work: Callable[[Tx], Awaitable[object]], kind: type[Exception]) -> str:
+        """The text of the error that the transaction raises."""
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.store.tx(work)), kind)
+        return str(failure.value)
+
+    # ---- all families -------------------------------------------------------------------------
+
+    def test_record_comes_back_as_it_went_in(self) -> None:
+        """Every field of a record survives the store."""
+        for family, record in (
+            ("node_group_templates", group_template(1)),
+            ("cluster_templates", cluster_template()),
+            ("clusters", cluster()),
+            ("data_sources", source()),
+            ("job_binaries", binary()),
+            ("jobs", job()),
+            ("executions", execution()),
+        ):
+            self.now(lambda tx, f=family, r=record: getattr(tx, f).add(r))
+            found = self.now(lambda tx, f=family, r=record: getattr(tx, f).get(TENANT, r.id))
+            self.assertEqual(found, record)
+
+    def test_other_tenants_record_is_not_found(self) -> None:
+        """An id of another tenant is as unknown as one that does not exist."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        text = self.fails(lambda tx: tx.clusters.get(OTHER, ClusterId("c-1")), NotFound)
+        self.assertEqual(text, "cluster 'c-1' not found")
+        self.fails(lambda tx: tx.clusters.remove(OTHER, ClusterId("c-1")), NotFound)
+        self.assertEqual(self.now(lambda tx: tx.clusters.page(OTHER, Page())), [])
+
+    def test_name_twice_in_a_tenant_is_refused(self) -> None:
+        """The second insert of a name fails with the family's own error; other tenants may."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        twin = evolve(cluster(2), name="cluster-1")
+        text = self.fails(lambda tx: tx.clusters.add(twin), ClusterNameTaken)
+        self.assertIn("'cluster-1' exists already", text)
+        self.now(lambda tx: tx.clusters.add(evolve(twin, tenant_id=OTHER)))
+        self.now(lambda tx: tx.data_sources.add(source()))
+        self.fails(
+            lambda tx: tx.data_sources.add(source(id=DataSourceId("x"))), DataSourceNameTaken
+        )
+
+    def test_name_is_compared_by_its_bytes(self) -> None:
+        """Upper case is another name, of all but clusters."""
+        upper = source(id=DataSourceId("x"), name=source().name.upper())
+        self.now(lambda tx: tx.data_sources.add(source()))
+        self.now(lambda tx: tx.data_sources.add(upper))
+
+    def test_page_is_ordered_by_creation_and_follows_the_marker(self) -> None:
+        """Pages of two walk all five rows once, in order of creation and then id."""
+        for number in (3, 1, 5, 2, 4):
+            self.now(lambda tx, n=number: tx.node_group_templates.add(group_template(n)))
+        seen: list[str] = []
+        marker = None
+        while True:
+            page = self.now(
+                lambda tx, m=marker: tx.node_group_templates.page(TENANT, Page(limit=2, marker=m))
+            )
+            if not page:
+                break
+            seen += [r.id for r in page]
+            marker = seen[-1]
+        self.assertEqual(seen, ["ngt-1", "ngt-2", "ngt-3", "ngt-4", "ngt-5"])
+
+    def test_unknown_marker_is_not_found(self) -> None:
+        """A marker that is no id of the list is an error and not an empty page."""
+        self.fails(lambda tx: tx.jobs.page(TENANT, Page(marker="nope")), NotFound)
+
+    def test_filter_selects_and_unknown_filter_is_ignored(self) -> None:
+        """Filters are columns that the family declares."""
+        self.now(lambda tx: tx.node_group_templates.add(group_template(1)))
+        self.now(lambda tx: tx.node_group_templates.add(group_template(2)))
+        page = Page(filters={"name": "workers-2", "record": "x"})
+        found = self.now(lambda tx: tx.node_group_templates.page(TENANT, page))
+        self.assertEqual([r.id for r in found], ["ngt-2"])
+
+    def test_strange_text_is_kept(self) -> None:
+        """Quotes, percent signs, colons, backslashes and non-ASCII letters survive."""
+        text = "a'b\"c%d?e:name\\ ü 漢 \U0001f40d"
+        self.now(lambda tx: tx.clusters.add(cluster(description=text)))
+        found = self.now(lambda tx: tx.clusters.get(TENANT, ClusterId("c-1")))
+        self.assertEqual(found.description, text)
+
+    def test_failed_transaction_changes_nothing(self) -> None:
+        """An exception takes back what was written before it."""
+
+        async def work(tx: Tx) -> None:
+            await tx.clusters.add(cluster())
+            raise ValueError("no")
+
+        self.fails(work, ValueError)
+        self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
+
+    def test_transaction_sees_what_it_wrote(self) -> None:
+        """Also what a driver keeps until something follows."""
+
+        async def work(tx: Tx) -> tuple[Cluster, int]:
+            await tx.clusters.add(cluster())
+            found = await tx.clusters.get(TENANT, ClusterId("c-1"))
+            await tx.clusters.remove(TENANT, ClusterId("c-1"))
+            return found, len(await tx.clusters.page(TENANT, Page()))
+
+        self.assertEqual(self.now(work), (cluster(), 0))
+
+    def test_refused_write_takes_its_transaction_back(self) -> None:
+        """Whether it is the last one or something follows; the error is the family's."""
+
+        async def last(tx: Tx) -> None:
+            await tx.clusters.add(cluster())
+            await tx.clusters.add(cluster(2, name="cluster-1"))
+
+        async def followed(tx: Tx) -> None:
+            await last(tx)
+            await tx.clusters.page(TENANT, Page())
+
+        for work in (last, followed):
+            self.fails(work, ClusterNameTaken)
+            self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
+
+    def test_a_read_leaves_no_write(self) -> None:
+        """Not even for later."""
+        reading = self.store.read(lambda tx: tx.clusters.add(cluster()))
+        with self.assertRaises(RuntimeError):
+            self.wait(reading)
+        self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
+
+    def test_rendered_row_is_the_wire_form(self) -> None:
+        """The stored wire JSON follows every write of the record."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        rendered = self.now(lambda tx: tx.clusters.rendered(TENANT, ClusterId("c-1")))
+        self.assertEqual(json.loads(rendered)["status"], "Waiting")
+        self.now(lambda tx: tx.clusters.save(cluster(status=ClusterStatus.ACTIVE)))
+        pages = self.now(lambda tx: tx.clusters.rendered_page(TENANT, Page()))
+        self.assertEqual([json.loads(p)["status"] for p in pages], ["Active"])
+        self.now(lambda tx: tx.clusters.add(cluster(2, description="a,b \u6f22")))
+        both = self.now(lambda tx: tx.clusters.rendered_page(TENANT, Page()))
+        listed = json.loads(b"[" + b",".join(both) + b"]")
+        self.assertEqual(
+            [(c["id"], c["description"]) for c in listed], [("c-1", ""), ("c-2", "a,b \u6f22")]
+        )
+        last = self.now(lambda tx: tx.clusters.rendered_page(TENANT, Page(limit=1, marker="c-1")))
+        self.assertEqual([json.loads(p)["id"] for p in last], ["c-2"])
+        self.assertEqual(self.now(lambda tx: tx.clusters.rendered_page(OTHER, Page())), [])
+        keys = [(TENANT, "c-1"), (OTHER, "c-2")]
+        many = self.now(lambda tx: tx.clusters.rendered_many(keys))
+        self.assertEqual(many, {(TENANT, "c-1"): pages[0]})
+
+    # ---- references ---------------------------------------------------------------------------
+
+    def test_template_in_use_is_not_removed(self) -> None:
+        """The message names what uses the template; without users it goes."""
+        self.now(lambda tx: tx.node_group_templates.add(group_template(1)))
+        self.now(lambda tx: tx.cluster_templates.add(cluster_template()))
+        used = cluster(cluster_template_id=ClusterTemplateId("ct-1"))
+        self.now(lambda tx: tx.clusters.add(used))
+        text = self.fails(
+            lambda tx: tx.node_group_templates.remove(TENANT, NodeGroupTemplateId("ngt-1")),
+            InvalidReference,
+        )
+        self.assertIn("cluster template 'small'", text)
+        text = self.fails(
+            lambda tx: tx.cluster_templates.remove(TENANT, ClusterTemplateId("ct-1")),
+            InvalidReference,
+        )
+        self.assertIn("cluster 'cluster-1'", text)
+        self.now(lambda tx: tx.clusters.drop(ClusterId("c-1")))
+        self.now(lambda tx: tx.cluster_templates.remove(TENANT, ClusterTemplateId("ct-1")))
+        self.now(lambda tx: tx.node_group_templates.remove(TENANT, NodeGroupTemplateId("ngt-1")))
+
+    def test_data_objects_in_use_are_not_removed(self) -> None:
+        """Internal, binary, job and source each name their users."""
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        self.now(lambda tx: tx.job_binaries.add(binary()))
+        self.now(lambda tx: tx.jobs.add(job()))
+        self.now(lambda tx: tx.data_sources.add(source()))
+        self.now(lambda tx: tx.executions.add(execution()))
+        for family, id_, user in (
+            ("internals", "jbi-1", "job binary 'script'"),
+            ("job_binaries", "jb-1", "job 'count'"),
+            ("jobs", "j-1", "job execution 'e-1'"),
+            ("data_sources", "in", "job execution 'e-1'"),
+        ):
+            text = self.fails(
+                lambda tx, f=family, i=id_: getattr(tx, f).remove(TENANT, i), DeletionFailed
+            )
+            self.assertIn(user, text)
+
+    # ---- secrets ------------------------------------------------------------------------------
+
+    def test_credentials_are_sealed_at_rest(self) -> None:
+        """No column of the row holds the password."""
+        self.now(lambda tx: tx.data_sources.add(source()))
+        self.assertNotIn("s3cret", self.dump("data_sources"))
+
+    # ---- clusters -----------------------------------------------------------------------------
+
+    def test_save_is_compare_and_set(self) -> None:
+        """Only the first of two writers that read the same version wins."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        first = cluster(status=ClusterStatus.SPAWNING)
+        second = cluster(status=ClusterStatus.DELETING)
+        self.assertTrue(self.now(lambda tx: tx.clusters.save(first)))
+        self.assertFalse(self.now(lambda tx: tx.clusters.save(second)))
+        found = self.now(lambda tx: tx.clusters.find(ClusterId("c-1")))
+        assert found is not None
+        self.assertEqual((found.status, found.version), (ClusterStatus.SPAWNING, 2))
+
+    def test_unsettled_are_those_with_a_newer_generation(self) -> None:
+        """Oldest first, any tenant."""
+        self.now(lambda tx: tx.clusters.add(cluster(2)))
+        self.now(lambda tx: tx.clusters.add(cluster(1, tenant_id=OTHER)))
+        self.now(lambda tx: tx.clusters.add(cluster(3, settled_generation=1)))
+        found = self.now(lambda tx: tx.clusters.unsettled())
+        self.assertEqual(list(found.items()), [("c-1", 1), ("c-2", 1)])
+
+    def test_dropped_cluster_leaves_its_executions(self) -> None:
+        """They keep its id, on the wire too; events go."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        self.now(lambda tx: tx.executions.add(execution()))
+        self.now(lambda tx: tx.clusters.drop(ClusterId("c-1")))
+        found = self.now(lambda tx: tx.executions.get(TENANT, ExecutionId("e-1")))
+        self.assertEqual(found.cluster_id, "c-1")
+        rendered = self.now(lambda tx: tx.executions.rendered(TENANT, ExecutionId("e-1")))
+        self.assertEqual(json.loads(rendered)["cluster_id"], "c-1")
+
+    def test_active_are_those_at_rest(self) -> None:
+        """Not one that is being scaled, nor one in Error."""
+        for number, status in ((1, "Active"), (2, "Validating"), (3, "Error"), (4, "Active")):
+            row = evolve(cluster(number), status=ClusterStatus(status), settled_generation=1)
+            if number == 4:
+                row = evolve(row, generation=2)
+            self.now(lambda tx, r=row: tx.clusters.add(r))
+        self.assertEqual(self.now(lambda tx: tx.clusters.active()), ["c-1"])
+
+    def test_idle_transient_had_an_execution_and_has_none_now(self) -> None:
+        """A cluster without any execution yet is not idle, nor one with a running one."""
+        active = {"status": ClusterStatus.ACTIVE, "is_transient": True}
+        for number in (1, 2, 3):
+            self.now(lambda tx, n=number: tx.clusters.add(cluster(n, **active)))
+        done = execution(1, end_time=at(9), status=ExecutionStatus.SUCCEEDED)
+        self.now(lambda tx: tx.executions.add(done))
+        self.now(lambda tx: tx.executions.add(execution(2, cluster_id=ClusterId("c-2"))))
+        self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
+
+    def test_idle_transient_may_have_failed(self) -> None:
+        """Once its clean-up is over."""
+        failed = {"status": ClusterStatus.ERROR, "is_transient": True, "generation": 1}
+        for number, settled in ((1, 1), (2, 0)):
+            row = cluster(number, settled_generation=settled, **failed)
+            self.now(lambda tx, r=row: tx.clusters.add(r))
+            done = execution(
+                number,
+                cluster_id=row.id,
+                end_time=at(9),
+                status=ExecutionStatus.FAILED,
+            )
+            self.now(lambda tx, e=done: tx.executions.add(e))
+        self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
+
+    def test_idle_transient_may_have_lost_its_executions(self) -> None:
+        """They were deleted as they ended: it has no work, and had some."""
+        self.now(
+            lambda tx: tx.clusters.add(cluster(status=ClusterStatus.ACTIVE, is_transient=True))
+        )
+        self.now(lambda tx: tx.executions.add(execution()))
+        row = self.now(lambda tx: tx.clusters.find(ClusterId("c-1")))
+        self.assertTrue(self.now(lambda tx: tx.clusters.save(row)))
+        self.now(lambda tx: tx.executions.drop(ExecutionId("e-1")))
+        self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
+
+    def test_events_are_kept_in_order_and_bounded(self) -> None:
+        """The oldest go when there are more than 2,000."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+
+        def event(number: int) -> ClusterEvent:
+            return ClusterEvent(at=at(number), generation=1, step=f"s{number}", outcome="done")
+
+        for start in (0, 1500):
+            events = [event(n) for n in range(start, start + 1500)]
+            self.now(lambda tx, e=events: tx.clusters.add_events(ClusterId("c-1"), e))
+        kept = self.now(lambda tx: tx.clusters.events(TENANT, ClusterId("c-1")))
+        self.assertEqual((len(kept), kept[0].step, kept[-1].step), (2000, "s1000", "s2999"))
+        self.fails(lambda tx: tx.clusters.events(OTHER, ClusterId("c-1")), NotFound)
+
+    def test_image_user_is_named(self) -> None:
+        """Only within the tenant."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        self.assertEqual(
+            self.now(lambda tx: tx.clusters.uses_image(TENANT, "image-1")), "cluster-1"
+        )
+        self.assertIsNone(self.now(lambda tx: tx.clusters.uses_image(OTHER, "image-1")))
+
+    # ---- executions ---------------------------------------------------------------------------
+
+    def test_execution_with_accepted_deletion_is_hidden(self) -> None:
+        """Callers do not see it any more; the controller does until it is dropped."""
+        self.now(lambda tx: tx.executions.add(execution()))
+        self.now(lambda tx: tx.executions.save(execution(delete_requested=True)))
+        self.fails(lambda tx: tx.executions.get(TENANT, ExecutionId("e-1")), NotFound)
+        self.assertEqual(self.now(lambda tx: tx.executions.page(TENANT, Page())), [])
+        left = self.now(lambda tx: tx.executions.unfinished())
+        self.assertEqual([e.id for e in left], ["e-1"])
+        self.now(lambda tx: tx.executions.drop(ExecutionId("e-1")))
+        self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
+
+    def test_an_execution_in_doubt_is_unfinished_whatever_its_end(self) -> None:
+        """Its engine may still have a job of it."""
+        row = execution(1, end_time=at(9), status=ExecutionStatus.FAILED, submitting=True)
+        self.now(lambda tx: tx.executions.add(row))
+        found = self.now(lambda tx: tx.executions.unfinished())
+        self.assertEqual([each.id for each in found], ["e-1"])
+        self.assertTrue(self.now(lambda tx: tx.executions.save(evolve(row, submitting=False))))
+        self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
+
+    def test_unfinished_are_those_without_end_time(self) -> None:
+        """Oldest first."""
+        self.now(lambda tx: tx.executions.add(execution(2)))
+        self.now(lambda tx: tx.executions.add(execution(1)))
+        self.now(lambda tx: tx.executions.add(execution(3, end_time=at(9))))
+        left = self.now(lambda tx: tx.executions.unfinished())
+        self.assertEqual([e.id for e in left], ["e-1", "e-2"])
+
+    def test_unfinished_are_asked_for_by_whom_they_belong_to(self) -> None:
+        """To their cluster; to themselves without one."""
+        self.now(lambda tx: tx.executions.add(execution()))
+        self.now(lambda tx: tx.executions.add(evolve(execution(2), cluster_id=None)))
+        asked: list[str] = []
+
+        def mine(key: str) -> bool:
+            asked.append(key)
+            return key == "e-2"
+
+        found = self.now(lambda tx: tx.executions.unfinished(mine))
+        self.assertEqual(asked, ["c-1", "e-2"])
+        self.assertEqual([e.id for e in found], ["e-2"])
+
+    # ---- internal binaries --------------------------------------------------------------------
+
+    def test_pieces_of_an_upload_that_was_thrown_away(self) -> None:
+        """Its holder was taken for dead: neither they nor its record are kept."""
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
+        self.now(lambda tx: tx.internals.abandon("jbi-1"))
+        self.fails(lambda tx: tx.internals.append("jbi-1", 1, b"second"), ServiceUnavailable)
+        self.fails(lambda tx: tx.internals.finish("jbi-1", internal()), ServiceUnavailable)
+        self.assertEqual((self.dump("pieces"), self.dump("internals")), ("[]", "[]"))
+
+    def test_pieces_of_a_finished_upload_are_read_back(self) -> None:
+        """Piece by piece, None after the last; gone with the record."""
+        id_ = JobBinaryInternalId("jbi-1")
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"\x00\xff"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 1, b"tail"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        pieces = [self.now(lambda tx, n=n: tx.internals.piece(id_, n)) for n in range(3)]
+        self.assertEqual(pieces, [b"\x00\xff", b"tail", None])
+        self.now(lambda tx: tx.internals.remove(TENANT, id_))
+        self.assertEqual(self.dump("pieces"), "[]")
+
+    def test_finished_upload_cannot_be_abandoned(self) -> None:
+        """Who did not get the answer to its finish takes it back; it may have been done."""
+        id_ = JobBinaryInternalId("jbi-1")
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"one"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        self.now(lambda tx: tx.internals.abandon("jbi-1"))
+        self.assertEqual(self.now(lambda tx: tx.internals.piece(id_, 0)), b"one")
+
+    def test_upload_whose_name_is_taken_can_be_abandoned(self) -> None:
+        """The first one keeps its bytes, the second leaves nothing."""
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        second = evolve(internal(), id=JobBinaryInternalId("jbi-2"))
+        self.now(lambda tx: tx.internals.begin("jbi-2"))
+        self.now(lambda tx: tx.internals.append("jbi-2", 0, b"second"))
+        self.fails(lambda tx: tx.internals.finish("jbi-2", second), JobBinaryInternalNameTaken)
+        self.now(lambda tx: tx.internals.abandon("jbi-2"))
+        self.assertIn("first", self.dump("pieces"))
+        self.assertNotIn("second", self.dump("pieces"))

@@ -1,0 +1,1 @@
+"""What needs sockets, processes, PostgreSQL, Hadoop or an OpenStack."""

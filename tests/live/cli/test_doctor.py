@@ -1,0 +1,97 @@
+"""`svcd doctor` before a PostgreSQL server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.doctor import Finding, examine
+from svcd.model.secret import Secret
+from svcd.settings import load
+from svcd.store.sealer import FernetSealer
+from tests.support.database.postgres_server import drop_database, execute, new_database
+
+
+class DatabaseTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+
+    def database(self, url: str) -> Finding:
+        """What is found out about the database."""
+        flags = [
+            f"server.state_dir={Path(self.mktemp()).absolute()}",
+            "server.listen=tcp:127.0.0.1:0",
+            "cloud.listen=tcp:127.0.0.1:0",
+            "plugins.enabled=fake",
+            f"database.url={url}",
+        ]
+        found = examine(load(None, {}, flags).settings)
+        return next(f for f in found if f.what == "database")
+
+    def test_good_database(self) -> None:
+        """Its version is told."""
+        found = self.database(self.url)
+        self.assertTrue(found.good)
+        self.assertRegex(found.text, r"^PostgreSQL \d+ answers$")
+
+    def shared(self, *flags: str) -> dict[str, Finding]:
+        """What is found out, by name."""
+        state = Path(self.mktemp()).absolute()
+        given = [
+            f"server.state_dir={state}",
+            "server.listen=tcp:127.0.0.1:0",
+            "cloud.listen=tcp:127.0.0.1:0",
+            "plugins.enabled=fake",
+            f"database.url={self.url}",
+            *flags,
+        ]
+        return {f.what: f for f in examine(load(None, {}, given).settings)}
+
+    def test_key_and_clock_of_a_shared_database(self) -> None:
+        """A key that would not fit is found out before the daemon is started."""
+        found = self.shared()
+        self.assertTrue(found["clock"].good, found["clock"].text)
+        self.assertIn("will be made", found["seal key"].text)
+        key, other = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
+        sealed = FernetSealer(key).seal(Secret("svcd"))
+        FernetSealer(other)
+        execute(
+            self.url,
+            "create table daemons (about text, until_s double precision);"
+            "insert into daemons values ('one', 1e12), ('gone', 0);"
+            "create table seals (id integer, sealed text);"
+            f"insert into seals values (1, '{sealed}')",
+        )
+        missing = self.shared()["seal key"]
+        self.assertEqual((missing.good, "copy seal.key" in missing.cure), (False, True))
+        self.assertFalse(self.shared(f"server.seal_key={other}")["seal key"].good)
+        found = self.shared(f"server.seal_key={key}")
+        self.assertTrue(found["seal key"].good, found["seal key"].text)
+        self.assertEqual(found["daemons"].text, "1 share the database: one")
+
+    def test_unknown_database(self) -> None:
+        """What the server says, and how to look closer."""
+        found = self.database(re.sub(r"/svcd_\w+", "/nowhere", self.url))
+        self.assertFalse(found.good)
+        self.assertIn('"nowhere" does not exist', found.text)
+        self.assertIn("psql", found.cure)
+
+    def test_password_is_not_shown(self) -> None:
+        """Neither in what is wrong nor in the cure."""
+        found = self.database("postgresql://u:s3cret@127.0.0.1:1/db")
+        self.assertFalse(found.good)
+        self.assertNotIn("s3cret", found.text + found.cure)
+
+    def test_user_without_rights(self) -> None:
+        """The cure is a statement for the administrator."""
+        if "svcd@" not in self.url:
+            self.skipTest("the server of PGHOST is not ours to make users on")
+        execute(self.url, "revoke all on schema public from public")
+        execute(self.url, "drop role if exists nobody_much")
+        execute(self.url, "create role nobody_much login")
+        found = self.database(self.url.replace("svcd@", "nobody_much@"))
+        self.assertIn("may not make tables", found.text)
+        self.assertIn("owner", found.cure)

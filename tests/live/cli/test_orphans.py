@@ -1,0 +1,82 @@
+"""`svcd orphans` as a command, on the embedded cloud. Real: tests/live/openstack/test_orphans."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from tests.support.live import Tenant
+from tests.support.processes import DaemonCase, Ended, run
+from tests.support.sample import SLOW
+
+skip = SLOW
+
+_GONE_S = 120.0
+_COMMAND_S = 300.0
+
+
+async def orphans(*arguments: str, **environment: str) -> Ended:
+    return await run("svcd", "orphans", *arguments, environment=environment, limit_s=_COMMAND_S)
+
+
+class EmbeddedTests(DaemonCase):
+    timeout = 400
+
+    async def test_database_that_forgot_a_cluster(self) -> None:
+        """Its things are found and removed; those of another installation's clusters are not."""
+        daemon = self.daemon()
+        cloud = dict(await daemon.start())
+        tenant = Tenant(cloud)
+        lost, kept = await tenant.new_cluster("lost", 1), await tenant.new_cluster("kept", 1)
+        for each in (lost, kept):
+            await tenant.until_active(each)
+        await daemon.stop()
+        database = sqlite3.connect(daemon.state / "svcd.sqlite")
+        database.execute("delete from clusters where id = ?", (lost,))
+        database.commit()
+        database.close()
+        await daemon.start()
+        place = ("--set", f"server.state_dir={daemon.state}")
+
+        young = await orphans("--delete", *place)
+        self.assertEqual((young.code, young.err), (0, ""))
+        self.assertIn("0 to be removed", young.out)
+        self.assertIn("left alone: something of its cluster is younger than 10 min", young.out)
+        old = ("--younger", "0")
+        listed = await orphans(*old, *place)
+        self.assertEqual((listed.code, listed.err), (0, ""))
+        self.assertIn("5 found, 5 to be removed, 0 left alone\nnothing was removed", listed.out)
+        self.assertEqual(len(await Tenant(daemon.endpoints).servers()), 4)
+
+        other = self.daemon(
+            cloud__kind="openstack",
+            cloud__auth_url=daemon.endpoints["identity"],
+            cloud__username="demo",
+            cloud__password="demo",
+            cloud__project="demo",
+        )
+        endpoints = await other.start()
+        user = {
+            "OS_AUTH_URL": daemon.endpoints["identity"],
+            "OS_USERNAME": "demo",
+            "OS_PASSWORD": "demo",
+            "OS_PROJECT_NAME": "demo",
+        }
+        api = ("--api", endpoints["api"], "--tenant", "demo")
+        foreign = await orphans("--delete", "--unmarked", *old, *api, **user)
+        self.assertEqual((foreign.code, foreign.err), (0, ""))
+        self.assertIn("0 to be removed, 10 left alone", foreign.out)
+        self.assertIn("another installation has made it", foreign.out)
+
+        removed = await orphans("--delete", *old, *place)
+        self.assertEqual((removed.code, removed.err), (0, ""))
+        self.assertEqual(removed.out.count("\nremoved "), 5)
+        tenant = Tenant(daemon.endpoints)
+        names = sorted(s["name"] for s in await tenant.servers())
+        self.assertEqual(names, ["kept-master-001", "kept-worker-001"])
+        self.assertEqual((await tenant.cluster(kept))["status"], "Active")
+
+        await other.stop()
+        silent = await orphans("--delete", "--unmarked", *old, *api, **user)
+        self.assertEqual(silent.code, 1)
+        self.assertIn("cannot be reached", silent.err)
+        self.assertEqual(len(await tenant.servers()), 2)

@@ -1,0 +1,60 @@
+"""`svcd doctor` before the real OpenStack of the environment (real_openstack)."""
+
+from __future__ import annotations
+
+from svcd.cli.cloud_doctor import CloudDoctor, Login
+from svcd.cli.finding import Finding
+from svcd.settings import CloudSettings
+from tests.contract.cloud import CloudCase
+from tests.live.contract.test_cloud import LiveCase
+from tests.support.real_openstack import given
+
+
+class LiveDoctor(LiveCase, CloudCase):
+    async def found(self, user: Login | None, **settings: str) -> dict[str, Finding]:
+        """By what was looked at."""
+        of = {
+            "auth_url": given("AUTH_URL"),
+            "username": given("SERVICE_USERNAME", "svcd"),
+            "password": given("SERVICE_PASSWORD", self.password),
+            "project": given("SERVICE_PROJECT", "service"),
+            "region": given("REGION"),
+            **settings,
+        }
+        doctor = CloudDoctor(self.agent, self.clock, CloudSettings(**of, timeout_s=120.0))
+        return {f.what: f for f in await doctor.examine(user, {})}
+
+    async def check_a_user_for_whom_all_is_well(self) -> None:
+        """Nothing fails."""
+        user = Login(username=self.user, password=self.password, project=given("PROJECT"))
+        found = await self.found(user)
+        self.assertEqual([f for f in found.values() if f.word == "fail"], [])
+        self.assertEqual(found["trust"].text, "can be given to svcd's user, and taken back")
+        self.assertTrue(found["compute"].text.endswith("svcd 2.79"), found["compute"].text)
+        self.assertIn(given("KEYPAIR"), found["key pairs"].text)
+        self.assertTrue(found["quota"].text.startswith("left: servers "), found["quota"].text)
+
+    async def check_a_wrong_password(self) -> None:
+        """The only thing that fails."""
+        found = await self.found(None, password="wrong")
+        self.assertEqual(list(found), ["identity service", "svcd's user"])
+        self.assertIn("was answered 401", found["svcd's user"].text)
+
+    async def check_a_wrong_region(self) -> None:
+        """Those that there are."""
+        found = await self.found(None, region="Mars")
+        self.assertIn("no public endpoint of compute in region Mars", found["compute"].text)
+        self.assertIn("there are the regions", found["compute"].cure)
+
+    async def check_a_missing_role(self) -> None:
+        """An ordinary user in svcd's place may not look at the tokens of others."""
+        mine = {"username": self.user, "password": self.password, "project": given("PROJECT")}
+        found = await self.found(None, **mine)
+        self.assertEqual(found["tokens of users"].word, "fail")
+        service = Login(
+            username=given("SERVICE_USERNAME", "svcd"),
+            password=given("SERVICE_PASSWORD", self.password),
+            project=given("SERVICE_PROJECT", "service"),
+        )
+        found = await self.found(service, **mine)
+        self.assertIn("was answered 403", found["tokens of users"].text)

@@ -1,0 +1,155 @@
+"""Real Hadoop, Pig and Oozie on servers of a real OpenStack, with input and output in its Swift.
+
+Needed beside openstack_case: servers that have the software tree at /opt/svcd/vanilla and a Java
+17; SVCD_TEST_OS_VANILLA names the tree as this machine sees it. About two minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections import Counter
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from svcd.cli.demo import PIG_SCRIPT, WORD_COUNT
+from svcd.provisioning.distributions.vanilla.image.build import verify
+from tests.support.live import Tenant
+from tests.support.openstack_case import MASTER, WORKER, OpenStackCase, User, no_platform
+from tests.support.processes import reactor, send
+from tests.support.real_openstack import platform
+
+BUILD_S = 300.0
+JOB_S = 400.0
+SCALE_S = 300.0
+TREE = os.environ.get("SVCD_TEST_OS_VANILLA", "")
+
+
+def _no_tree() -> str:
+    """Why there is no Hadoop on the servers; "" when there is."""
+    if not TREE:
+        return "SVCD_TEST_OS_VANILLA is not set: no server has the software tree of vanilla"
+    faults = verify(Path(TREE))
+    return f"{TREE}: {faults[0]}; svcd image build vanilla {TREE}" if faults else ""
+
+
+class Container:
+    """A container of the real Swift, as the user."""
+
+    def __init__(self, user: User, name: str) -> None:
+        base = platform()["tenants"][user.project]["object_store"]
+        self.name = name
+        self._url = f"{base}/{name}"
+        self._headers = {"X-Auth-Token": user.token}
+
+    async def _done(self, method: str, path: str, data: bytes | None = None) -> bytes:
+        reply = await send(method, self._url + path, data=data, headers=self._headers)
+        if reply.status >= 300:
+            raise AssertionError(f"{method} {self._url}{path}: {reply.status}")
+        return reply.body
+
+    async def make(self) -> None:
+        await self._done("PUT", "", b"")
+
+    async def write(self, name: str, data: bytes) -> None:
+        await self._done("PUT", f"/{name}", data)
+
+    async def names(self, prefix: str = "") -> list[str]:
+        return (await self._done("GET", f"?prefix={prefix}")).decode().split()
+
+    async def read(self, name: str) -> str:
+        return (await self._done("GET", f"/{name}")).decode()
+
+    async def remove(self) -> None:
+        for name in await self.names():
+            await self._done("DELETE", f"/{name}")
+        await self._done("DELETE", "")
+
+
+class VanillaTests(OpenStackCase):
+    """One long test: a cluster is what costs."""
+
+    timeout = 1500
+    skip = no_platform() or _no_tree() or None
+
+    async def begin_words(self) -> None:
+        """A daemon, a user, and a text in Swift."""
+        await self.begin(plugins__enabled="vanilla")
+        self.alpha = await self.user()
+        known = platform()["users"]["alpha-user"]
+        cloud = {"tenant": self.alpha.tenant, "username": "alpha-user", **known}
+        self.tenant = Tenant(
+            {"api": self.api}, cloud, headers={"X-Auth-Token": self.alpha.token}
+        )  # one token lives longer than the test
+        self.box = Container(self.alpha, f"words-{uuid.uuid4().hex[:8]}")
+        text = "\n".join(topics[name] for name in sorted(topics))
+        self.expected = Counter(re.findall(r"(?:[^\W_]|')+", text.lower()))
+        await self.box.make()
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.box.remove()))
+        await self.box.write("in/python-reference.txt", text.encode())
+        self.source = await self.tenant.new_source("in", self.box.name, "in")
+        jar = Path(TREE, "examples", "svcd-examples.jar").read_bytes()
+        self.jar = await self.tenant.new_jar_job("count", jar)
+        self.pig = await self.tenant.new_pig_job("count-pig", PIG_SCRIPT.encode())
+        self._since = float(reactor.seconds())
+
+    def mark(self, what: str) -> None:
+        """How long a step took, for those who read the output of the tests."""
+        now = float(reactor.seconds())
+        print(f"\n      {what}: {now - self._since:.1f} s", end=" ", flush=True)
+        self._since = now
+
+    async def cluster_of(self, workers: int) -> str:
+        """A cluster with that many workers, Active."""
+        await self.registered(self.alpha, ["vanilla", "3.5.0"])
+        body = self.body(
+            self.alpha,
+            ("master", 1, MASTER),
+            ("worker", workers, WORKER),
+            plugin_name="vanilla",
+            engine_version="3.5.0",
+            group={"flavor_id": platform()["flavors"]["m1.medium"]},
+        )
+        cluster_id = await self.accepted(self.alpha, body)
+        await self.alpha.until(cluster_id, "Active", BUILD_S)
+        self.mark(f"1 + {workers} Active")
+        return cluster_id
+
+    async def count(self, cluster_id: str, job_id: str, configs: dict[str, str], out: str) -> None:
+        """Run the job; its output in Swift is what plain Python counts."""
+        target = await self.tenant.new_source(out, self.box.name, f"out/{out}")
+        execution = await self.tenant.execute(cluster_id, job_id, self.source, target, configs)
+        await self.tenant.until_execution(execution, "SUCCEEDED", JOB_S)
+        self.mark(out)
+        found: Counter[str] = Counter()
+        for name in await self.box.names(f"out/{out}/part"):
+            for line in (await self.box.read(name)).splitlines():
+                word, number = line.split("\t")
+                found[word] += int(number)
+        self.assertEqual(found, self.expected)
+
+    async def scale(self, cluster_id: str, workers: int) -> Any:
+        resize = [{"name": "worker", "count": workers}]
+        await self.alpha.get("PUT", f"/clusters/{cluster_id}", {"resize_node_groups": resize})
+        cluster = await self.alpha.until(cluster_id, "Active", SCALE_S)
+        self.mark(f"scaled to {workers}")
+        self.assertEqual(cluster["status_description"], "")
+        self.assertEqual(len(cluster["node_groups"][1]["instances"]), workers)
+
+    async def test_words_are_counted_on_real_servers(self) -> None:
+        """Jar and Pig agree with plain Python before and after scaling, and nothing is left."""
+        await self.begin_words()
+        before = set(await self.everything())
+        self.mark("prepared")
+        cluster_id = await self.cluster_of(1)
+        await self.count(cluster_id, self.jar, WORD_COUNT, "jar")
+        await self.scale(cluster_id, 2)
+        await self.count(cluster_id, self.pig, {}, "pig")
+        await self.scale(cluster_id, 1)
+        await self.alpha.delete(cluster_id)
+        self.mark("deleted")
+        self.assertEqual(set(await self.everything()) - before, set())

@@ -1,0 +1,354 @@
+"""Leases on a real PostgreSQL: shared, fenced, taken from the dead, and told of.
+
+Whole daemons are in tests/live/test_daemons.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from attrs import evolve
+from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SkipTest, TestCase
+
+from svcd.model.ids import ClusterId
+from svcd.ports.store import Page, Tx
+from svcd.runtime.clock import steady_seconds
+from svcd.runtime.fencing import LeaseLost
+from svcd.runtime.tasks import gather, sleep
+from svcd.settings import Database
+from svcd.store.database import SchemaError
+from svcd.store.leases.keeper import Me, require
+from svcd.store.leases.shares import SHARDS, shard_of
+from svcd.store.postgres import PostgresDatabase, Sharing
+from svcd.store.sealer import MemorySealer, SealerError
+from svcd.store.store import SqlStore
+from tests.contract.store.rows import TENANT, at, cluster
+from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
+from tests.support.processes import until
+
+reactor: Any = _reactor
+
+_SETTINGS = Database(lease_s=3.0, renew_s=0.2, grace_s=0.5, wait_s=3.0)
+_SOON_S = 30.0
+_KEY = ClusterId("c-1")
+_STEAL = f"""
+update leases set holder = 'thief', epoch = epoch + 1 where shard = {shard_of(_KEY)}
+"""
+_FENCED = f"select epoch from leases where shard = {shard_of(_KEY)} for update nowait"
+
+
+class Member:
+    """One daemon's part: the store, and the keeper of its leases."""
+
+    def __init__(self, url: str, name: str, sealer: MemorySealer) -> None:
+        settings = evolve(_SETTINGS, url=url)
+        sharing = Sharing(Me(name, f"{name} of the tests"), steady_seconds)
+        self.shut_out: list[str] = []
+        self.heard: list[str] = []
+        self.changes: list[str] = []
+        self.database = PostgresDatabase(reactor, settings, self.shut_out.append, sharing=sharing)
+        assert self.database.leases is not None
+        self.keeper = self.database.leases
+        self.holdings = self.keeper.holdings
+        self.holdings.watch(
+            lambda: self.changes.append("gained"), lambda: self.changes.append("lost")
+        )
+        self.keeper.told = self.heard.append
+        self.store = SqlStore(self.database, sealer, name, require)
+
+    async def start(self) -> None:
+        await self.database.open()
+        await self.store.open(at(0))
+        await self.keeper.begin()
+
+    async def sleep(self) -> None:
+        """Show no sign of life any more, as a stopped process."""
+        await self.keeper._loop.stop()
+
+    def wake(self) -> None:
+        self.keeper._loop.start()
+
+
+class LeaseCase(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+        self.sealer = MemorySealer()
+
+    def member(self, name: str, sealer: MemorySealer | None = None) -> Member:
+        """Not started yet."""
+        made = Member(self.url, name, sealer or self.sealer)
+        self.addCleanup(lambda: Deferred.fromCoroutine(made.store.close()))
+        return made
+
+    async def started(self, *names: str) -> list[Member]:
+        """They begin at once, and share."""
+        made = [self.member(name) for name in names]
+        for error in await gather([each.start for each in made], len(made)):
+            if isinstance(error, BaseException):
+                raise error
+        if len(made) > 1:
+            each, more = divmod(SHARDS, len(made))
+            await self.until_held({m.holdings.name: each for m in made[more:]})
+        return made
+
+    async def until_held(self, wanted: dict[str, int]) -> None:
+        """Until those named hold so many leases, and no lease is free."""
+
+        async def so() -> bool:
+            rows = execute(self.url, "select holder, count(*) from leases group by holder")
+            found = dict(rows)
+            return "" not in found and wanted.items() <= found.items()
+
+        await until(so, f"held as {wanted}", _SOON_S)
+
+    async def fails(self, work: Awaitable[object], kind: type[Exception]) -> str:
+        try:
+            await work
+        except kind as error:
+            return str(error)
+        raise AssertionError(f"{kind.__name__} was not raised")
+
+
+class SharingTests(LeaseCase):
+    async def test_daemons_that_start_at_once(self) -> None:
+        """Each migration is run once, and the leases are shared."""
+        made = await self.started("a", "b", "c")
+        await self.until_held({"a": 22, "b": 21, "c": 21})
+        numbers = execute(self.url, "select number from schema_version order by number")
+        self.assertEqual(len(numbers), len({n for (n,) in numbers}))
+        for each in made:
+            self.assertEqual(each.keeper.problem, "")
+
+    async def test_newcomer_gets_its_part(self) -> None:
+        """And gives it back at its end, which the other one hears of."""
+        (first,) = await self.started("a")
+        self.assertEqual(first.holdings.count(), SHARDS)
+        (second,) = await self.started("b")
+        await self.until_held({"a": 32, "b": 32})
+        await second.store.close()
+        await self.until_held({"a": 64})
+        self.assertEqual(execute(self.url, "select id from daemons"), [("a",)])
+
+    async def test_only_one_drives(self) -> None:
+        """At every moment, while they come and go."""
+        first, second = await self.started("a", "b")
+        for _ in range(20):
+            both = [f"k{n}" for n in range(300)]
+            both = [k for k in both if first.holdings.holds(k) and second.holdings.holds(k)]
+            self.assertEqual(both, [])
+            await sleep(reactor, 0.02)
+
+    async def test_alone_and_shared_exclude_each_other(self) -> None:
+        """With a line that says why."""
+        (first,) = await self.started("a")
+        settings = evolve(_SETTINGS, url=self.url)
+        refused = PostgresDatabase(reactor, settings, self.fail)
+        text = await self.fails(refused.open(), SchemaError)
+        self.assertIn("cloud.kind=openstack", text)
+        await first.store.close()
+        alone = PostgresDatabase(reactor, settings, self.fail)
+        await alone.open()
+        self.addCleanup(lambda: Deferred.fromCoroutine(alone.close()))
+        text = await self.fails(self.member("b").start(), SchemaError)
+        self.assertIn("another svcd has this database", text)
+
+    async def test_other_key_is_refused(self) -> None:
+        """Though nothing has been sealed yet."""
+        await self.started("a")
+        text = await self.fails(self.member("b", MemorySealer()).start(), SealerError)
+        self.assertIn("copy of seal.key", text)
+
+
+class FenceTests(LeaseCase):
+    async def driven(self, member: Member, work: Any) -> Any:
+        """Run `work` under the lease of the cluster."""
+
+        async def under() -> Any:
+            return await member.store.tx(work)
+
+        return await member.holdings.drive(_KEY, under())
+
+    async def test_holder_writes(self) -> None:
+        """Nobody can take the lease while a transaction of it is open."""
+        (member,) = await self.started("a")
+        errors: list[str] = []
+
+        async def work(tx: Tx) -> None:
+            await tx.clusters.add(cluster())
+            try:
+                execute(self.url, _FENCED)
+            except Exception as error:
+                errors.append(type(error).__name__)
+
+        await self.driven(member, work)
+        self.assertEqual(errors, ["LockNotAvailable"])
+        self.assertEqual(len(execute(self.url, _FENCED)), 1)
+        found = await member.store.read(lambda tx: tx.clusters.page(TENANT, Page()))
+        self.assertEqual(len(found), 1)
+
+    async def test_late_holder_cannot_write(self) -> None:
+        """It still believes in its lease; the database knows better."""
+        (member,) = await self.started("a")
+        await member.sleep()
+        execute(self.url, _STEAL)
+        self.assertTrue(member.holdings.holds(_KEY))
+        await self.fails(self.driven(member, lambda tx: tx.clusters.add(cluster())), LeaseLost)
+        found = await member.store.read(lambda tx: tx.clusters.page(TENANT, Page()))
+        self.assertEqual(found, [])
+
+    async def test_lease_taken_during_the_transaction(self) -> None:
+        """The thief waits for the end; the next transaction is refused."""
+        (member,) = await self.started("a")
+        await member.sleep()
+        await self.driven(member, lambda tx: tx.clusters.add(cluster()))
+        execute(self.url, _STEAL)
+        await self.fails(self.driven(member, lambda tx: tx.clusters.drop(_KEY)), LeaseLost)
+        await member.store.tx(lambda tx: tx.clusters.add(cluster(2)))  # a request may
+
+    async def test_stolen_lease_is_noticed_by_the_next_renewal(self) -> None:
+        (member,) = await self.started("a")
+        execute(self.url, _STEAL)
+
+        async def noticed() -> bool:
+            return "lost" in member.changes
+
+        await until(noticed, "the loss", _SOON_S)
+        await self.until_held({"a": 64})  # the thief is no daemon
+
+
+class DeathTests(LeaseCase):
+    async def test_silent_daemon_is_replaced_and_comes_back(self) -> None:
+        """What it worked on is cancelled; its locks are taken away; it starts anew."""
+        first, second = await self.started("a", "b")
+        key = next(f"k{n}" for n in range(999) if first.holdings.holds(f"k{n}"))
+        stuck: Deferred[None] = Deferred()
+
+        async def work() -> None:
+            await stuck
+
+        running = Deferred.fromCoroutine(first.holdings.drive(key, work()))
+        await first.sleep()
+        self.assertTrue(second.holdings.believes())
+        await self.until_held({"b": 64})
+        await self.fails(running, LeaseLost)
+        self.assertFalse(first.holdings.holds(key))
+
+        async def in_use() -> bool:
+            return second.holdings.holds(key)
+
+        await until(in_use, "the grace is over", _SOON_S)
+        self.assertFalse(first.holdings.holds(key))
+        first.wake()
+        await self.until_held({"a": 32, "b": 32})
+
+    async def test_server_whose_clock_was_set_back(self) -> None:
+        """The dead seem to have an hour left: they are given up after six leases at most."""
+        first, second = await self.started("a", "b")
+        await first.sleep()
+        execute(self.url, "update daemons set until_s = until_s + 3600 where id = 'a'")
+        execute(self.url, "update leases set free_s = free_s + 3600")
+        await self.until_held({"b": 64})
+        self.assertTrue(second.holdings.believes())
+
+    async def test_locks_of_the_dead_are_taken_away(self) -> None:
+        """It was stopped in the middle of a transaction."""
+        first, _ = await self.started("a", "b")
+        shard = next(iter(first.holdings.epochs()))
+        held = f"select 1 from leases where shard = {shard} for share"
+        entered: Deferred[None] = Deferred()
+        hold: Deferred[None] = Deferred()
+
+        async def work(sql: Any) -> None:
+            await sql.one(held)
+            entered.callback(None)
+            await hold
+            await sql.one("select 1")
+
+        running = Deferred.fromCoroutine(first.database.tx(work))
+        await entered
+        await first.sleep()
+        await self.until_held({"b": 64})
+        hold.callback(None)
+        await self.fails(running, Exception)
+
+    async def test_started_again_in_the_same_place(self) -> None:
+        """Its former process is known to be dead: it goes on at once, in terms of its own."""
+        (first,) = await self.started("a")
+        before = first.holdings.epochs()
+        await first.sleep()
+        await first.database._pool.close(1.0)
+        second = self.member("a")
+        await second.start()
+        self.assertEqual(second.holdings.count(), SHARDS)
+        self.assertEqual(second.holdings.epochs(), {s: e + 1 for s, e in before.items()})
+
+    async def test_restarted_server(self) -> None:
+        """Nobody acts while nobody can know; then all hold what they held."""
+        if not self.url.startswith("postgresql://svcd@"):
+            raise SkipTest("the server of PGHOST is not ours to stop")
+        made = await self.started("a", "b")
+        before = [each.holdings.epochs() for each in made]
+        own_server().stop()
+
+        async def lapsed() -> bool:
+            return all("lost" in each.changes for each in made)
+
+        try:
+            await until(lapsed, "nobody holds anything", _SOON_S)
+            self.assertEqual([each.holdings.count() for each in made], [0, 0])
+        finally:
+            own_server().start()
+
+        async def resumed() -> bool:
+            counts = [each.holdings.count() for each in made]
+            return counts == [32, 32] and not any(each.keeper.problem for each in made)
+
+        await until(resumed, "all is as before", _SOON_S)
+        self.assertEqual([each.holdings.epochs() for each in made], before)
+
+    async def test_uploads_of_the_living_stay(self) -> None:
+        """Those of the dead go."""
+        first, second = await self.started("a", "b")
+        await first.store.tx(lambda tx: tx.internals.begin("u-a"))
+        await first.store.tx(lambda tx: tx.internals.append("u-a", 0, b"piece"))
+        (third,) = await self.started("c")
+        self.assertEqual(execute(self.url, "select id from uploads"), [("u-a",)])
+        swept: list[str] = []
+        second.keeper.buried = third.keeper.buried = lambda: swept.append("now")
+        await first.sleep()
+
+        async def found_dead() -> bool:
+            return bool(swept)
+
+        await until(found_dead, "the death is told", _SOON_S)
+        await second.store.sweep()
+        self.assertEqual(execute(self.url, "select id from uploads"), [])
+        self.assertEqual(execute(self.url, "select upload_id from pieces"), [])
+
+
+class TellTests(LeaseCase):
+    async def test_others_hear_what_was_committed(self) -> None:
+        """And nothing that was taken back."""
+        first, second = await self.started("a", "b")
+
+        async def told(tx: Tx) -> None:
+            await tx.tell("cluster c-1")
+
+        async def taken_back(tx: Tx) -> None:
+            await tx.tell("cluster c-0")
+            raise KeyError("no")
+
+        await self.fails(first.store.tx(taken_back), KeyError)
+        await first.store.tx(told)
+
+        async def heard() -> bool:
+            return bool(second.heard)
+
+        await until(heard, "the news", _SOON_S)
+        self.assertEqual(second.heard, ["cluster c-1"])

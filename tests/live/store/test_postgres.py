@@ -1,0 +1,110 @@
+"""The store on PostgreSQL: the contract, the same as on SQLite, on a reactor of its own."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.epollreactor import EPollReactor
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.ports.store import Tx
+from svcd.settings import Database
+from svcd.store.postgres import PostgresDatabase
+from svcd.store.sealer import MemorySealer
+from svcd.store.store import SqlStore
+from tests.contract.store.families import FamiliesContract
+from tests.contract.store.loose_trusts import LooseTrustsContract
+from tests.contract.store.rows import StoreContract, at, execution
+from tests.support.database.postgres_server import drop_database, execute, new_database
+
+T = TypeVar("T")
+
+_LIMIT_S = 60.0
+_TABLES = """
+select tablename from pg_tables where schemaname = 'public' and tablename <> 'schema_version'
+"""
+_reactors: list[Any] = []
+
+
+def drive(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which runs on the reactor of these tests."""
+    reactor, done = own_reactor(), []
+    Deferred.fromCoroutine(work).addBoth(done.append)
+    end = reactor.seconds() + _LIMIT_S
+    while not done:
+        if reactor.seconds() > end:
+            raise AssertionError(f"no result within {_LIMIT_S:.0f} s")
+        reactor.iterate(0.05)
+    if isinstance(done[0], Failure):
+        done[0].raiseException()
+    return done[0]
+
+
+def own_reactor() -> Any:
+    """One that no test runner spins."""
+    if not _reactors:
+        _reactors.append(EPollReactor())
+    return _reactors[0]
+
+
+@functools.cache
+def shared_database() -> str:
+    """The URL of one that lives as long as the process. Raises SkipTest."""
+    url, name = new_database()
+    atexit.register(drop_database, name)
+    return url
+
+
+class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract, LooseTrustsContract):
+    """The contract, on one database that each test finds empty."""
+
+    def setUp(self) -> None:
+        self.url = shared_database()
+        self.database = PostgresDatabase(own_reactor(), Database(url=self.url), self.fail)
+        self.store = SqlStore(self.database, MemorySealer())
+        drive(self._open())
+
+    def tearDown(self) -> None:
+        drive(self.store.close())
+        named = ", ".join(row[0] for row in execute(self.url, _TABLES))
+        execute(self.url, f"truncate {named}")
+
+    async def _open(self) -> None:
+        await self.database.open()
+        await self.store.open(at(0))
+
+    def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return drive(self.store.tx(work))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return drive(work)
+
+    def fails(self, work: Callable[[Tx], Awaitable[object]], kind: type[Exception]) -> str:
+        with self.assertRaises(kind) as raised:
+            drive(self.store.tx(work))
+        return str(raised.exception)
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        return drive(work)
+
+    def test_tick_reads_what_is_unfinished_once(self) -> None:
+        """A read of two statements is run twice, the second time on a snapshot."""
+        runs: list[str] = []
+
+        async def work(tx: Tx) -> int:
+            runs.append("begun")
+            return len(await tx.executions.unfinished())
+
+        self.put("executions", execution())
+        self.assertEqual(drive(self.store.read(work)), 1)
+        self.assertEqual(runs, ["begun"])
+
+    def dump(self, table: str) -> str:
+        rows = execute(self.url, f"select * from {table}")
+        plain = [tuple(bytes(v) if isinstance(v, memoryview) else v for v in r) for r in rows]
+        return str(plain)

@@ -1,0 +1,302 @@
+"""Two and three daemons on one PostgreSQL: killed, stopped, woken up late, and without a database.
+
+The embedded cloud and the scripted engine run in a process of their own and count every call. So
+whatever happens to the daemons, what was made twice would show there.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from svcd.runtime.tasks import gather, sleep
+from svcd.store.leases.shares import SHARDS, shard_of
+from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
+from tests.support.live import Tenant, seconds
+from tests.support.processes import Daemon, DaemonCase, reactor, send, until
+from tests.support.sample import SLOW
+
+skip = SLOW
+
+_TAKEN_OVER_S = 60.0
+"""Leases run out after 5 s; the machine of the tests may be busy."""
+_SERVERS = "compute POST /v2.1/servers"
+_SUBMITS = "engine POST oozie/v1/jobs"
+
+
+class SharedCase(DaemonCase):
+    timeout = 300
+
+    def setUp(self) -> None:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+
+    async def shared(self, count: int, **cloud: str) -> list[Tenant]:
+        """So many daemons on one cloud and one database, each as a tenant sees it."""
+        self.cloud = self.daemon("svcd-cloud", **cloud)
+        shown = await self.cloud.start()
+        key = str(self.cloud.state / "common.key")
+        settings = {
+            "cloud__kind": "openstack",
+            "cloud__auth_url": shown["identity"],
+            "cloud__username": shown["username"],
+            "cloud__password": shown["password"],
+            "cloud__project": shown["tenant"],
+            "database__url": self.url,
+            "server__seal_key": key,
+        }
+        self.daemons = [self.daemon(**settings) for _ in range(count)]
+        started = await gather([each.start for each in self.daemons], count)
+        for each in started:
+            if isinstance(each, BaseException):
+                raise each
+        return [Tenant(each.endpoints, shown) for each in self.daemons]
+
+    def stranger(self) -> Daemon:
+        """One that starts with a key of its own."""
+        given = {k.replace(".", "__"): v for k, v in self.daemons[0].settings.items()}
+        del given["server__state_dir"], given["server__seal_key"]
+        made = self.daemon(**given)
+        made.spawn()
+        return made
+
+    # ---- leases ---------------------------------------------------------------------------------
+
+    def holders(self) -> dict[int, str]:
+        """Shard -> what its holder says of itself, "" when nobody has it."""
+        rows = execute(
+            self.url,
+            "select l.shard, coalesce(d.about, '') from leases l"
+            " left join daemons d on d.id = l.holder",
+        )
+        return dict(rows)
+
+    def held_by(self, daemon: Daemon) -> int:
+        """How many leases."""
+        mark = f"process {daemon.program.pid}"
+        return sum(about.endswith(mark) for about in self.holders().values())
+
+    def driver(self, key: str) -> int:
+        """The number of the daemon that drives a cluster."""
+        about = self.holders()[shard_of(key)]
+        return next(
+            n for n, d in enumerate(self.daemons) if about.endswith(f"process {d.program.pid}")
+        )
+
+    async def until_held(self, *counts: int) -> None:
+        """Until the daemons have as many leases each."""
+
+        async def so() -> bool:
+            return [self.held_by(each) for each in self.daemons] == list(counts)
+
+        await until(so, f"leases held: {counts}", _TAKEN_OVER_S)
+
+    async def until_ready(self, tenant: Tenant) -> None:
+        """Until the daemon says that it can serve, and keep its leases."""
+
+        async def ready() -> bool:
+            return (await send("GET", f"{tenant.api}/readyz")).status == 200
+
+        await until(ready, "ready", _TAKEN_OVER_S)
+
+    # ---- the cloud's own word -------------------------------------------------------------------
+
+    def admin(self, path: str) -> str:
+        origin = "/".join(self.cloud.endpoints["identity"].split("/")[:3])
+        return f"{origin}{path}"
+
+    async def calls(self) -> dict[str, int]:
+        """What the cloud and the engine were asked, and how often."""
+        counted: dict[str, int] = (await send("GET", self.admin("/admin/calls"))).json["calls"]
+        return {call: count for call, count in counted.items() if not call.startswith("admin ")}
+
+    async def workflows(self, cluster_id: str) -> int:
+        """How many workflows the cluster's engine has."""
+        url = self.admin(f"/engine/{cluster_id}/oozie/v1/jobs?jobtype=wf&len=100")
+        return int((await send("GET", url)).json["total"])
+
+    async def check_once(self, tenant: Tenant, cluster_ids: Sequence[str]) -> None:
+        """Each instance has one server and one volume; no server was asked for twice."""
+        shown = [await tenant.cluster(each) for each in cluster_ids]
+        instances = [i for c in shown for g in c["node_groups"] for i in g["instances"]]
+        servers, volumes = await tenant.servers(), await tenant.volumes()
+        self.assertEqual(
+            sorted(s["id"] for s in servers), sorted(i["server_id"] for i in instances)
+        )
+        self.assertEqual(
+            sorted(v["id"] for v in volumes), sorted(v for i in instances for v in i["volumes"])
+        )
+
+    async def check_gone(self, tenant: Tenant, cluster_ids: Sequence[str]) -> None:
+        """They are deleted, and nothing is left."""
+        for each in cluster_ids:
+            await tenant.done("DELETE", f"/clusters/{each}")
+        for each in cluster_ids:
+            await tenant.until_gone(each)
+        self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))
+
+    async def pig_job(self, tenant: Tenant) -> tuple[str, list[str]]:
+        """A job, and its data sources."""
+        base = f"{tenant.api}/v1.1/{tenant.tenant}"
+        made = await send("PUT", f"{base}/job-binary-internals/a.pig", data=b"a = load '$INPUT';")
+        url = f"internaldb://{made.json['job_binary_internal']['id']}"
+        binary = await tenant.done("POST", "/job-binaries", {"name": "a.pig", "url": url})
+        body = {"name": "a", "type": "Pig", "mains": [binary["job_binary"]["id"]]}
+        job = await tenant.done("POST", "/jobs", body)
+        sources = []
+        for name in ("in", "out"):
+            body = {"name": name, "type": "hdfs", "url": f"/data/{name}"}
+            sources.append((await tenant.done("POST", "/data-sources", body))["data_source"]["id"])
+        return job["job"]["id"], sources
+
+    async def execute(
+        self, tenant: Tenant, job: tuple[str, list[str]], cluster_id: str, **configs: str
+    ) -> str:
+        """The id of a new execution."""
+        job_id, sources = job
+        body: dict[str, Any] = {
+            "cluster_id": cluster_id,
+            "input_id": sources[0],
+            "output_id": sources[1],
+            "job_configs": {"configs": {k.replace("__", "."): v for k, v in configs.items()}},
+        }
+        made = await tenant.done("POST", f"/jobs/{job_id}/execute", body)
+        return str(made["job_execution"]["id"])
+
+
+class SharingTests(SharedCase):
+    async def test_requests_on_any_daemon(self) -> None:
+        """What one accepts the other does, soon; leases are shared, and given up at a stop.
+
+        A daemon with another key is refused before it seals anything.
+        """
+        first, second = await self.shared(2)
+        stranger = self.stranger()
+        await self.until_held(SHARDS // 2, SHARDS // 2)
+        tenants = (first, second)
+        made: list[list[str]] = [[], []]  # by the daemon that drives them
+        number = 0
+        while not all(made):
+            number += 1
+            self.assertLess(number, 20, "one daemon drives nothing")
+            each = await first.new_cluster(f"c{number}", 1)
+            made[self.driver(each)].append(each)
+            await second.cluster(each)
+        for cluster_id in made[0] + made[1]:
+            await second.until_active(cluster_id)
+        cluster_id, other = made[1][0], made[0][0]
+        job = await self.pig_job(first)
+        execution = await self.execute(first, job, cluster_id, svcd__fake__outcome="hang")
+        await second.until_execution(execution, "RUNNING", 60.0)
+        refreshed = await first.done("GET", f"/job-executions/{execution}/refresh-status")
+        self.assertEqual(refreshed["info"]["status"], "RUNNING")
+        began = seconds()
+        cancelled = await first.done("GET", f"/job-executions/{execution}/cancel")
+        self.assertEqual(cancelled["info"]["status"], "KILLED")
+        self.assertLess(seconds() - began, 15.0)
+        shown = await second.done("GET", f"/job-executions/{execution}")
+        self.assertEqual(
+            (shown["info"]["status"], shown["end_time"]), ("KILLED", cancelled["end_time"])
+        )
+        await first.scale(cluster_id, 2)
+        await second.scale(other, 2)
+        await first.until_active(cluster_id)
+        await first.until_active(other)
+        await self.check_once(second, made[0] + made[1])
+        self.assertEqual(await self.workflows(cluster_id), 1)
+        metrics = (await send("GET", f"{second.api}/metrics")).body.decode()
+        self.assertIn(f"svcd_leases_held {SHARDS / 2}", metrics)
+        ended = await stranger.program.end()
+        self.assertEqual((ended.code, "copy of seal.key" in ended.err), (1, True), ended.err)
+        self.assertEqual((await self.daemons[0].stop()).code, 0)
+        await self.until_held(0, SHARDS)
+        await self.check_gone(tenants[1], made[0] + made[1])
+        self.assertEqual((await self.daemons[1].stop()).code, 0)
+        self.assertEqual(execute(self.url, "select count(*) from daemons"), [(0,)])
+
+
+class DeathTests(SharedCase):
+    async def test_killed_in_the_middle(self) -> None:
+        """Of three daemons one is killed and one stopped while clusters are made and scaled.
+
+        The last one finishes everything, and nothing is made twice.
+        """
+        tenants = await self.shared(3, embedded__boot_s="1.5")
+        last = tenants[2]
+        clusters = [await tenants[n % 3].new_cluster(f"c{n}", 1) for n in range(3)]
+        await sleep(reactor, 0.7)
+        await self.daemons[0].kill()
+        await self.until_held(0, SHARDS // 2, SHARDS // 2)
+        for cluster_id in clusters:
+            await last.until_active(cluster_id)
+        await self.check_once(last, clusters)
+        self.assertEqual((await self.calls())[_SERVERS], 6)
+        for number, cluster_id in enumerate(clusters):
+            await tenants[1 + number % 2].scale(cluster_id, 2)
+        await self.daemons[1].stop()
+        await self.until_held(0, 0, SHARDS)
+        for cluster_id in clusters:
+            await last.until_active(cluster_id)
+        await self.check_once(last, clusters)
+        self.assertEqual((await self.calls())[_SERVERS], 9)
+        await self.check_gone(last, clusters)
+
+    async def test_asleep_and_woken_late(self) -> None:
+        """A driver that was stopped for longer than its leases neither sends nor writes."""
+        tenants = await self.shared(2, embedded__boot_s="1.0")
+        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
+        for cluster_id in clusters:
+            await tenants[1].until_active(cluster_id)
+        job = await self.pig_job(tenants[0])
+        for cluster_id in clusters:
+            await tenants[0].scale(cluster_id, 2)
+        executions = [await self.execute(tenants[0], job, each) for each in clusters]
+        await sleep(reactor, 0.5)
+        self.daemons[0].program.signal(signal.SIGSTOP)
+        await self.until_held(0, SHARDS)
+        for cluster_id in clusters:
+            await tenants[1].until_active(cluster_id)
+        for execution in executions:
+            await tenants[1].until_execution(execution, "SUCCEEDED", 120.0)
+        ended = [await tenants[1].done("GET", f"/job-executions/{e}") for e in executions]
+        self.daemons[0].program.signal(signal.SIGCONT)
+        await self.until_held(SHARDS // 2, SHARDS // 2)
+        await self.check_once(tenants[0], clusters)
+        counted = await self.calls()
+        self.assertEqual(counted[_SERVERS], 12)
+        self.assertEqual(counted[_SUBMITS], 4)
+        self.assertEqual([await self.workflows(each) for each in clusters], [1, 1, 1, 1])
+        again = [await tenants[0].done("GET", f"/job-executions/{e}") for e in executions]
+        self.assertEqual(
+            [(e["info"]["status"], e["end_time"]) for e in again],
+            [(e["info"]["status"], e["end_time"]) for e in ended],
+        )
+        self.assertNotIn("Traceback", self.daemons[0].said)
+        await self.check_gone(tenants[0], clusters)
+
+    async def test_database_goes_away_and_comes_back(self) -> None:
+        """In the middle of creates; nobody acts meanwhile, and all goes on after."""
+        if not self.url.startswith("postgresql://svcd@"):
+            self.skipTest("the server of PGHOST is not ours to stop")
+        tenants = await self.shared(2, embedded__boot_s="1.0")
+        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
+        await sleep(reactor, 0.3)
+        own_server().stop()
+        try:
+            await sleep(reactor, 5.5)  # the leases have run out
+            silent = await self.calls()
+            await sleep(reactor, 1.5)
+            self.assertEqual(await self.calls(), silent)
+        finally:
+            own_server().start()
+        for tenant in tenants:
+            await self.until_ready(tenant)
+        for cluster_id in clusters:
+            await tenants[0].until_active(cluster_id)
+        await self.check_once(tenants[1], clusters)
+        self.assertEqual((await self.calls())[_SERVERS], 8)
+        for daemon in self.daemons:
+            self.assertNotIn("Traceback", daemon.said)
+            self.assertNotIn("Unhandled", daemon.said)
+        await self.check_gone(tenants[1], clusters)

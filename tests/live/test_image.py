@@ -1,0 +1,260 @@
+"""The built software image: its check, and real Pig scripts in local mode.
+
+Runs on the tree named by SVCD_VANILLA_PREFIX, else on the first of the usual places that has one;
+with SVCD_LIVE_IMAGE set a fresh tree is built first. Skipped when there is none.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.build import (
+    ImageError,
+    build,
+    find_jre,
+    verify,
+    versions,
+)
+from tests.support.sample import SLOW
+
+skip = SLOW
+
+HERE = Path(__file__).absolute().parents[1]
+USUAL = (
+    Path("/opt/svcd/vanilla"),
+    HERE.parent / "state" / "image" / f"vanilla-{versions()['hadoop']}",
+)
+RUN_TIMEOUT_S = 240
+
+TEXT = "the cat sat on the mat\nthe dog sat on the cat\n"
+
+# Every branch ends in one row of the result.
+OPERATORS = r"""
+DEFINE rows(r, n) RETURNS o { $o = FOREACH (GROUP $r ALL) GENERATE '$n', COUNT_STAR($r); };
+lines = LOAD 'in.txt' USING TextLoader() AS (line:chararray);
+w = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS w, SIZE(line) AS n;
+g = GROUP w BY w;
+c = FOREACH g { d = DISTINCT w.n; GENERATE group AS w, COUNT(w) AS k, COUNT(d) AS kd; }
+sorted = ORDER c BY k DESC, w ASC;
+ranked = RANK sorted;
+low = FILTER ranked BY rank_sorted <= 2;
+ASSERT c BY k > 0, 'no word occurs never';
+top = LIMIT sorted 1;
+p = FOREACH w GENERATE w;
+u = DISTINCT p;
+j1 = JOIN c BY w, u BY w;
+j2 = JOIN c BY w, u BY w USING 'replicated';
+j3 = JOIN c BY w, u BY w USING 'skewed';
+j4 = JOIN c BY w LEFT OUTER, top BY w;
+j5 = JOIN c BY w, u BY w USING 'bloom';
+cg = COGROUP c BY k, u BY SIZE(w);
+x = CROSS top, u;
+SPLIT c INTO one IF k == 1, more OTHERWISE;
+both = UNION one, more;
+some = FILTER both BY w MATCHES '[a-m].*' AND NOT (k > 100);
+st = STREAM u THROUGH `tr a-z A-Z` AS (w:chararray);
+loud = FILTER st BY w == UPPER(w);
+cubes = CUBE c BY CUBE(kd);
+piece = SAMPLE u 1.0;
+day = FOREACH top GENERATE 'date', (long) GetYear(ToDate('2026-11-20', 'yyyy-MM-dd'));
+best = FOREACH top GENERATE w, k;
+r1 = rows(j1, 'join'); r2 = rows(j2, 'replicated'); r3 = rows(j3, 'skewed');
+r4 = rows(j4, 'outer'); r5 = rows(j5, 'bloom'); r6 = rows(cg, 'cogroup'); r7 = rows(x, 'cross');
+r8 = rows(some, 'filter'); r9 = rows(loud, 'stream'); r10 = rows(low, 'rank');
+r11 = rows(cubes, 'cube'); r12 = rows(piece, 'sample');
+res = UNION r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, day, best;
+STORE res INTO 'out';
+"""
+
+SORTED = """
+few = LOAD 'few.txt' AS (w:chararray);
+STORE (ORDER few BY w) INTO 'left';
+lines = LOAD 'in.txt' USING TextLoader() AS (line:chararray);
+w = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+c = FOREACH (GROUP w BY word) GENERATE group AS w, COUNT(w) AS n;
+STORE (ORDER c BY w) INTO 'right';
+"""
+
+MERGE = """
+few = LOAD 'left' AS (w:chararray);
+c = LOAD 'right' AS (w:chararray, n:long);
+STORE (JOIN few BY w, c BY w USING 'merge') INTO 'out';
+"""
+
+STORES = """
+lines = LOAD 'in.txt' USING TextLoader() AS (line:chararray);
+w = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+c = FOREACH (GROUP w BY word) GENERATE group AS word, (int) COUNT(w) AS n;
+STORE c INTO 'json' USING JsonStorage();
+STORE c INTO 'avro' USING AvroStorage();
+STORE c INTO 'trevni' USING TrevniStorage();
+STORE c INTO 'parquet' USING ParquetStorer();
+STORE c INTO 'bin' USING BinStorage();
+"""
+
+LOADS = """
+j = LOAD 'json' USING JsonLoader();
+a = LOAD 'avro' USING AvroStorage();
+t = LOAD 'trevni' USING TrevniStorage();
+p = LOAD 'parquet' USING ParquetLoader();
+b = LOAD 'bin' USING BinStorage() AS (word:chararray, n:int);
+x = JOIN j BY word, a BY word, t BY word, p BY word, b BY word;
+r = FOREACH x GENERATE j::word, j::n + a::n + t::n + p::n + b::n;
+STORE r INTO 'out';
+"""
+
+# The second filter is read from a file, which local mode looks for in the working folder.
+BLOOM = """
+DEFINE build BuildBloom('murmur3', '1000', '0.01');
+DEFINE passes Bloom();
+few = LOAD 'few.txt' AS (w:chararray);
+filters = FOREACH (GROUP few ALL) GENERATE build(few.w) AS bits;
+STORE filters INTO 'bits';
+lines = LOAD 'in.txt' USING TextLoader() AS (line:chararray);
+w = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+f = FILTER w BY passes(filters.bits, word);
+STORE f INTO 'filtered';
+EXEC;
+DEFINE read Bloom('bits');
+f2 = FILTER w BY read(word);
+j = JOIN few BY w, f2 BY word;
+STORE j INTO 'out';
+"""
+
+FUNCTIONS = """
+REGISTER 'shout.js' USING javascript AS js;
+DEFINE hex InvokeForString('java.lang.Integer.toHexString', 'int');
+few = LOAD 'few.txt' AS (w:chararray);
+r = FOREACH few GENERATE js.shout(w), hex(255), INVOKE(w)length();
+STORE r INTO 'out';
+"""
+
+
+@cache
+def find_prefix() -> Path:
+    """The tree to test, the same in each call; one that was built for the tests goes at exit.
+
+    Raises: SkipTest with the reason.
+    """
+    try:
+        find_jre()
+        if os.environ.get("SVCD_LIVE_IMAGE"):
+            folder = Path(tempfile.mkdtemp(prefix="svcd-image-"))
+            atexit.register(shutil.rmtree, folder)
+            return build(folder / "vanilla").prefix
+    except ImageError as error:
+        raise SkipTest(str(error)) from error
+    named = os.environ.get("SVCD_VANILLA_PREFIX")
+    for prefix in (Path(named),) if named else USUAL:
+        if (prefix / "image.json").is_file():
+            return prefix
+    raise SkipTest("no built image: svcd image build vanilla, or set SVCD_LIVE_IMAGE")
+
+
+class ImageTest(SynchronousTestCase):
+    """One tree for all tests, a fresh working folder for each."""
+
+    def setUp(self) -> None:
+        self.prefix = find_prefix()
+        self.folder = Path(self.mktemp()).absolute()
+        (self.folder / "tmp").mkdir(parents=True)
+        (self.folder / "in.txt").write_text(TEXT)
+        (self.folder / "few.txt").write_text("cat\ndog\n")
+        (self.folder / "shout.js").write_text(
+            'shout.outputSchema = "w:chararray";\nfunction shout(w) { return w.toUpperCase(); }\n'
+        )
+
+    def pig(self, script: str) -> None:
+        """Runs a script in local mode; its last words are the failure."""
+        (self.folder / "script.pig").write_text(script)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "TMPDIR": str(self.folder / "tmp"),
+            "PIG_HEAPSIZE": "900",
+            **{key: value for key, value in os.environ.items() if key == "SVCD_JAVA_HOME"},
+        }
+        settings = ["-Dmapreduce.task.io.sort.mb=16", f"-Dpig.temp.dir={self.folder}/tmp"]
+        done = subprocess.run(
+            [str(self.prefix / "bin/pig"), *settings, "-x", "local", "-l", ".", "script.pig"],
+            cwd=self.folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=RUN_TIMEOUT_S,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+
+    def rows(self, name: str = "out") -> list[tuple[str, ...]]:
+        """The stored rows, sorted."""
+        parts = (self.folder / name).glob("part-*")
+        lines = [line for part in parts for line in part.read_text().splitlines()]
+        return sorted(tuple(line.split("\t")) for line in lines)
+
+    def test_tree_is_complete(self) -> None:
+        """Every script, class and folder is there and `hadoop version` answers."""
+        self.assertEqual(verify(self.prefix), [])
+
+    def test_operators(self) -> None:
+        """Each operator gives the number of rows that it should."""
+        self.pig(OPERATORS)
+        self.assertEqual(
+            dict(self.rows()),
+            {
+                "join": "6",
+                "replicated": "6",
+                "skewed": "6",
+                "outer": "6",
+                "bloom": "6",
+                "cogroup": "4",
+                "cross": "6",
+                "filter": "3",
+                "stream": "6",
+                "rank": "2",
+                "cube": "2",
+                "sample": "6",
+                "date": "2026",
+                "the": "4",
+            },
+        )
+
+    def test_merge_join(self) -> None:
+        """Sorted files are joined in the mappers."""
+        self.pig(SORTED)
+        self.pig(MERGE)
+        self.assertEqual(self.rows(), [("cat", "cat", "2"), ("dog", "dog", "1")])
+
+    def test_storage_formats(self) -> None:
+        """What is stored as JSON, Avro, Trevni, Parquet and binary is read back."""
+        self.pig(STORES)
+        self.pig(LOADS)
+        expected = {"the": 4, "cat": 2, "sat": 2, "on": 2, "mat": 1, "dog": 1}
+        self.assertEqual(
+            self.rows(), sorted((word, str(5 * count)) for word, count in expected.items())
+        )
+
+    def test_bloom_filter(self) -> None:
+        """A filter built by one job drops the rows that cannot join, from a bag or from a file."""
+        self.pig(BLOOM)
+        self.assertEqual(self.rows("filtered"), [("cat",), ("cat",), ("dog",)])
+        self.assertEqual(self.rows(), [("cat", "cat"), ("cat", "cat"), ("dog", "dog")])
+
+    def test_functions(self) -> None:
+        """Functions in JavaScript and both kinds of invoker."""
+        self.pig(FUNCTIONS)
+        self.assertEqual(self.rows(), [("CAT", "ff", "3"), ("DOG", "ff", "3")])
+
+    def test_nothing_is_left_behind(self) -> None:
+        """A local run keeps to its working folder and cleans the temporary one."""
+        self.pig(STORES)
+        left = sorted(path.name for path in (self.folder / "tmp").iterdir())
+        self.assertEqual([name for name in left if not name.startswith("hadoop-")], [])

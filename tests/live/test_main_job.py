@@ -1,0 +1,230 @@
+"""The main job in earnest: Hadoop, Pig and Oozie on loopback machines.
+
+Needs the software tree of the vanilla distribution: SVCD_VANILLA_PREFIX, /opt/svcd/vanilla or
+state/image/vanilla-3.5.0. About two minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from twisted.trial.unittest import SkipTest
+
+from svcd.runtime.tasks import sleep
+from tests.support.live import Tenant, machine_folders
+from tests.support.processes import (
+    ROOT,
+    Daemon,
+    DaemonCase,
+    machine_processes,
+    reactor,
+    send,
+    until,
+)
+from tests.support.sample import SLOW
+
+STEPS = (
+    "start the daemon",
+    "register the image, make templates",
+    "build a cluster of 1 master and 2 workers",
+    "count words with a Jar job",
+    "count words with a Pig job",
+    "cancel a long job",
+    "scale the workers from 2 to 3",
+    "scale the workers from 3 to 1",
+    "run the Jar job again",
+    "delete everything",
+    "stop the daemon",
+)
+DEMO_S = 360.0
+ACTIVE_S = 180.0
+JOB_S = 120.0
+SLEEP = {
+    "mapred.mapper.new-api": "true",
+    "mapred.reducer.new-api": "true",
+    "mapred.output.key.class": "org.apache.hadoop.io.LongWritable",
+    "mapred.output.value.class": "org.apache.hadoop.io.Text",
+    "mapreduce.map.class": "org.svcd.examples.Sleep",
+    "svcd.examples.sleep.ms": "500",
+}
+COUNT = b"""
+words = FOREACH (LOAD '$INPUT' AS (line:chararray)) GENERATE FLATTEN(TOKENIZE(line)) AS word;
+STORE (FOREACH (GROUP words BY word) GENERATE group, COUNT(words)) INTO '$OUTPUT';
+"""
+PROCESSES = ("namenode", "resourcemanager", "historyserver", "oozie", "datanode", "nodemanager")
+FORMATS = "org.svcd.hadoop.Format"
+"""A name node that formats its folder first serves in the same process."""
+
+
+def vanilla_prefix() -> Path:
+    """The software tree; the test is skipped when there is none."""
+    places = (
+        os.environ.get("SVCD_VANILLA_PREFIX", ""),
+        "/opt/svcd/vanilla",
+        str(ROOT / "state/image/vanilla-3.5.0"),
+    )
+    for place in places:
+        if place and Path(place, "hadoop").is_dir():
+            return Path(place)
+    raise SkipTest(
+        "no software tree of the vanilla distribution; build it with: make image"
+        " (or: svcd image build vanilla /opt/svcd/vanilla)"
+    )
+
+
+class MainJobTests(DaemonCase):
+    """`svcd demo` from its first step to its last."""
+
+    timeout = 600
+
+    async def test_demo(self) -> None:
+        """Every step is done, all counts agree with plain Python, and nothing is left."""
+        prefix = vanilla_prefix()
+        state = Path(self.mktemp()).absolute()
+        program = self.program("svcd", "demo", "--state-dir", str(state), "--image", str(prefix))
+        ended = await program.end(DEMO_S)
+        self.assertEqual((ended.code, ended.err), (0, ""), ended.out[-3000:] + ended.err)
+        lines = [line.partition("] ")[2] for line in ended.out.splitlines()]
+        self.assertEqual([line for line in lines if line in STEPS], list(STEPS))
+        counts = re.findall(r"  all (\d+) counts agree with plain Python", ended.out)
+        self.assertEqual(len(counts), 3)
+        self.assertEqual(len(set(counts)), 1)
+        self.assertGreater(int(counts[0]), 1000)
+        self.assertIn("  cancelled: KILLED", lines)
+        for name in STEPS:
+            self.assertRegex(ended.out, rf"(?m)^{re.escape(name)} +\d+\.\d$")
+        marks = re.findall(r"(?m)^\(.*\d s$", ended.out)
+        print("\n" + "\n".join(marks), end=" ")
+        self.assertEqual(machine_processes(state), [])
+        self.assertEqual(machine_folders(state), [])
+
+
+class InterruptionTests(DaemonCase):
+    """`svcd demo` and a daemon, stopped in the middle of their clusters."""
+
+    timeout = 600
+    skip = SLOW
+
+    async def test_interrupted_demo_leaves_nothing(self) -> None:
+        """SIGTERM while Hadoop starts: no process is left."""
+        prefix = vanilla_prefix()
+        state = Path(self.mktemp()).absolute()
+        program = self.program("svcd", "demo", "--state-dir", str(state), "--image", str(prefix))
+
+        async def starting() -> bool:
+            self.assertIsNone(program.code, program.out + program.err)
+            return "cluster is Starting" in program.out
+
+        await until(starting, "Starting", ACTIVE_S)
+        program.signal(signal.SIGTERM)
+        ended = await program.end(60)
+        self.assertEqual(ended.code, 1)
+        self.assertEqual(machine_processes(state), [])
+
+    async def check_jobs(self, daemon: Daemon, tenant: Tenant, cluster: Any) -> Tenant:
+        """Two executions, one killed while it is submitted, one while it runs: each runs once."""
+        await tenant.upload("data", "in/lines.txt", b"one\ntwo\nthree\n")
+        jar = (vanilla_prefix() / "examples" / "svcd-examples.jar").read_bytes()
+        job_id = await tenant.new_jar_job("sleep", jar)
+        source = await tenant.new_source("in", "data", "in")
+        executions = []
+        for number, wanted in enumerate(("Pending", "RUNNING")):
+            target = await tenant.new_source(f"out-{number}", "data", f"out/{number}")
+            execution = await tenant.execute(cluster["id"], job_id, source, target, SLEEP)
+            executions.append(execution)
+
+            await tenant.until_execution(execution, wanted, JOB_S)
+            await sleep(reactor, 0.2)
+            await daemon.kill()
+            tenant = Tenant(await daemon.start())
+            await tenant.until_execution(execution, "SUCCEEDED", JOB_S)
+        web = urlsplit(cluster["info"]["JobFlow"]["Oozie"])
+        listed = await send("GET", f"http://{web.netloc}/oozie/v1/jobs?jobtype=wf&len=100")
+        self.assertEqual(listed.status, 200, listed.body)
+        jobs = listed.json["workflows"]
+        told = [await tenant.done("GET", f"/job-executions/{e}") for e in executions]
+        self.assertEqual([(e["return_code"], e["progress"]) for e in told], [(0, 1.0)] * 2)
+        self.assertEqual(
+            sorted(j["id"] for j in jobs), sorted(str(e["workflow_job_id"]) for e in told)
+        )
+        return tenant
+
+    async def check_failures(self, tenant: Tenant, cluster_id: str) -> None:
+        """Failures of real programs are told by their causes; the log is that of the program."""
+        count = await tenant.new_pig_job("count", COUNT)
+        script = b"#!/bin/sh\necho so far\nexit 3\n"
+        end = await tenant.new_job("end", "Shell", {"end.sh": script})
+        given = [await tenant.new_source("words", "data", "in")]
+        for name, url in (("there", "/user"), ("missing", "/missing"), ("new", "/new")):
+            given.append(await tenant.new_hdfs_source(name, url))
+        words, there, missing, new = given
+        wanted = {
+            await tenant.execute(cluster_id, count, words, there, {}): ("OUTPUT_EXISTS", 2),
+            await tenant.execute(cluster_id, count, missing, new, {}): ("INPUT_MISSING", 2),
+            await tenant.execute(cluster_id, end, words, new, {}): ("EXIT_CODE", 3),
+        }
+        for execution, (code, number) in wanted.items():
+            shown = await tenant.until_execution(execution, "KILLED", JOB_S)
+            failure = shown["info"]["failure"]
+            self.assertEqual((failure["code"], shown["return_code"]), (code, number), failure)
+            self.assertNotIn(None, [a["endTime"] for a in shown["info"]["actions"]])
+            log = await tenant.log(execution)
+            self.assertNotIn("log4j:", log)
+            self.assertLess(len(log.splitlines()), 600)
+        self.assertIn("Stdoutput so far", log)
+
+    async def test_daemon_killed_while_hadoop_starts(self) -> None:
+        """The next one finishes the start: each daemon runs once, and all go with the cluster."""
+        daemon = self.daemon(
+            plugins__enabled="vanilla", embedded__image_prefix=str(vanilla_prefix())
+        )
+        tenant = Tenant(await daemon.start())
+        # jobs are told where the object store is: the next daemon must serve it there
+        daemon.settings["cloud.listen"] = "tcp:" + tenant.cloud["identity"].split("/")[2]
+        cluster_id = await tenant.new_cluster("mine", 1, "vanilla", "3.5.0")
+
+        async def running() -> bool:
+            shown = await tenant.cluster(cluster_id)
+            self.assertIn(
+                shown["status"], {"Waiting", "Validating", "Spawning", "Preparing", "Configuring",
+                                  "Starting"},
+                shown["status_description"],
+            )  # fmt: skip
+            return shown["status"] == "Starting" and bool(_daemons(daemon.state))
+
+        await until(running, "the first process of Hadoop", ACTIVE_S)
+        await daemon.kill()
+        tenant = Tenant(await daemon.start())
+        shown = await tenant.until_active(cluster_id, ACTIVE_S)
+        self.assertEqual(len(await tenant.servers()), 2)
+        self.assertEqual(_daemons(daemon.state), Counter(PROCESSES))
+        self.assertLessEqual({"HDFS", "YARN", "JobFlow"}, set(shown["info"]))
+        tenant = await self.check_jobs(daemon, tenant, shown)
+        await self.check_failures(tenant, cluster_id)
+        await tenant.done("DELETE", f"/clusters/{cluster_id}")
+        await tenant.until_gone(cluster_id)
+        self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))
+
+        async def swept() -> bool:
+            return not machine_processes(daemon.state) and not machine_folders(daemon.state)
+
+        await until(swept, "no process and no folder", 30)
+
+
+def _daemons(state: Path) -> Counter[str]:
+    """The Java processes that run below the state folder, by the name that they were given."""
+    found: Counter[str] = Counter()
+    for pid in machine_processes(state):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        for name in re.findall(r"(?:^|\0)-Dproc_([^\0]+)", command):
+            found["namenode" if name.startswith(FORMATS) else name] += 1
+    return found

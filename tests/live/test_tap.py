@@ -1,0 +1,527 @@
+"""The daemon as a process: exit codes, what it says where, files that come and go, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import treq
+import treq.client
+from twisted.internet.defer import Deferred
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.iweb import IBodyProducer
+from zope.interface import implementer
+
+from svcd.runtime.tasks import with_deadline
+from svcd.settings import schema
+from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
+
+LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
+
+
+class RefusalTests(DaemonCase):
+    """It does not start, and says in one line on stderr why and what to do."""
+
+    async def refused(self, code: int, *flags: str, state: str = "") -> str:
+        """The line that the daemon leaves behind."""
+        folder = state or self.mktemp()
+        command = ["twistd", "-n", "--pidfile=", "svcd", "--set", f"server.state_dir={folder}"]
+        ended = await run(*command, *LISTEN, *flags)
+        return self.check(ended, code)
+
+    def check(self, ended: Ended, code: int) -> str:
+        self.assertEqual(ended.code, code, ended)
+        lines = ended.err.splitlines()
+        self.assertEqual(len(lines), 1, ended.err)
+        self.assertTrue(lines[0].startswith("svcd: "), lines)
+        return lines[0]
+
+    async def test_unknown_setting_is_2(self) -> None:
+        """With the nearest name."""
+        line = await self.refused(2, "--set", "server.lisen=x")
+        self.assertIn("unknown setting server.lisen (--set); did you mean server.listen?", line)
+
+    async def test_wrong_value_is_2(self) -> None:
+        """With what was expected."""
+        line = await self.refused(2, "--set", "auth.mode=maybe")
+        self.assertIn("expected one of none, keystone, got 'maybe'", line)
+
+    async def test_unknown_flag_is_2(self) -> None:
+        """Usage."""
+        self.assertIn("--bogus", await self.refused(2, "--bogus"))
+
+    async def test_missing_file_is_2(self) -> None:
+        """Named."""
+        self.assertIn("/none.toml", await self.refused(2, "--config", "/none.toml"))
+
+    async def test_unknown_distribution_is_2(self) -> None:
+        """With those that there are."""
+        line = await self.refused(2, "--set", "plugins.enabled=nope")
+        self.assertIn("'nope', which nothing provides; there are vanilla, fake", line)
+
+    async def test_wrong_endpoint_is_2(self) -> None:
+        """With how to write it."""
+        line = await self.refused(2, "--set", "server.listen=8386")
+        self.assertIn("write server.listen as tcp:HOST:PORT", line)
+
+    async def test_cloud_without_user_is_2(self) -> None:
+        """All that is missing."""
+        line = await self.refused(2, "--set", "cloud.kind=openstack")
+        self.assertIn("cloud.auth_url, cloud.username, cloud.password, cloud.project", line)
+
+    async def test_taken_port_is_1(self) -> None:
+        """Of the API and of the cloud."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            text = f"tcp:127.0.0.1:{taken.getsockname()[1]}"
+            for name in ("server.listen", "cloud.listen"):
+                line = await self.refused(1, "--set", f"{name}={text}")
+                self.assertIn(f"cannot listen on {text}", line)
+                self.assertIn(f"or choose another {name}", line)
+
+    async def test_file_in_place_of_the_state_folder_is_1(self) -> None:
+        """The same words as for a folder that cannot be written."""
+        file = Path(self.mktemp())
+        file.write_text("mine")
+        line = await self.refused(1, state=str(file))
+        self.assertIn("choose another server.state_dir", line)
+        self.assertEqual(file.read_text(), "mine")
+
+    async def test_newer_schema_is_1(self) -> None:
+        """The database is left as it is."""
+        first = self.daemon()
+        await first.start()
+        await first.stop()
+        with sqlite3.connect(first.state / "svcd.sqlite") as database:
+            database.execute("insert into schema_version values (9999, '2030-01-01')")
+        database.close()
+        line = await self.refused(1, state=str(first.state))
+        self.assertIn("the database has schema 9999", line)
+
+    async def test_broken_key_is_1(self) -> None:
+        """No new key in its place: the stored secrets would be lost."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        key = folder / "seal.key"
+        key.touch(0o600)
+        key.write_text("nonsense")
+        line = await self.refused(1, state=str(folder))
+        self.assertIn(f"key file {key.absolute()} holds no key", line)
+        self.assertEqual(key.read_text(), "nonsense")
+
+    async def test_open_key_is_1(self) -> None:
+        """With the command that mends it."""
+        first = self.daemon()
+        await first.start()
+        await first.stop()
+        key = first.state / "seal.key"
+        key.chmod(0o644)
+        self.assertIn(f"chmod 600 {key}", await self.refused(1, state=str(first.state)))
+
+    async def test_key_of_another_database_is_1(self) -> None:
+        """Better than clusters and jobs that fail one by one."""
+        first = self.daemon()
+        told = await first.start()
+        source = {"name": "s", "type": "objstore", "url": "objstore://c.svcd/in"}
+        body = {**source, "credentials": {"user": "u", "password": "p"}}
+        reply = await send("POST", f"{told['api']}/v1.1/demo/data-sources", json=body)
+        self.assertEqual(reply.status, 202)
+        await first.stop()
+        key = first.state / "seal.key"
+        lost = key.read_text()
+        key.unlink()
+        line = await self.refused(1, state=str(first.state))
+        self.assertIn(f"cannot be opened with {key}: it was sealed with another key", line)
+        key.write_text(lost)
+        await first.start()
+
+    async def test_second_daemon_in_a_state_folder_is_1(self) -> None:
+        """The first one goes on."""
+        first = self.daemon()
+        endpoints = await first.start()
+        line = await self.refused(1, state=str(first.state))
+        self.assertIn(f"is in use by process {first.program.pid}", line)
+        self.assertEqual(json.loads((first.state / "endpoints.json").read_text()), endpoints)
+        self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
+
+
+class LifeTests(DaemonCase):
+    """It runs and ends well."""
+
+    async def test_sigterm_and_sigint_end_with_0(self) -> None:
+        """Endpoints are there while it serves; stderr stays empty."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.daemon()
+            endpoints = await daemon.start()
+            self.assertEqual(endpoints["pid"], daemon.program.pid)
+            daemon.program.signal(number)
+            ended = await daemon.program.end(20)
+            self.assertEqual((ended.code, ended.err), (0, ""), ended)
+            self.assertFalse((daemon.state / "endpoints.json").exists())
+
+    async def test_two_signals_end_it_once(self) -> None:
+        """Impatience does no harm."""
+        daemon = self.daemon()
+        await daemon.start()
+        daemon.program.signal(signal.SIGINT)
+        daemon.program.signal(signal.SIGINT)
+        daemon.program.signal(signal.SIGTERM)
+        ended = await daemon.program.end(20)
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+
+    async def test_start_up_time(self) -> None:
+        """Printed; the bound is for a machine under heavy load."""
+        daemon = self.daemon()
+        before = reactor.seconds()
+        await daemon.start()
+        took_s = reactor.seconds() - before
+        print(f"\nthe daemon was ready after {took_s:.2f} s", end=" ")
+        self.assertLess(took_s, 20.0)
+
+    async def test_endpoints_say_everything(self) -> None:
+        """The operator's contract."""
+        daemon = self.daemon()
+        endpoints = await daemon.start()
+        self.assertEqual(
+            set(endpoints),
+            {
+                "api", "identity", "compute", "image", "network", "volume", "object_store",
+                "tenant", "username", "password", "images", "flavors", "keypairs", "pid",
+            },
+        )  # fmt: skip
+        self.assertEqual(endpoints["keypairs"], ["demo"])
+        self.assertEqual(set(endpoints["flavors"][0]), {"id", "name"})
+        self.assertEqual(set(endpoints["images"][0]), {"id", "name", "username", "tags"})
+        mode = (daemon.state / "endpoints.json").stat().st_mode
+        self.assertEqual(stat.S_IMODE(mode), 0o600)
+        for path in ("/healthz", "/readyz", "/metrics"):
+            reply = await send("GET", endpoints["api"] + path)
+            self.assertEqual(reply.status, 200, path)
+        await send("GET", endpoints["identity"])
+
+    async def test_files_are_private(self) -> None:
+        """Also in a folder that was there before and that everybody may look into."""
+        daemon = self.daemon()
+        daemon.state.mkdir(mode=0o755)
+        await daemon.start()
+        for name in ("svcd.sqlite", "svcd.sqlite-wal", "seal.key", "lock", "cloud"):
+            mode = stat.S_IMODE((daemon.state / name).stat().st_mode)
+            self.assertEqual(mode & 0o077, 0, name)
+
+    async def test_banner_can_be_pasted(self) -> None:
+        """The command in the log line lists the plugins."""
+        daemon = self.daemon()
+        await daemon.start()
+
+        async def banner() -> str:
+            lines = [line for line in daemon.said.splitlines() if "try: curl" in line]
+            return lines[0] if lines else ""
+
+        line = await until(banner, "the banner", 10)
+        shell = Program(["/bin/sh", "-c", line.partition("try: ")[2]])
+        ended = await shell.end()
+        self.assertEqual(json.loads(ended.out)["plugins"][0]["name"], "fake")
+
+    async def test_human_log(self) -> None:
+        """One line for each thing of ours, and none of Twisted's chatter."""
+        daemon = self.daemon()
+        endpoints = await daemon.start()
+        await send("GET", endpoints["api"] + "/v1.1/demo/jobs")
+        await daemon.stop()
+        lines = daemon.said.splitlines()
+        self.assertEqual([line for line in lines if " svcd." not in line], [])
+        self.assertEqual([line for line in lines if "factory" in line], [])
+        self.assertTrue(any("GET /v1.1/demo/jobs answered 200" in line for line in lines), lines)
+
+    async def test_json_log(self) -> None:
+        """Each line is an object with time, level, logger and message."""
+        daemon = self.daemon(log__format="json", log__level="debug")
+        endpoints = await daemon.start()
+        await send("GET", endpoints["api"] + "/v1.1/demo/jobs", headers={"X-Request-Id": "req-1"})
+        await daemon.stop()
+        records = [json.loads(line) for line in daemon.said.splitlines()]
+        for record in records:
+            self.assertLessEqual({"time", "level", "logger", "message"}, set(record))
+        (access,) = [r for r in records if "/v1.1/demo/jobs answered" in r["message"]]
+        self.assertEqual((access["request"], access["tenant"]), ("req-1", "demo"))
+
+    async def test_logfile_of_twistd(self) -> None:
+        """`--logfile` is obeyed."""
+        daemon = self.daemon()
+        file = Path(self.mktemp()).absolute()
+        flags = [f"--set={k}={v}" for k, v in daemon.settings.items()]
+        program = self.program("twistd", "-n", "--pidfile=", f"--logfile={file}", "svcd", *flags)
+
+        async def served() -> bool:
+            return file.exists() and "Serving http" in file.read_text()
+
+        await until(served, "the log file", 30)
+        program.signal(signal.SIGTERM)
+        ended = await program.end()
+        self.assertEqual((ended.code, ended.out), (0, ""))
+
+    async def test_settings_from_file_and_environment(self) -> None:
+        """The flag wins over the variable, the variable over the file."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "svcd.toml").write_text(
+            '[embedded]\ntenant = "from-file"\nusername = "from-file"\npassword = "from-file"\n'
+        )
+        state = folder / "state"
+        program = self.program(
+            "twistd", "-n", "--pidfile=", "svcd", "--config", "svcd.toml",
+            "--set", "server.state_dir=state", *LISTEN, "--set", "embedded.tenant=from-flag",
+            environment={
+                "SVCD_EMBEDDED_TENANT": "from-variable", "SVCD_EMBEDDED_USERNAME": "from-variable"
+            },
+            folder=str(folder),
+        )  # fmt: skip
+
+        async def ready() -> bool:
+            self.assertIsNone(program.code, program.err)
+            return (state / "endpoints.json").exists()
+
+        await until(ready, "endpoints.json", 30)
+        told = json.loads((state / "endpoints.json").read_text())
+        self.assertEqual(
+            (told["tenant"], told["username"], told["password"]),
+            ("from-flag", "from-variable", "from-file"),
+        )
+
+    async def test_request_in_flight_is_finished(self) -> None:
+        """An upload that is half way when the daemon is told to stop is stored."""
+        daemon = self.daemon()
+        told = await daemon.start()
+        body = _SlowBody(b"a" * 50_000, b"b" * 50_000)
+        url = f"{told['api']}/v1.1/{told['tenant']}/job-binary-internals/slow"
+        client = treq.client.HTTPClient(Agent(reactor))
+        answer = client.put(url, data=body)
+        await with_deadline(reactor, 10, "the first half", body.begun)
+
+        async def taken_up() -> bool:
+            metrics = await send("GET", f"{told['api']}/metrics")
+            return b"svcd_requests_in_flight 2.0" in metrics.body  # this one is the other
+
+        await until(taken_up, "the daemon to have the first half", 10)
+        daemon.program.signal(signal.SIGTERM)
+
+        async def stopping() -> bool:
+            return "Stopping" in daemon.said
+
+        await until(stopping, "the stop to begin", 10)
+        body.finish()
+        response = await with_deadline(reactor, 10, "the answer", answer)
+        stored = (await response.json())["job_binary_internal"]
+        self.assertEqual((response.code, stored["datasize"]), (202, 100_000))
+        ended = await daemon.program.end(20)
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+        url = f"{(await daemon.start())['api']}/v1.1/{told['tenant']}/job-binary-internals"
+        read = await send("GET", f"{url}/{stored['id']}/data")
+        self.assertEqual(read.body, b"a" * 50_000 + b"b" * 50_000)
+
+    async def test_idle_connection_does_not_delay_the_stop(self) -> None:
+        """Keep-alive connections are closed at once."""
+        daemon = self.daemon()
+        told = await daemon.start()
+        pool = HTTPConnectionPool(reactor)
+        client = treq.client.HTTPClient(Agent(reactor, pool=pool))
+        await treq.content(await client.get(told["api"] + "/healthz"))
+        before = reactor.seconds()
+        ended = await daemon.stop()
+        took_s = reactor.seconds() - before
+        await pool.closeCachedConnections()
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+        self.assertLess(took_s, 5.0)
+
+    async def test_cloud_alone(self) -> None:
+        """It says where it serves, and ends with 0."""
+        cloud = self.daemon("svcd-cloud")
+        told = await cloud.start()
+        self.assertNotIn("api", told)
+        self.assertEqual(told["pid"], cloud.program.pid)
+        versions = await send("GET", told["identity"])
+        self.assertEqual(versions.status, 200)
+        ended = await cloud.stop()
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+        self.assertFalse((cloud.state / "endpoints.json").exists())
+
+    async def test_embedded_cloud_keeps_the_port_that_it_was_given(self) -> None:
+        """Jobs that run on know its URL; a port that another program has taken is no fault."""
+        daemon = self.daemon()
+        first = (await daemon.start())["identity"]
+        await daemon.kill()
+        self.assertEqual((await daemon.start())["identity"], first)
+        await daemon.stop()
+        taken = socket.create_server(("127.0.0.1", int(first.split(":")[2].split("/")[0])))
+        self.addCleanup(taken.close)
+        self.assertNotEqual((await daemon.start())["identity"], first)
+
+    async def test_a_cloud_and_a_daemon_in_one_folder(self) -> None:
+        """Each keeps to its own part of the file, and the machines have one master."""
+        cloud = self.daemon("svcd-cloud")
+        told = await cloud.start()
+        second = Daemon(cloud.state, "svcd")
+        refused = second.spawn(fresh=False)
+        self.assertIn("is in use by process", (await refused.end()).err)
+        second.settings.update(
+            {
+                "cloud.kind": "openstack",
+                "cloud.auth_url": told["identity"],
+                "cloud.username": told["username"],
+                "cloud.password": told["password"],
+                "cloud.project": told["tenant"],
+            }
+        )
+        program = second.spawn(fresh=False)
+        self.addCleanup(program.signal, signal.SIGKILL)
+
+        async def both() -> bool:
+            self.assertIsNone(program.code, program.err)
+            return "api" in (cloud.state / "endpoints.json").read_text()
+
+        await until(both, "the daemon's part", 60)
+        shown = json.loads((cloud.state / "endpoints.json").read_text())
+        self.assertEqual({**told, "api": shown["api"], "pid": program.pid}, shown)
+        self.assertEqual((await second.stop()).code, 0)
+        self.assertEqual(json.loads((cloud.state / "endpoints.json").read_text()), told)
+
+    async def test_killed_daemon_leaves_a_folder_that_can_be_used(self) -> None:
+        """The lock goes with the process."""
+        daemon = self.daemon()
+        await daemon.start()
+        await daemon.kill()
+        await daemon.start()
+        self.assertEqual((await daemon.stop()).code, 0)
+
+    async def test_terminated_while_starting(self) -> None:
+        """No endpoints are left by a start that goes on behind the stop."""
+        daemon = self.daemon()
+        program = daemon.spawn()
+
+        async def running() -> bool:
+            return "Starting, process" in program.out
+
+        await until(running, "the first log line", 30, 0.001)
+        program.signal(signal.SIGTERM)
+        ended = await program.end(20)
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+        self.assertFalse((daemon.state / "endpoints.json").exists())
+
+
+class HelpTests(DaemonCase):
+    """What it can do is said by itself."""
+
+    async def test_help_lists_every_setting(self) -> None:
+        """With default and meaning, for both programs."""
+        for kind in ("svcd", "svcd-cloud"):
+            before = reactor.seconds()
+            ended = await run("twistd", "-n", kind, "--help")
+            print(f"\n{kind} --help took {reactor.seconds() - before:.2f} s", end=" ")
+            self.assertEqual((ended.code, ended.err), (0, ""))
+            words = ended.out.split()
+            self.assertEqual([key for key in schema() if key not in words], [])
+            self.assertIn("--config", ended.out)
+            self.assertIn("[tcp:127.0.0.1:8386]", ended.out)
+
+    async def test_twistd_lists_the_programs(self) -> None:
+        """By the names that operators know."""
+        ended = await run("twistd", "--help")
+        for text in ("svcd ", "svcd-cloud "):
+            self.assertIn(text, ended.out)
+
+
+class SecretTests(DaemonCase):
+    """No line of a log, not even at debug level, holds a secret."""
+
+    async def test_nothing_secret_is_logged(self) -> None:
+        """Passwords, tokens, keys and bodies, while clusters and jobs live."""
+        daemon = self.daemon(
+            log__level="debug", embedded__password="pass-of-the-user", log__format="json"
+        )
+        await daemon.start()
+        secrets = await _use_secrets(daemon)
+        await daemon.stop()
+        key = (daemon.state / "seal.key").read_text().strip()
+        for secret in [*secrets, "pass-of-the-user", key, "PRIVATE KEY", "gAAAA"]:
+            self.assertNotIn(secret, daemon.said)
+        for secret in secrets:
+            self.assertNotIn(secret.encode(), _stored(daemon.state))
+
+
+@implementer(IBodyProducer)
+class _SlowBody:
+    """A request body that comes in two halves."""
+
+    def __init__(self, first: bytes, second: bytes) -> None:
+        self._first, self._second = first, second
+        self.length = len(first) + len(second)
+        self.begun: Deferred[None] = Deferred()
+        self._done: Deferred[None] = Deferred()
+        self._consumer: Any = None
+
+    def startProducing(self, consumer: Any) -> Deferred[None]:
+        self._consumer = consumer
+        consumer.write(self._first)
+        self.begun.callback(None)
+        return self._done
+
+    def finish(self) -> None:
+        """Send the second half."""
+        self._consumer.write(self._second)
+        self._done.callback(None)
+
+    def pauseProducing(self) -> None:
+        """It is small."""
+
+    def resumeProducing(self) -> None:
+        """It is small."""
+
+    def stopProducing(self) -> None:
+        """The server has gone."""
+
+
+async def _use_secrets(daemon: Daemon) -> list[str]:
+    """Do things in which secrets take part; the secrets."""
+    told = daemon.endpoints
+    api = f"{told['api']}/v1.1/{told['tenant']}"
+
+    async def post(path: str, body: object) -> Any:
+        reply = await send("POST", api + path, json=body)
+        assert reply.status == 202, reply
+        return reply.json
+
+    image = next(i["id"] for i in told["images"] if i["name"] == "plain")
+    await post(f"/images/{image}", {"username": "svcd"})
+    source = {"name": "s", "type": "objstore", "url": "objstore://c.svcd/in"}
+    await post("/data-sources", {**source, "credentials": {"user": "u", "password": "pass-one"}})
+    binary = {"name": "b", "url": "objstore-internal://c/o"}
+    await post("/job-binaries", {**binary, "extra": {"user": "u", "password": "pass-two"}})
+    made = await post(
+        "/clusters",
+        {
+            "name": "c", "plugin_name": "fake", "engine_version": "0.1",
+            "default_image_id": image, "user_keypair_id": "demo",
+            "node_groups": [{"name": "a", "count": 1, "flavor_id": "2",
+                             "node_processes": ["namenode"]}],
+        },
+    )  # fmt: skip
+
+    async def active() -> bool:
+        reply = await send("GET", f"{api}/clusters/{made['cluster']['id']}")
+        return bool(reply.json["cluster"]["status"] == "Active")
+
+    await until(active, "Active", 60)
+    await send("GET", f"{api}/clusters", headers={"X-Auth-Token": "token-of-nobody"})
+    return ["pass-one", "pass-two", "token-of-nobody"]
+
+
+def _stored(state: Path) -> bytes:
+    """All bytes of the daemon's own database."""
+    return b"".join(state.joinpath(n).read_bytes() for n in os.listdir(state) if "sqlite" in n)

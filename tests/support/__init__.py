@@ -1,0 +1,1 @@
+"""What several suites use: daemons as processes, clouds, machines, databases."""

@@ -1,0 +1,1 @@
+"""The tests of single modules of svcd, in the same folders."""

@@ -1,0 +1,91 @@
+"""Databases with rows in every table, and the commands that work on them, run in this process."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import io
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+
+from svcd.cli.main import main
+from svcd.store import migrations
+from svcd.store.offline.content import Sum, sums
+from svcd.store.offline.session import Session
+from svcd.store.offline.shape import shape
+from svcd.store.offline.sqlite import SqliteSession
+from svcd.store.sealer import FernetSealer
+from svcd.store.sqlite import SqliteDatabase
+from tests.support.api import now
+from tests.support.database.life import live
+
+
+@frozen
+class Ran:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def svcd(*arguments: str, state: Path | str, url: str = "") -> Ran:
+    """One command on the database of the state folder, or on that of `url`."""
+    flags = ["--set", f"server.state_dir={state}", "--set", f"database.url={url}"]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([*arguments, *flags])
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+@functools.cache
+def _lived() -> Path:
+    """A state folder in which somebody has lived; not to be changed."""
+    folder = Path(tempfile.mkdtemp(prefix="svcd-life-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    database = SqliteDatabase(folder / "svcd.sqlite")
+    live(database, FernetSealer(folder / "seal.key"))
+    now(Deferred.fromCoroutine(database.close()))
+    return folder
+
+
+def lived_in(folder: str | Path) -> Path:
+    """A state folder of one's own with the rows of a life in it."""
+    path = Path(folder).absolute()
+    shutil.copytree(_lived(), path)
+    path.chmod(0o700)
+    return path
+
+
+def everything(state: Path) -> dict[str, Sum]:
+    """Counts and digests of the file in a state folder."""
+    return contents(SqliteSession(state / "svcd.sqlite", "look"))
+
+
+def contents(session: Session) -> dict[str, Sum]:
+    """Counts and digests; the session is closed."""
+    try:
+        session.snapshot()
+        return sums(session, shape(migrations.newest()))
+    finally:
+        session.close()
+
+
+def change(state: Path, text: str, *values: Any) -> None:
+    """Change rows as nobody should."""
+    connection = sqlite3.connect(state / "svcd.sqlite", isolation_level=None)
+    try:
+        if connection.execute(text, values).rowcount == 0:
+            raise AssertionError(f"nothing was changed by {text}")
+    finally:
+        connection.close()

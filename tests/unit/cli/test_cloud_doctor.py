@@ -1,0 +1,244 @@
+"""`svcd doctor` before a cloud: whole, and with each thing broken."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.cloud_doctor import CloudDoctor, Login, login
+from svcd.cli.finding import Finding
+from svcd.embedded.faults import FaultRule
+from svcd.model.ids import TenantId
+from svcd.ports.cloud import Access
+from svcd.settings import CloudSettings
+from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
+
+ALICE = Login(username="alice", password="alice", project="alpha")
+TAGS = {"fake 0.1": ("fake", "0.1")}
+
+
+class CloudDoctorTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.rig = Rig()
+
+    def found(self, user: Login | None = ALICE, **settings: str) -> dict[str, Finding]:
+        """By what was looked at."""
+        given = {
+            "auth_url": f"{ORIGIN}/identity/v3",
+            "username": "svcd",
+            "password": "svcd",
+            "project": "service",
+            **settings,
+        }
+        doctor = CloudDoctor(self.rig.agent, self.rig.clock, CloudSettings(**given))
+        findings = self.rig.run(doctor.examine(user, TAGS))
+        self.assertEqual(len({f.what for f in findings}), len(findings))
+        return {f.what: f for f in findings}
+
+    def words(self, found: dict[str, Finding]) -> list[tuple[str, str]]:
+        """What is not good."""
+        return [(f.word, f.what) for f in found.values() if not f.good]
+
+    def registered(self) -> None:
+        """The plain image, with the tags."""
+        alice = self.rig.client("alice", "alice", "alpha")
+        properties = {"_svc_username": "u", "_svc_tag_fake": "True", "_svc_tag_0.1": "True"}
+        session = alice.session(Access(tenant_id=TenantId("alpha")))
+        self.rig.run(session.set_image_properties(PLAIN_IMAGE_ID, properties, []))
+
+    def test_a_cloud_without_a_fault(self) -> None:
+        """Every check is told, and the trust is gone again."""
+        self.registered()
+        found = self.found()
+        self.assertEqual(self.words(found), [])
+        self.assertEqual(
+            list(found),
+            [
+                "identity service",
+                "svcd's user",
+                "compute",
+                "image",
+                "network",
+                "volume",
+                "object-store",
+                "tokens of users",
+                "user",
+                "trust",
+                "flavors",
+                "network of clusters",
+                "floating IPs",
+                "key pairs",
+                "quota",
+                "images for fake 0.1",
+            ],
+        )
+        self.assertEqual(
+            found["compute"].text, f"{ORIGIN}/compute/v2.1 speaks 2.1 to 2.79, svcd 2.79"
+        )
+        self.assertEqual(found["user"].text, "alice in project alpha, roles: member, reader")
+        self.assertEqual(found["images for fake 0.1"].text, "plain")
+        self.assertEqual(found["quota"].text[:29], "left: servers 200, cores 800,")
+        self.assertEqual(list(self.rig.cloud.core.state.trusts.values()), [])
+
+    def test_nobody_is_given(self) -> None:
+        """Then the roles of svcd's user tell."""
+        found = self.found(None)
+        self.assertEqual(self.words(found), [("warn", "user")])
+        self.assertIn("--token", found["user"].cure)
+        found = self.found(None, username="bob", password="bob", project="beta")
+        self.assertEqual(self.words(found), [("fail", "tokens of users"), ("warn", "user")])
+        self.assertEqual(
+            found["tokens of users"].cure, "openstack role add --user bob --project beta service"
+        )
+
+    def test_the_identity_service(self) -> None:
+        """Not there, another path, another version, something else."""
+        for body, status, words in (
+            ("{}", 200, "but not as Keystone v3 does"),
+            (json.dumps({"version": {"id": "v2.0"}}), 200, "speaks v2.0"),
+            ("", 300, "answered 300"),
+            ("", 404, "answered 404"),
+        ):
+            rule = FaultRule(where="identity", path="/v3$", status=status, body=body, times=1)
+            self.rig.faults.add(rule)
+            found = self.found()
+            self.assertEqual(self.words(found), [("fail", "identity service")])
+            self.assertIn(words, found["identity service"].text)
+            self.assertIn("cloud.auth_url must be", found["identity service"].cure)
+        found = self.found(auth_url="http://nobody/v3")
+        self.assertIn("http://nobody/v3 cannot be reached", found["identity service"].text)
+
+    def test_a_wrong_password(self) -> None:
+        """The only thing that is told then."""
+        found = self.found(password="wrong")
+        self.assertEqual(self.words(found), [("fail", "svcd's user")])
+        self.assertIn("SVCD_CLOUD_PASSWORD", found["svcd's user"].cure)
+
+    def test_a_role_that_is_missing(self) -> None:
+        """Keystone says so when a user's token is there to be looked at."""
+        found = self.found(username="bob", password="bob", project="beta")
+        self.assertEqual(self.words(found), [("fail", "tokens of users")])
+        self.assertIn("was answered 403", found["tokens of users"].text)
+        self.assertIn("--user bob --project beta service", found["tokens of users"].cure)
+
+    def test_a_region_that_is_not_there(self) -> None:
+        """Those that are; no cluster could be made, so the tenant is not looked at."""
+        found = self.found(region="Mars")
+        self.assertEqual(
+            self.words(found),
+            [
+                ("fail", "compute"),
+                ("fail", "image"),
+                ("fail", "network"),
+                ("warn", "volume"),
+                ("warn", "object-store"),
+            ],
+        )
+        self.assertIn("the regions RegionOne and the interfaces", found["compute"].cure)
+        self.assertNotIn("trust", found)
+
+    def test_services_that_are_down(self) -> None:
+        """Those that clusters need fail, the others are warned of."""
+        for service, word in (("compute", "fail"), ("network", "fail"), ("volume", "warn")):
+            handle = self.rig.faults.add(FaultRule(where=service, effect="refused"))
+            found = self.found()
+            self.assertIn((word, service), self.words(found))
+            self.assertIn("connection refused", found[service].text)
+            handle.remove()
+
+    def test_a_silent_service(self) -> None:
+        """It is not waited for for ever."""
+        self.rig.faults.add(FaultRule(where="image", effect="timeout_before"))
+        found = self.found()
+        self.assertIn("had no complete answer within 30 s", found["image"].text)
+
+    def test_services_of_other_versions(self) -> None:
+        """Too new, too old, none at all."""
+        document: Any = {"version": {"version": "2.120", "min_version": "2.90"}}
+        self.answer("compute", "/v2.1/$", document)
+        found = self.found()
+        self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", found["compute"].text)
+        self.assertIn("another release", found["compute"].cure)
+        self.rig.faults.clear()
+        self.answer("image", "/image/$", {"versions": [{"id": "v1.0"}]})
+        self.assertIn("does not speak v2", self.found()["image"].text)
+        self.rig.faults.clear()
+        self.answer("image", "/image/$", "nonsense")
+        self.assertIn("answered without versions", self.found()["image"].text)
+
+    def answer(self, where: str, path: str, body: Any) -> None:
+        text = json.dumps(body)
+        self.rig.faults.add(FaultRule(where=where, path=path, status=200, body=text, times=9))
+
+    def test_users_that_cannot_be_looked_at(self) -> None:
+        """A wrong password, a garbled token, one of no project."""
+        found = self.found(Login(username="alice", password="x", project="alpha"))
+        self.assertEqual(self.words(found), [("fail", "user")])
+        found = self.found(Login(token="garbled"))
+        self.assertEqual(found["user"].text, "the token is not valid")
+
+    def test_a_reader(self) -> None:
+        """A trust can be given; that nothing can be made with it is warned of."""
+        found = self.found(Login(username="carol", password="carol", project="alpha"))
+        self.assertTrue(found["trust"].good)
+        self.assertEqual(
+            found["roles"],
+            Finding(
+                "roles",
+                False,
+                "none that usually lets one make servers",
+                "openstack role add --user carol --project alpha member",
+                True,
+            ),
+        )
+
+    def test_a_trust_that_cannot_be_given(self) -> None:
+        """By a restricted application credential."""
+        token = self.rig.token("alice", "alice", "alpha").reveal()
+        user = self.rig.cloud.core.users_by_name["alice"].id
+        made = self.rig.raw(
+            "POST",
+            f"/identity/v3/users/{user}/application_credentials",
+            {"application_credential": {"name": "c"}},
+            token=token,
+        ).json()["application_credential"]
+        found = self.found(
+            Login(
+                application_credential_id=made["id"], application_credential_secret=made["secret"]
+            )
+        )
+        self.assertFalse(found["trust"].good)
+        self.assertIn("log in with a password", found["trust"].cure)
+
+    def test_a_quota_that_is_used_up(self) -> None:
+        """Servers are needed, floating IPs only by some."""
+        for quotas, word, text in (
+            ({"instances": 0}, "fail", "no servers left"),
+            ({"floating_ips": 0, "volumes": 0}, "warn", "no volumes, no floating IPs left"),
+        ):
+            self.rig.raw("PUT", "/admin/quotas/alpha", quotas)
+            found = self.found()["quota"]
+            self.assertEqual((found.word, found.text), (word, text))
+
+    def test_images_without_registration(self) -> None:
+        """Tags alone are not enough either."""
+        found = self.found()["images for fake 0.1"]
+        self.assertEqual(found.word, "warn")
+        self.assertIn("of 2 none is registered with the tags fake, 0.1", found.text)
+
+
+class LoginTests(SynchronousTestCase):
+    def test_who_is_named(self) -> None:
+        """The flag, then a token, an application credential, a password; else nobody."""
+        self.assertEqual(login("", {}), None)
+        self.assertEqual(login("", {"OS_USERNAME": "u"}), None)
+        self.assertEqual(login("t", {"OS_TOKEN": "other"}), Login(token="t"))
+        self.assertEqual(login("", {"OS_TOKEN": "t", "OS_USERNAME": "u"}), Login(token="t"))
+        given = {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "n"}
+        self.assertEqual(login("", given), Login(username="u", password="p", project="n"))
+        given["OS_PROJECT_ID"] = "i"
+        self.assertEqual(
+            login("", given), Login(username="u", password="p", project="i", by_id=True)
+        )

@@ -1,0 +1,492 @@
+"""`svcd backup`, `svcd restore`, `svcd db …` on SQLite. On PostgreSQL: test_live_database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.runtime.state_dir import StateFolder
+from svcd.store import migrations
+from svcd.store.offline import archive
+from svcd.store.offline.shape import shape
+from svcd.store.sqlite import SqliteDatabase
+from tests.support.api import now
+from tests.support.database.life import PASSWORD
+from tests.unit.cli.databases import Ran, change, everything, lived_in, svcd
+
+_KEPT = [
+    "node_group_templates",
+    "cluster_templates",
+    "clusters",
+    "cluster_events",
+    "data_sources",
+    "internals",
+    "pieces",
+    "job_binaries",
+    "jobs",
+    "executions",
+    "loose_trusts",
+]
+
+
+class _Case(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.state = lived_in(self.mktemp())
+        self.rows = everything(self.state)
+        self.file = self.state.parent / f"{self.state.name}.backup"
+
+    def done(self, *arguments: str, state: Path | None = None, url: str = "") -> Ran:
+        """A command that must end with 0."""
+        ran = svcd(*arguments, state=state or self.state, url=url)
+        self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
+        return ran
+
+    def fails(self, *arguments: str, state: Path | None = None, url: str = "") -> str:
+        """What a command says that must end with 1: one line."""
+        ran = svcd(*arguments, state=state or self.state, url=url)
+        self.assertEqual(ran.code, 1, ran)
+        self.assertEqual(ran.err.count("\n"), 1, ran.err)
+        return ran.err
+
+    def backed_up(self) -> Path:
+        self.done("backup", str(self.file))
+        return self.file
+
+    def empty(self) -> Path:
+        """Another state folder, with the same key and no database."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir(mode=0o700)
+        shutil.copy2(self.state / "seal.key", folder / "seal.key")
+        return folder
+
+    def left(self, folder: Path) -> list[str]:
+        """Drafts that were not removed."""
+        return [p.name for p in folder.iterdir() if p.name.endswith(".partial")]
+
+
+class ShapeTests(SynchronousTestCase):
+    def test_every_table_was_thought_of(self) -> None:
+        """A new table is kept, unless offline.shape.TRANSIENT says that it dies with the daemon."""
+        self.assertEqual([t.name for t in shape(migrations.newest()).kept], _KEPT)
+
+    def test_pieces_are_read_in_order_without_sorting_them(self) -> None:
+        """The plan has no room in memory that grows with them."""
+        database = SqliteDatabase(None)
+        for _, text in migrations.steps():
+            now(Deferred.fromCoroutine(database.script(text)))
+        for table in shape(migrations.newest()).kept:
+            plan = str(
+                database._connection.execute(f"explain query plan {table.select}").fetchall()
+            )
+            self.assertNotIn("TEMP B-TREE", plan)
+        now(Deferred.fromCoroutine(database.close()))
+
+
+class BackupTests(_Case):
+    def test_rows_come_back(self) -> None:
+        """Into a folder without a database; all tables, and the check finds nothing."""
+        self.backed_up()
+        other = self.empty()
+        told = self.done("restore", str(self.file), state=other)
+        self.assertIn("holds these rows now", told.out)
+        self.assertEqual(everything(other), self.rows)
+        self.assertEqual({name: each.rows > 0 for name, each in self.rows.items()},
+                         dict.fromkeys(_KEPT, True))  # fmt: skip
+        self.assertIn("it holds together", self.done("db", "check", state=other).out)
+        mode = stat.S_IMODE((other / "svcd.sqlite").stat().st_mode)
+        self.assertEqual(mode, 0o600)
+
+    def test_only_the_owner_may_read_it_and_no_secret_is_in_it(self) -> None:
+        """Sealed texts stay sealed; the key is not there either, and the user is told so."""
+        told = self.done("backup", str(self.file)).out
+        self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), 0o600)
+        content = self.file.read_bytes()
+        self.assertNotIn(PASSWORD.encode(), content)
+        self.assertNotIn((self.state / "seal.key").read_bytes(), content)
+        self.assertIn(f"Keep a copy of {self.state / 'seal.key'} too, and apart from it", told)
+
+    def test_daemon_may_write_meanwhile(self) -> None:
+        """Beside its lock and its open file."""
+        held = StateFolder(self.state)
+        self.addCleanup(held.release)
+        database = SqliteDatabase(self.state / "svcd.sqlite")
+        self.backed_up()
+        now(Deferred.fromCoroutine(database.close()))
+
+    def test_existing_file_is_kept(self) -> None:
+        """Whatever it is."""
+        self.file.write_text("precious")
+        self.assertIn("exists already: choose another name", self.fails("backup", str(self.file)))
+        self.assertEqual(self.file.read_text(), "precious")
+
+    def test_folder_that_does_not_exist(self) -> None:
+        """One line."""
+        told = self.fails("backup", str(self.state / "none" / "file"))
+        self.assertIn("cannot be written: No such file or directory", told)
+
+    def test_database_that_does_not_exist_is_not_made(self) -> None:
+        """Neither by a backup nor by a look."""
+        other = self.empty()
+        for command in (("backup", str(self.file)), ("db", "check"), ("db", "current")):
+            self.assertIn("there is no database", svcd(*command, state=other).err)
+        self.assertFalse((other / "svcd.sqlite").exists())
+        self.assertFalse(self.file.exists())
+
+    def test_any_damage_is_found(self) -> None:
+        """One bit anywhere, a cut anywhere, more at the end: nothing is restored."""
+        content = self.backed_up().read_bytes()
+        other = self.empty()
+        size = len(content)
+        damaged = [
+            content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+            for at in (*range(0, size, 499), size - 1)
+        ]
+        damaged += [content[:at] for at in (0, 5, size // 2, size - 33, size - 1)]
+        damaged.append(content + b"x")
+        for each in damaged:
+            self.file.write_bytes(each)
+            ran = svcd("restore", str(self.file), state=other)
+            self.assertEqual(ran.code, 1)
+            self.assertIn(str(self.file), ran.err)
+        self.assertFalse((other / "svcd.sqlite").exists())
+
+    def test_other_files_are_no_backups(self) -> None:
+        """A database, a folder, nothing at all."""
+        for path, word in (
+            (self.state / "svcd.sqlite", "is no backup of svcd"),
+            (self.state, "cannot be read: Is a directory"),
+            (self.state / "nothing", "cannot be read: No such file"),
+        ):
+            self.assertIn(word, self.fails("restore", str(path), state=self.empty()))
+
+    def test_backup_of_a_later_release_is_refused(self) -> None:
+        """It names the release that can."""
+        steps = migrations.steps()
+        later = (*steps, (steps[-1][0] + 1, "create table more (id text {c} primary key)"))
+        undo = self.patch(migrations, "steps", lambda: later)
+        shape.cache_clear()
+        self.done("db", "upgrade")
+        self.backed_up()
+        undo.restore()
+        shape.cache_clear()
+        told = self.fails("restore", str(self.file), state=self.empty())
+        self.assertIn(f"has schema {steps[-1][0] + 1}, this release knows {steps[-1][0]}", told)
+        for command in (("backup", "x"), ("db", "check"), ("db", "upgrade")):
+            self.assertIn("use the release that wrote it", self.fails(*command))
+
+    def test_verify_only_touches_nothing(self) -> None:
+        """It says what is in it."""
+        self.backed_up()
+        other = self.empty()
+        told = self.done("restore", "--verify-only", str(self.file), state=other)
+        self.assertIn("is whole: schema", told.out)
+        self.assertEqual([p.name for p in other.iterdir()], ["seal.key"])
+
+    def test_what_a_killed_one_left_is_removed(self) -> None:
+        """But not the draft of one that is at work."""
+        dead = self.file.with_name(f".{self.file.name}.dead1234.partial")
+        dead.write_text("half")
+        with archive.draft_of(self.file) as alive:
+            self.backed_up()
+            self.assertTrue(alive.exists())
+        self.assertFalse(dead.exists())
+        self.assertEqual(self.left(self.file.parent), [])
+
+
+class RestoreTests(_Case):
+    def test_rows_are_not_replaced_unasked(self) -> None:
+        """With --replace the former file is kept beside it."""
+        self.backed_up()
+        change(self.state, "delete from cluster_events")
+        changed = everything(self.state)
+        self.assertIn(
+            "rows: name an empty one, or say --replace", self.fails("restore", str(self.file))
+        )
+        self.assertEqual(everything(self.state), changed)
+        told = self.done("restore", str(self.file), "--replace").out
+        self.assertIn("svcd.sqlite.before-restore", told)
+        self.assertEqual(everything(self.state), self.rows)
+        (self.state / "svcd.sqlite.before-restore").replace(self.state / "svcd.sqlite")
+        self.assertEqual(everything(self.state), changed)
+
+    def test_database_without_rows_is_replaced(self) -> None:
+        """As a daemon's first start leaves it."""
+        self.backed_up()
+        other = self.empty()
+        database = SqliteDatabase(other / "svcd.sqlite")
+        now(Deferred.fromCoroutine(migrations.migrate(database, "then")))
+        now(Deferred.fromCoroutine(database.close()))
+        self.done("restore", str(self.file), state=other)
+        self.assertEqual(everything(other), self.rows)
+
+    def test_journal_of_the_former_file_does_not_come_back(self) -> None:
+        """What a killed daemon left in its journal belongs to the file that is put aside."""
+        self.backed_up()
+        database = SqliteDatabase(self.state / "svcd.sqlite")
+        database._connection.execute("update clusters set name = 'other'")
+        copies = {p: p.read_bytes() for p in self.state.iterdir() if "svcd.sqlite" in p.name}
+        now(Deferred.fromCoroutine(database.close()))
+        for path, content in copies.items():  # as if it had been killed
+            path.write_bytes(content)
+        self.assertTrue((self.state / "svcd.sqlite-wal").exists())
+        self.done("restore", "--replace", str(self.file))
+        self.assertEqual(everything(self.state), self.rows)
+        (self.state / "svcd.sqlite.before-restore").replace(self.state / "svcd.sqlite")
+        self.assertNotEqual(everything(self.state)["clusters"], self.rows["clusters"])
+
+    def test_damaged_file_is_put_aside(self) -> None:
+        """Only when it was said."""
+        self.backed_up()
+        database = self.state / "svcd.sqlite"
+        database.write_bytes(b"\xa5" * 20_000)
+        self.assertIn("is damaged", self.fails("restore", str(self.file)))
+        self.assertEqual(database.read_bytes(), b"\xa5" * 20_000)
+        self.done("restore", "--replace", str(self.file))
+        self.assertEqual(everything(self.state), self.rows)
+        self.assertEqual((self.state / "svcd.sqlite.before-restore").read_bytes(), b"\xa5" * 20_000)
+
+    def test_running_daemon_is_seen(self) -> None:
+        """By its folder, and by its open file wherever its folder is; nothing is changed."""
+        self.backed_up()
+        held = StateFolder(self.state)
+        self.assertIn("is in use by process", self.fails("restore", "--replace", str(self.file)))
+        self.assertIn("is in use by process", self.fails("db", "upgrade"))
+        held.release()
+        database = SqliteDatabase(self.state / "svcd.sqlite")
+        url = f"sqlite:///{self.state / 'svcd.sqlite'}"
+        elsewhere = self.empty()
+        for command in (("restore", "--replace", str(self.file)), ("db", "upgrade")):
+            told = self.fails(*command, state=elsewhere, url=url)
+            self.assertIn("is in use by another program: stop the daemon", told)
+        now(Deferred.fromCoroutine(database.close()))
+        self.assertEqual(everything(self.state), self.rows)
+        self.assertEqual(self.left(self.state), [])
+
+    def test_key_that_is_missing_or_another_one_is_told(self) -> None:
+        """The rows are there; the daemon would not start without it."""
+        self.backed_up()
+        other = self.empty()
+        self.assertNotIn("fingerprint", self.done("restore", str(self.file), state=other).out)
+        key = other / "seal.key"
+        key.unlink()
+        told = self.done("restore", "--replace", str(self.file), state=other).out
+        self.assertIn(f"{key} is missing", told)
+        key.write_text("another")
+        told = self.done("restore", "--replace", str(self.file), state=other).out
+        self.assertIn(f"{key} is another one", told)
+
+    def test_file_belongs_to_the_daemons_user(self) -> None:
+        """Also when root has restored it; a link to the file stays one."""
+        self.backed_up()
+        other, elsewhere = self.empty(), self.empty()
+        (other / "svcd.sqlite").symlink_to(elsewhere / "real.sqlite")
+        if os.geteuid() == 0:
+            os.chown(elsewhere, 65534, 65534)
+        self.done("restore", str(self.file), state=other)
+        self.assertTrue((other / "svcd.sqlite").is_symlink())
+        self.assertEqual(everything(other), self.rows)
+        found, folder = (elsewhere / "real.sqlite").stat(), elsewhere.stat()
+        self.assertEqual((found.st_uid, found.st_gid), (folder.st_uid, folder.st_gid))
+
+    def test_file_of_another_program_is_left_alone(self) -> None:
+        """Also with --replace."""
+        self.backed_up()
+        change(self.state, "drop table schema_version")
+        for more in ([], ["--replace"]):
+            told = self.fails("restore", str(self.file), *more)
+            self.assertIn("tables of another program", told)
+
+
+class SchemaTests(_Case):
+    def old(self) -> Path:
+        """A state folder with a database of schema 1."""
+        folder = self.empty()
+        database = SqliteDatabase(folder / "svcd.sqlite")
+        now(Deferred.fromCoroutine(database.script(migrations.CREATE)))
+        script = next(migrations.scripts(0, "then", 1))
+        now(Deferred.fromCoroutine(database.script(script)))
+        now(Deferred.fromCoroutine(database.close()))
+        return folder
+
+    def test_current_is_0_when_nothing_is_to_be_done(self) -> None:
+        """And 1 when there is; it changes nothing."""
+        newest = migrations.newest()
+        self.assertIn(f"schema {newest}, this release has {newest}: up to date",
+                      self.done("db", "current").out)  # fmt: skip
+        old = self.old()
+        ran = svcd("db", "current", state=old)
+        self.assertEqual((ran.code, ran.err), (1, ""))
+        self.assertIn(f"schema 1, this release has {newest}: to be upgraded", ran.out)
+        self.assertEqual(svcd("db", "current", state=old), ran)
+        change(self.state, "insert into schema_version values (999, 'later')")
+        ran = svcd("db", "current", state=self.state)
+        self.assertEqual(ran.code, 1)
+        self.assertIn("schema 999", ran.out)
+
+    def test_upgrade_is_told_and_idempotent(self) -> None:
+        """From where it was."""
+        old, newest = self.old(), migrations.newest()
+        told = self.done("db", "upgrade", state=old).out
+        self.assertIn(f"schema 1 was upgraded to {newest}", told)
+        told = self.done("db", "upgrade", state=old).out
+        self.assertIn(f"schema {newest} is up to date already", told)
+        self.done("db", "current", state=old)
+
+    def test_step_that_fails_leaves_the_schema_as_it_was(self) -> None:
+        """All steps of an upgrade are one transaction."""
+        old = self.old()
+        bad = (*migrations.steps(), (migrations.newest() + 1, "create nonsense"))
+        undo = self.patch(migrations, "steps", lambda: bad)
+        self.assertIn("cannot be used", self.fails("db", "upgrade", state=old))
+        undo.restore()
+        self.assertIn("schema 1,", svcd("db", "current", state=old).out)
+
+    def test_backup_of_an_old_schema_is_upgraded_by_restore(self) -> None:
+        """So that one can be made before the upgrade."""
+        old = self.old()
+        self.done("backup", str(self.file), state=old)
+        other = self.empty()
+        self.assertIn("schema 1", self.done("restore", str(self.file), state=other).out)
+        self.done("db", "current", state=other)
+
+    def test_check_asks_for_the_upgrade_first(self) -> None:
+        """It knows the newest schema only."""
+        self.assertIn("run svcd db upgrade first", self.fails("db", "check", state=self.old()))
+
+
+class CheckTests(_Case):
+    def faults(self) -> list[str]:
+        """The lines of the faults that are found."""
+        ran = svcd("db", "check", state=self.state)
+        self.assertEqual((ran.code, ran.err), (1, ""))
+        return [line[7:] for line in ran.out.splitlines() if line.startswith("fault  ")]
+
+    def test_sound_database(self) -> None:
+        """Every table with its rows; 0. The check itself changes nothing."""
+        lines = self.done("db", "check").out.splitlines()
+        counted = {line.split()[0]: int(line.split()[1]) for line in lines[: len(_KEPT)]}
+        wanted = {name: each.rows for name, each in self.rows.items()}
+        self.assertEqual(counted, {**wanted, "pieces": wanted["pieces"] + 1})  # one under way
+        self.assertEqual(everything(self.state), self.rows)
+
+    def test_each_fault_is_named_with_its_row(self) -> None:
+        """One change each, made by hand; the words of the fault, and what it is about."""
+        for text, where, what in (
+            ("update clusters set record = '{'", "clusters ", "its record cannot be read"),
+            ("update clusters set status = 'Error'", "clusters ", "status is not what its record"),
+            (
+                "update executions set ended = 0",
+                "executions ",
+                "ended is not what its record says",
+            ),
+            ("update clusters set wire = '[]'", "clusters ", "its wire form cannot be read"),
+            ("update clusters set wire = '{\"id\": \"x\"}'", "clusters ", "has another id"),
+            ("update cluster_events set record = 'x' where number = 1", "cluster_events ",
+             "its record cannot be read"),
+            ("update data_sources set sealed = 'x' where name = 'data-in'", "data_sources ",
+             "not a sealed text"),
+            ("update job_binaries set sealed = 'f1:x' where sealed is not null", "job_binaries ",
+             "cannot be opened with"),
+            ("delete from pieces where upload_id = 'pieces' and number = 0", "internals pieces",
+             "piece 0 is missing"),
+            ("delete from pieces where upload_id = 'pieces' and number = 3", "internals pieces",
+             "its pieces have 17 bytes, not 20"),
+            ("update pieces set content = x'0001fe' where upload_id = 'pieces' and number = 0",
+             "internals pieces", "not those that were uploaded"),
+            ("delete from jobs", "executions ", "its job_id "),
+            ("delete from data_sources where name = 'data-out'", "executions ", "its output_id "),
+            ("delete from cluster_templates", "clusters ", "its cluster_template_id "),
+            ("delete from node_group_templates", "clusters ", "of node_group_templates is gone"),
+            ("delete from job_binaries where name = 'count.pig'", "jobs ",
+             "of job_binaries is gone"),
+            ("delete from internals where name = 'count.pig'", "job_binaries ",
+             "of internals is gone"),
+            ("delete from uploads", "pieces cut-short", "1 pieces belong to no binary"),
+            ("delete from clusters", "cluster_events ", "their cluster is gone"),
+        ):  # fmt: skip
+            self.state = lived_in(self.mktemp())
+            change(self.state, text)
+            found = self.faults()
+            self.assertTrue(
+                any(line.startswith(where) and what in line for line in found), (text, found)
+            )
+            self.assertFalse(any(PASSWORD in line for line in found))
+
+    def test_missing_key_is_a_fault_and_is_not_made(self) -> None:
+        """A new one would be of no use."""
+        (self.state / "seal.key").unlink()
+        self.assertIn("sealed credentials were not looked at", self.faults()[0])
+        self.assertFalse((self.state / "seal.key").exists())
+
+    def test_damaged_storage_is_named(self) -> None:
+        """A page of nonsense in the middle."""
+        path = self.state / "svcd.sqlite"
+        with path.open("r+b") as file:
+            file.seek(8192 * 3)
+            file.write(b"\xa5" * 8192 * 4)
+        ran = svcd("db", "check", state=self.state)
+        self.assertEqual(ran.code, 1)
+        self.assertRegex(ran.out + ran.err, "fault  storage|is damaged")
+
+    def test_faults_that_are_many_are_counted(self) -> None:
+        """The first 200 are shown."""
+        for number in range(300):
+            change(
+                self.state,
+                "insert into pieces values (?, 0, x'00')", f"lost-{number:03d}",
+            )  # fmt: skip
+        ran = svcd("db", "check", state=self.state)
+        self.assertIn("and 100 more faults", ran.out)
+        self.assertIn("300 faults", ran.out)
+        self.assertLess(len(ran.out), 40_000)
+
+
+class CopyTests(_Case):
+    def url(self, state: Path) -> str:
+        return f"sqlite:///{state / 'svcd.sqlite'}"
+
+    def test_file_to_file(self) -> None:
+        """All rows; the source stays; the next step is told."""
+        other = self.empty()
+        told = self.done("db", "copy", "--from", self.url(self.state), "--to", self.url(other))
+        self.assertEqual(everything(other), self.rows)
+        self.assertEqual(everything(self.state), self.rows)
+        self.assertIn(f'database.url = "{self.url(other)}"', told.out)
+
+    def test_target_with_rows_and_same_target_are_refused(self) -> None:
+        """One line each."""
+        other = lived_in(self.mktemp())
+        to_other = ("--from", self.url(self.state), "--to", self.url(other))
+        self.assertIn("rows: name an empty one\n", self.fails("db", "copy", *to_other))
+        to_self = ("--from", self.url(self.state), "--to", self.url(self.state))
+        self.assertIn("both the source and the target", self.fails("db", "copy", *to_self))
+
+    def test_daemon_on_the_source_is_seen(self) -> None:
+        """Its later writes would be lost."""
+        held = StateFolder(self.state)
+        self.addCleanup(held.release)
+        other = self.empty()
+        copy = ("db", "copy", "--from", self.url(self.state), "--to", self.url(other))
+        self.assertIn("is in use by process", self.fails(*copy, state=other))
+        self.assertFalse((other / "svcd.sqlite").exists())
+
+
+class UsageTests(_Case):
+    def test_wrong_usage_is_2(self) -> None:
+        """Also a URL that is none, whose password is not shown."""
+        for arguments in (
+            ("backup",),
+            ("restore",),
+            ("db",),
+            ("db", "copy", "--from", "sqlite:///x"),
+        ):
+            self.assertEqual(svcd(*arguments, state=self.state).code, 2, arguments)
+        wrong = ("db", "copy", "--from", "mysql://u:s3cret@h/db", "--to", "sqlite:///x")
+        ran = svcd(*wrong, state=self.state)
+        self.assertEqual(ran.code, 2)
+        self.assertIn("mysql://u:***@h/db", ran.err)

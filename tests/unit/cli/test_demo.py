@@ -1,0 +1,70 @@
+"""The parts of the demo that decide something; the whole of it is tests/live/test_main_job.py's."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from ipaddress import ip_network
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.demo import Demo, runs_on_yarn
+from svcd.cli.demo_client import Steps
+from svcd.cli.demo_daemon import machine_processes, network_of
+
+
+class JobTests(SynchronousTestCase):
+    def test_words_are_letters_digits_and_apostrophes(self) -> None:
+        """Of every script, in lower case, as the jar counts them."""
+        counted = Demo._count("It's  Straße_42, it's\nx-y 'É'")
+        self.assertEqual(counted, {"it's": 2, "straße": 1, "42": 1, "x": 1, "y": 1, "'é'": 1})
+
+    def test_job_runs_once_an_action_has_an_application(self) -> None:
+        """The engine says RUNNING as soon as it has taken the job."""
+        start = {"name": ":start:", "externalId": "-"}
+        begun = {"name": "job-node", "externalId": "application_1_0001"}
+        for expected, info in (
+            (False, {"status": "Pending"}),
+            (False, {"status": "RUNNING", "actions": [start, {"externalId": None}]}),
+            (True, {"status": "RUNNING", "actions": [start, begun]}),
+            (True, {"status": "RUNNING", "actions": [{"externalId": "job_1_0001"}]}),
+            (False, {"status": "KILLED", "actions": [begun]}),
+        ):
+            self.assertIs(runs_on_yarn(info), expected, info)
+
+
+class MachineTests(SynchronousTestCase):
+    def test_folder_keeps_its_own_network(self) -> None:
+        """The same at each call, another one elsewhere, always loopback."""
+        one, other = network_of(Path("/srv/a/demo")), network_of(Path("/srv/b/demo"))
+        self.assertEqual(one, network_of(Path("/srv/a/demo")))
+        self.assertNotEqual(one, other)
+        self.assertTrue(ip_network(one).subnet_of(ip_network("127.0.0.0/8")))
+
+    def test_only_processes_of_machines_below_the_folder_are_found(self) -> None:
+        """By their environment; a folder whose name begins alike is another one."""
+        state = Path(self.mktemp()).absolute()
+        running = [
+            subprocess.Popen(
+                ["sleep", "60"], env={**os.environ, "SVCD_MACHINE_ROOT": f"{root}/machines/m"}
+            )
+            for root in (state, f"{state}-other")
+        ]
+        for each in running:
+            self.addCleanup(each.wait)
+            self.addCleanup(each.send_signal, signal.SIGKILL)
+        self.assertEqual(list(machine_processes(state)), [running[0].pid])
+
+
+class StepsTests(SynchronousTestCase):
+    def test_step_ends_when_the_next_begins(self) -> None:
+        """Each is listed once, in order, with a time that is not negative."""
+        steps = Steps()
+        steps.begin("one")
+        steps.begin("two")
+        steps.end()
+        steps.end()
+        self.assertEqual([name for name, _ in steps.done], ["one", "two"])
+        self.assertTrue(all(seconds >= 0 for _, seconds in steps.done))

@@ -1,0 +1,117 @@
+"""The `svcd` command: what it prints and how it ends. `svcd demo` has tests of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli import main as module
+from svcd.cli.main import main
+from svcd.settings import schema
+
+
+class _Case(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(module.os, "environ", {"PATH": os.environ["PATH"]})
+        self.folder = Path(self.mktemp()).absolute()
+        self.folder.mkdir()
+
+    def ran(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = main(arguments)
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 1
+        return code, out.getvalue(), err.getvalue()
+
+
+class ConfigTests(_Case):
+    def test_every_setting_with_value_origin_and_meaning(self) -> None:
+        """File, variable, flag and default."""
+        file = self.folder / "svcd.toml"
+        file.write_text('[log]\nformat = "json"\n')
+        self.patch(module.os, "environ", {"SVCD_LOG_LEVEL": "debug"})
+        flags = ["--config", str(file), "--set", "log.access=false"]
+        code, out, err = self.ran("config", "show", *flags)
+        self.assertEqual((code, err), (0, ""))
+        rows = {line.split()[0]: re.split(r"  +", line) for line in out.splitlines()}
+        self.assertEqual(list(rows), list(schema()))
+        self.assertEqual(rows["log.format"][1:3], ["json", str(file)])
+        self.assertEqual(rows["log.level"][1:3], ["debug", "environment SVCD_LOG_LEVEL"])
+        self.assertEqual(rows["log.access"][1:3], ["false", "--set"])
+        self.assertEqual(rows["plugins.enabled"][1:3], ["vanilla", "default"])
+
+    def test_secrets_are_masked(self) -> None:
+        """They can be seen to be set, no more."""
+        code, out, _ = self.ran("config", "show", "--set", "cloud.password=pass-word")
+        self.assertEqual(code, 0)
+        self.assertNotIn("pass-word", out)
+        self.assertRegex(out, r"cloud\.password +\*\*\* ")
+        self.assertRegex(out, r'cloud\.application_credential_secret +"" ')
+
+    def test_wrong_setting_is_2(self) -> None:
+        """One line."""
+        code, out, err = self.ran("config", "show", "--set", "log.format=xml")
+        self.assertEqual((code, out), (2, ""))
+        self.assertEqual(
+            err,
+            "svcd: setting log.format (--set): expected one of human, json, got 'xml'\n",
+        )
+
+
+class UsageTests(_Case):
+    def test_wrong_usage_is_2(self) -> None:
+        """No command, an unknown one, an unknown distribution."""
+        for arguments in ((), ("fly",), ("image", "build", "cdh"), ("config",)):
+            code, out, err = self.ran(*arguments)
+            self.assertEqual((code, out), (2, ""), arguments)
+            self.assertIn("usage: svcd", err)
+
+    def test_help_names_every_command(self) -> None:
+        """And the daemon."""
+        code, out, _ = self.ran("--help")
+        self.assertEqual(code, 0)
+        for word in ("config", "doctor", "image", "backup", "restore", "db", "demo", "twistd svcd"):
+            self.assertIn(word, out)
+
+    def test_module_and_script_are_the_same_command(self) -> None:
+        """`python -m svcd` and `svcd`."""
+        script = str(Path(sys.executable).with_name("svcd"))
+        for command in ([sys.executable, "-m", "svcd"], [script]):
+            done = subprocess.run(
+                [*command, "config", "show", "--set", "x.y=1"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+                cwd=Path(__file__).parents[3],
+            )
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("svcd: unknown setting x.y", done.stderr)
+
+
+class ImageTests(_Case):
+    def test_verify_names_what_is_missing_and_the_cure(self) -> None:
+        """Exit code 1; nothing on stdout."""
+        prefix = self.folder / "tree"
+        code, out, err = self.ran("image", "verify", "vanilla", str(prefix))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(f"svcd image verify: {prefix} does not exist", err)
+        self.assertIn(f"svcd image build vanilla {prefix}", err)
+
+    def test_verify_takes_the_tree_of_the_settings(self) -> None:
+        """Without a prefix."""
+        _, _, err = self.ran("image", "verify", "vanilla", "--set", "embedded.image_prefix=/x/y")
+        self.assertIn("/x/y does not exist", err)
+        state = self.folder / "state"
+        _, _, err = self.ran("image", "verify", "vanilla", "--set", f"server.state_dir={state}")
+        self.assertIn(f"{state}/image/vanilla-3.5.0 does not exist", err)

@@ -1,0 +1,400 @@
+"""`svcd why` on the shapes that the API answers, and how it finds its daemon."""
+
+from __future__ import annotations
+
+import argparse
+import email.utils
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli import door, why
+from svcd.cli.door import Answer, Door, DoorError
+from svcd.cli.times import duration, moment, seconds
+from svcd.embedded.faults import Effect
+from svcd.model.failures import KNOWN, Code
+from svcd.settings import Server, Settings
+from svcd.testing import FakeService, FakeServiceMixin
+from tests.support.fakes import Api
+
+
+def reader(svcd: FakeService, tenant: str = "", token: str = "") -> door.Api:
+    """The command's client, over a FakeService. The site beside it would send the date."""
+
+    def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        got = svcd.call(method, url, data=body, headers=headers)
+        date = email.utils.formatdate(svcd.clock.seconds(), usegmt=True)
+        return Answer(status=got.status, headers={"date": date}, body=got.body)
+
+    return door.Api(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
+
+
+class StoryTests(FakeServiceMixin, SynchronousTestCase):
+    """What a person reads."""
+
+    def setUp(self) -> None:
+        self.svcd = self.fake_service({"embedded.boot_s": "5"})
+        self.api = Api(self.svcd)
+
+    def told(self, what: str, whole: bool = False) -> list[str]:
+        return list(why.story(reader(self.svcd), what, whole))
+
+    def test_cluster_that_is_being_made(self) -> None:
+        """What is waited for, since when, until when; by its name too."""
+        cluster_id = self.api.new_cluster(workers=1)
+        self.svcd.advance(4)
+        told = self.told("mine")
+        self.assertEqual(told, self.told(cluster_id))
+        self.assertEqual(
+            told[:10],
+            [
+                f"cluster mine ({cluster_id}): Spawning",
+                "  fake 0.1, master 1 of 1, worker 1 of 1",
+                "  Spawning since 2026-01-01 00:00:00 UTC, for 4.0 s; "
+                "is given up at 2026-01-01 00:30:00 UTC, in 29 min 56 s",
+                "    server mine-master-001 is BUILD",
+                "    server mine-worker-001 is BUILD",
+                "",
+                "asked for: create with fake 0.1: master 1, worker 1, 2026-01-01 00:00:00 UTC",
+                "  +     0.0 s  begins Spawning (for at most 30 min 00 s)",
+                "  +     0.0 s  done create security group",
+                "  +     0.0 s  done create server mine-master-001, mine-worker-001",
+            ],
+        )
+
+    def test_trouble_that_may_pass(self) -> None:
+        """Which step on which machine, how often it was tried, and how long ago."""
+        self.svcd.faults.add(
+            where="compute", method="POST", path="/servers$", effect=Effect.REFUSED
+        )
+        self.api.new_cluster(workers=1)
+        self.svcd.advance(200)
+        told = "\n".join(self.told("mine"))
+        self.assertIn("    create server on mine-worker-001: CLOUD_UNAVAILABLE: ", told)
+        self.assertIn("(10 times so far), ", told)
+        self.assertIn("again create server mine-master-001, mine-worker-001 (attempt 2)", told)
+
+    def test_cluster_that_is_being_removed(self) -> None:
+        """Since when, until when, and what does not go."""
+        cluster_id = self.api.active_cluster(workers=1)
+        self.svcd.faults.add(where="compute", method="DELETE", path="/servers/", status=500)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(30)
+        told = self.told(cluster_id)
+        self.assertEqual(told[0], f"cluster mine ({cluster_id}): Deleting")
+        self.assertRegex(
+            told[2],
+            r"^  Deleting since 2026-01-01 00:00:\d\d UTC, for 30 s; "
+            r"is given up at 2026-01-01 00:30:\d\d UTC, in 29 min 30 s$",
+        )
+        self.assertIn("    delete server on mine-worker-001: CLOUD_UNAVAILABLE: ", "\n".join(told))
+
+    def test_server_that_is_replaced(self) -> None:
+        """Which, and what was wrong with the one before."""
+        self.api.new_cluster(workers=1)
+        self.svcd.advance(1)
+        servers = self.svcd.cloud.core.state.servers
+        victim = next(s for s in servers.values() if s.name == "mine-worker-001")
+        servers.put(evolve(victim, status="ERROR", task_state=None, fault="No valid host"))
+        self.svcd.advance(60)
+        self.assertIn(
+            "again replace mine-worker-001 (attempt 1): server "
+            f"{victim.id} of mine-worker-001 is in ERROR: No valid host",
+            "\n".join(self.told("mine")),
+        )
+
+    def test_cluster_that_failed(self) -> None:
+        """What failed where, what the code means, what to do, and what is left."""
+        self.svcd.faults.add(
+            where="ssh", path="11 .*cp processes running", status=1, body="cp: no space left"
+        )
+        cluster_id = self.api.new_cluster(workers=1)
+        self.api.until_status(cluster_id, "Error")
+        told = self.told(cluster_id)
+        at = told.index("what failed")
+        self.assertEqual(
+            told[at + 1],
+            "  COMMAND_FAILED: start on mine-worker-001: start datanode, nodemanager: "
+            "exit code 1: cp: no space left",
+        )
+        self.assertIn("  machine: mine-worker-001", told)
+        self.assertIn(
+            "  COMMAND_FAILED means: A command of the distribution failed on a machine.",
+            told,
+        )
+        self.assertIn(
+            "  what to do: read the quoted output; correct the cause and retry with an empty "
+            "resize",
+            told,
+        )
+        self.assertEqual("\n".join(told).count("correct the cause and retry with an empty"), 1)
+        (failed,) = [line for line in told if "FAILED start" in line]
+        self.assertEqual(
+            failed,
+            "  +     5.1 s  FAILED start mine-worker-001: COMMAND_FAILED: start datanode, "
+            "nodemanager: exit code 1: cp: no space left",
+        )
+        left = told[told.index("machines, and what is left of them") + 1 :]
+        self.assertEqual(len(left), 2)
+        self.assertRegex(
+            left[1], r"  mine-worker-001: server \S+ ACTIVE, 127.1.0.11, last: start f"
+        )
+
+    def test_requests_before_are_one_line_each(self) -> None:
+        """With --all they are told in full."""
+        cluster_id = self.api.active_cluster(workers=1)
+        sizes = [{"name": "worker", "count": 2}]
+        self.api.put(f"/clusters/{cluster_id}", {"resize_node_groups": sizes})
+        self.api.until_status(cluster_id, "Active")
+        told = self.told(cluster_id)
+        before = told[told.index("requests before (--all tells them too)") + 1]
+        self.assertRegex(before, r"asked for: create with fake 0.1: master 1, worker 1: done$")
+        self.assertEqual(len([t for t in told if t.startswith("asked for: ")]), 1)
+        self.assertIn("asked for: resize: worker 1 -> 2", "\n".join(told))
+        whole = self.told(cluster_id, whole=True)
+        self.assertEqual(len([t for t in whole if t.startswith("asked for: ")]), 2)
+
+    def test_execution_that_waits_for_its_cluster(self) -> None:
+        """And what that one waits for."""
+        cluster_id = self.api.new_cluster(workers=1)
+        self.svcd.advance(1)
+        execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
+        told = self.told(execution)
+        self.assertEqual(told[0], f"job execution {execution}: Pending")
+        self.assertIn("  waits for the cluster to become Active; it is Spawning", told)
+        self.assertIn("      server mine-worker-001 is BUILD", told)
+
+    def test_execution_that_waits_for_the_engine(self) -> None:
+        """The code, since when, until when it is tried."""
+        cluster_id = self.api.active_cluster()
+        self.svcd.faults.add(where="engine", effect=Effect.REFUSED)
+        execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
+        self.svcd.advance(60)
+        told = "\n".join(self.told(execution))
+        self.assertIn("waits in step submit since 2026-01-01 00:00:06 UTC, for 1 min 00 s", told)
+        self.assertIn("; is given up at ", told)
+        self.assertIn("    ENGINE_UNREACHABLE: ", told)
+        advice = KNOWN[Code.ENGINE_UNREACHABLE].advice
+        self.assertEqual(told.count(advice), 1)
+
+    def test_execution_that_failed(self) -> None:
+        """Cluster, times, the engine's word, the action's error, the logs; by the job's name."""
+        cluster_id = self.api.active_cluster()
+        configs = {
+            "svcd.fake.outcome": "fail",
+            "svcd.fake.error": "JA018: Output directory hdfs://x/out already exists",
+        }
+        job = self.api.new_job()
+        execution = self.api.execute(job, cluster_id, self.api.new_sources(), configs)
+        workflow = self.api.until_over(execution)["workflow_job_id"]
+        told = self.told("count")
+        self.assertEqual(told, self.told(execution))
+        base = f"{self.svcd.url}/v1.1/demo/job-executions/{execution}/log"
+        for line in (
+            f"job execution {execution}: KILLED",
+            f"  of job count (Pig, {job})",
+            f"  on cluster mine ({cluster_id}, Active)",
+            "what failed: OUTPUT_EXISTS in step job-node",
+            "  what to do: use an output data source whose url does not exist yet",
+            f"workflow engine: {workflow} is KILLED",
+            "  action job-node (pig): ERROR, application_1767225600000_0001 FAILED/KILLED",
+            "    JA018 JA018: Output directory hdfs://x/out already exists",
+            f"  {base}",
+        ):
+            self.assertIn(line, told)
+        self.assertNotIn("demo-password-of-a-source", "\n".join(told))
+
+    def test_execution_whose_cluster_is_gone(self) -> None:
+        cluster_id = self.api.active_cluster()
+        execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
+        self.api.until_over(execution)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(60)
+        self.assertIn(f"  on cluster {cluster_id}, which is gone", self.told(execution))
+
+    def test_cluster_that_is_gone(self) -> None:
+        """What ended with it still knows it; one that nothing ran on has left nothing."""
+        cluster_id = self.api.active_cluster()
+        sources, job = self.api.new_sources(), self.api.new_job()
+        hang = {"svcd.fake.outcome": "hang"}
+        execution = self.api.execute(job, cluster_id, sources, hang)
+        self.svcd.advance(30)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(60)
+        ended = self.api.get(f"/job-executions/{execution}")["end_time"]
+        self.assertEqual(
+            self.told(cluster_id),
+            [
+                f"cluster {cluster_id}: it was deleted, and its own story went with it",
+                "",
+                "job executions that ended because of that",
+                f"  {execution} of job {job}: KILLED, ended {ended}",
+                "  `svcd why` with the id of one tells more",
+            ],
+        )
+        told = self.told(execution)
+        self.assertIn("what failed: CLUSTER_GONE in step cluster", told)
+        self.assertIn(f"  cluster {cluster_id} was deleted", told)
+        unused = self.api.new_cluster(name="unused")
+        self.api.delete(f"/clusters/{unused}")
+        self.svcd.advance(60)
+        self.assertRaises(why.NotThere, self.told, unused)
+
+    def test_nothing_of_that_name(self) -> None:
+        with self.assertRaises(why.NotThere) as raised:
+            self.told("a/b ?")
+        self.assertIn("has no cluster and no job execution 'a/b ?'", str(raised.exception))
+
+    def test_other_tenant_is_not_told(self) -> None:
+        """The daemon's refusal is passed on, with what to do."""
+        svcd = self.fake_service({"auth.mode": "keystone"})
+        with self.assertRaises(DoorError) as raised:
+            list(why.story(reader(svcd, "alpha"), "mine"))
+        self.assertIn("was answered 401", str(raised.exception))
+        self.assertIn("OS_TOKEN", str(raised.exception))
+        token = svcd.token("bob", project="beta")
+        with self.assertRaises(DoorError) as raised:
+            list(why.story(reader(svcd, "alpha", token), "mine"))
+        self.assertIn("was answered 403", str(raised.exception))
+
+    def test_long_story_is_cut_in_the_middle(self) -> None:
+        """The beginning and the end are what matters."""
+        cluster_id = self.api.active_cluster()
+        events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
+        many = [{**events[-1], "step": f"step {n}"} for n in range(500)]
+        cluster = self.api.cluster(cluster_id)
+        told = list(why.of_cluster(cluster, [events[0], *many], None))
+        self.assertLess(len(told), 135)
+        self.assertIn("    … 380 lines (--all tells them too)", told)
+        self.assertTrue(any(line.endswith("done step 499") for line in told))
+
+
+class FindTests(SynchronousTestCase):
+    """Which daemon, which tenant, which token."""
+
+    def setUp(self) -> None:
+        self.state = Path(self.mktemp())
+        self.state.mkdir()
+        self.settings = Settings(server=Server(state_dir=self.state))
+        self.asked: list[tuple[str, str, Any]] = []
+        self.answer = Answer(status=500, headers={}, body=b"")
+
+    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        self.asked.append((method, url, body and json.loads(body)))
+        return self.answer
+
+    def logs_in(self, project: str = "p-1") -> None:
+        body = json.dumps({"token": {"project": {"id": project}}}).encode()
+        self.answer = Answer(status=201, headers={"x-subject-token": "tok"}, body=body)
+
+    def find(self, environment: Mapping[str, str] | None = None, **given: str) -> Door:
+        options = argparse.Namespace(**{"api": None, "tenant": None, "token": None, **given})
+        return door.find(options, self.settings, environment or {}, self.send)
+
+    def write(self, **more: str) -> None:
+        content = {"api": "http://127.0.0.1:1", **more}
+        (self.state / "endpoints.json").write_text(json.dumps(content))
+
+    def test_no_daemon(self) -> None:
+        """The message says where was looked, and what to do."""
+        with self.assertRaises(DoorError) as raised:
+            self.find()
+        self.assertIn(f"no endpoints.json in {self.state.absolute()}", str(raised.exception))
+
+    def test_no_tenant(self) -> None:
+        with self.assertRaises(DoorError) as raised:
+            self.find(api="http://a")
+        self.assertIn("--tenant ID", str(raised.exception))
+
+    def test_embedded_daemon_without_anything_given(self) -> None:
+        """URL, tenant and a login from endpoints.json."""
+        self.write(identity="http://c/v3", username="demo", password="pw", tenant="demo")
+        self.logs_in("demo")
+        self.assertEqual(
+            self.find(),
+            Door(api="http://127.0.0.1:1", tenant="demo", token="tok", auth_url="http://c/v3"),
+        )
+        self.assertEqual(self.asked[0][2]["auth"]["scope"], {"project": {"id": "demo"}})
+
+    def test_embedded_user_is_not_in_the_tenant(self) -> None:
+        """Without tokens the daemon may let us in."""
+        self.write(identity="http://c/v3", username="demo", password="pw", tenant="demo")
+        found = self.find(tenant="other")
+        self.assertEqual((found.tenant, found.token), ("other", ""))
+
+    def test_token_of_the_environment(self) -> None:
+        found = self.find({"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}, api="http://a/")
+        self.assertEqual((found.base, found.token), ("http://a/v1.1/p", "t"))
+        self.assertNotIn("t'", repr(found))
+        self.assertEqual(self.asked, [])
+
+    def test_flags_win(self) -> None:
+        found = self.find({"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}, api="a", token="u", tenant="q")
+        self.assertEqual((found.tenant, found.token), ("q", "u"))
+
+    def test_login_with_a_password(self) -> None:
+        """The tenant is the token's project."""
+        self.logs_in()
+        environment = {
+            "OS_AUTH_URL": "https://id:5000",
+            "OS_USERNAME": "ann",
+            "OS_PASSWORD": "pw",
+            "OS_PROJECT_NAME": "alpha",
+            "OS_USER_DOMAIN_NAME": "Staff",
+        }
+        found = self.find(environment, api="http://a")
+        self.assertEqual((found.tenant, found.token), ("p-1", "tok"))
+        user = {"password": "pw", "name": "ann", "domain": {"name": "Staff"}}
+        scope = {"project": {"name": "alpha", "domain": {"id": "default"}}}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        self.assertEqual(
+            self.asked,
+            [
+                (
+                    "POST",
+                    "https://id:5000/v3/auth/tokens",
+                    {"auth": {"identity": identity, "scope": scope}},
+                )
+            ],
+        )
+
+    def test_login_with_an_application_credential(self) -> None:
+        """It has its project by itself."""
+        self.logs_in()
+        environment = {
+            "OS_AUTH_URL": "https://id:5000/v3/",
+            "OS_APPLICATION_CREDENTIAL_ID": "i",
+            "OS_APPLICATION_CREDENTIAL_SECRET": "s",
+        }
+        self.assertEqual(self.find(environment, api="http://a").tenant, "p-1")
+        credential = {"id": "i", "secret": "s"}
+        identity = {"methods": ["application_credential"], "application_credential": credential}
+        self.assertEqual(self.asked[0][2], {"auth": {"identity": identity}})
+
+    def test_refused_login(self) -> None:
+        """No password in the message."""
+        self.answer = evolve(self.answer, status=401)
+        environment = {"OS_AUTH_URL": "https://id/v3", "OS_USERNAME": "a", "OS_PASSWORD": "pw"}
+        with self.assertRaises(DoorError) as raised:
+            self.find({**environment, "OS_PROJECT_ID": "p"}, api="http://a")
+        self.assertIn("https://id/v3/auth/tokens: answered 401", str(raised.exception))
+        self.assertNotIn("pw", str(raised.exception))
+
+
+class TimeTests(SynchronousTestCase):
+    def test_durations(self) -> None:
+        told = [duration(s) for s in (-1, 0.44, 12.4, 185, 7620, 100_000, None)]
+        self.assertEqual(
+            told, ["0.0 s", "0.4 s", "12 s", "3 min 05 s", "2 h 07 min", "1 d 03 h", "some time"]
+        )
+
+    def test_stamps(self) -> None:
+        """Both forms of the wire; nonsense is nothing."""
+        for text in ("2026-01-01 00:00:01.500000", "2026-01-01T00:00:01.500000Z"):
+            self.assertEqual(seconds(text), 1_767_225_601.5)
+        self.assertEqual([seconds(""), seconds(None), seconds("soon")], [None, None, None])
+        self.assertEqual(moment(1_767_225_601.5), "2026-01-01 00:00:01 UTC")

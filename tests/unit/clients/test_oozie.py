@@ -1,0 +1,197 @@
+"""The Oozie client against answers recorded from a real server, and against nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients.http import Answer, Stream
+from svcd.clients.oozie import OozieClient, fault_of
+from svcd.ports.engine import EngineError, JobLine
+from svcd.ports.faults import Fault
+from tests.unit.workflow.recorded import answer
+
+BASE = "http://oozie.loopback:11000/oozie"
+
+
+def replay(tree: Mapping[str, Any]) -> Answer:
+    import json
+
+    body = json.dumps(tree["json"]) if "json" in tree else tree.get("text", "")
+    headers = {name.lower(): value for name, value in tree["headers"].items()}
+    return Answer(status=tree["status"], headers=headers, body=body.encode())
+
+
+class Replay:
+    """An HttpClient that answers with one answer and remembers what it was asked."""
+
+    def __init__(self, given: Answer) -> None:
+        self.given = given
+        self.asked: list[tuple[str, str, bytes | None]] = []
+
+    async def request(
+        self, method: str, url: str, *, body: bytes | None = None, **_: object
+    ) -> Answer:
+        self.asked.append((method, url, body))
+        return self.given
+
+    @asynccontextmanager
+    async def stream_get(self, url: str, **_: object) -> AsyncIterator[Stream]:
+        self.asked.append(("GET", url, None))
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for at in range(0, len(self.given.body), 100):
+                yield self.given.body[at : at + 100]
+
+        yield Stream(
+            status=self.given.status, headers=self.given.headers, size=None, pieces=pieces()
+        )
+
+
+class Case(SynchronousTestCase):
+    def client(self, given: Answer | str) -> OozieClient:
+        self.http = Replay(replay(answer(given)) if isinstance(given, str) else given)
+        return OozieClient(self.http)  # type: ignore[arg-type]
+
+    def result(self, work: Any) -> Any:
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def fault(self, work: Any) -> tuple[Fault, str]:
+        failure = self.failureResultOf(Deferred.fromCoroutine(work), EngineError)
+        return failure.value.kind, failure.value.code
+
+
+class Recorded(Case):
+    def test_submit(self) -> None:
+        """One call that starts it too; values are escaped."""
+        work = self.client("submit-start").submit(BASE, {"a": "1 < 2"})
+        self.assertEqual(self.result(work), "0000002-260101000000000-oozie-root-W")
+        self.assertEqual(
+            self.http.asked,
+            [
+                (
+                    "POST",
+                    f"{BASE}/v1/jobs?action=start",
+                    b"<configuration><property><name>a</name><value>1 &lt; 2</value></property>"
+                    b"</configuration>",
+                )
+            ],
+        )
+
+    def test_find(self) -> None:
+        """The engine's empty text means none."""
+        found = self.result(self.client("jobs-external-id").find(BASE, "svcd"))
+        self.assertEqual(found, answer("jobs-external-id")["json"]["id"])
+        self.assertEqual(self.result(self.client("jobs-external-id-none").find(BASE, "x")), None)
+
+    def test_lines(self) -> None:
+        """Ids are joined by semicolons, the length covers them all."""
+        ids = ["0000000-260101000000000-oozie-root-W", "0000002-260101000000000-oozie-root-W"]
+        lines = self.result(self.client("jobs-by-ids").lines(BASE, ids))
+        self.assertEqual(
+            lines,
+            [
+                JobLine(
+                    id=ids[1],
+                    status="SUCCEEDED",
+                    last_modified="Fri, 20 Nov 2026 17:36:29 GMT",
+                    external_id=None,
+                ),
+                JobLine(
+                    id=ids[0],
+                    status="KILLED",
+                    last_modified="Fri, 20 Nov 2026 17:36:24 GMT",
+                    external_id="svcd",
+                ),
+            ],
+        )
+        self.assertEqual(
+            self.http.asked[0][1], f"{BASE}/v1/jobs?filter=id%3D{ids[0]}%3Bid%3D{ids[1]}&len=2"
+        )
+
+    def test_no_ids_ask_nothing(self) -> None:
+        self.assertEqual(self.result(self.client("jobs-none").lines(BASE, [])), [])
+        self.assertEqual(self.http.asked, [])
+
+    def test_record(self) -> None:
+        """As the engine sent it."""
+        job_id = "0000000-260101000000000-oozie-root-W"
+        work = self.client("job-running").record(BASE, job_id)
+        self.assertEqual(self.result(work), answer("job-running")["json"])
+
+    def test_status_kill_and_log(self) -> None:
+        self.assertEqual(self.result(self.client("admin-status").status(BASE)), "NORMAL")
+        self.assertEqual(self.result(self.client("put-kill").kill(BASE, "0-W")), None)
+        self.assertEqual(self.http.asked, [("PUT", f"{BASE}/v1/job/0-W?action=kill", None)])
+        log = self.result(self.client("job-log").log(BASE, "0-W"))
+        self.assertEqual(log, answer("job-log")["text"].encode())
+
+    def test_recorded_errors(self) -> None:
+        """By the headers; a 500 has none; a kill of an unknown id has its own code."""
+        expected = {
+            "error-unknown-id-get": (Fault.NOT_FOUND, "E0604"),
+            "error-unknown-id-kill": (Fault.NOT_FOUND, "E0605"),
+            "error-unknown-id-log": (Fault.NOT_FOUND, "E0307"),
+            "error-app-missing": (Fault.REFUSED, "E0307"),
+            "error-no-user": (Fault.REFUSED, "E1603"),
+            "error-workflow-schema": (Fault.REFUSED, "E0701"),
+            "error-body-not-xml": (Fault.SERVER_ERROR, ""),
+            "error-jobtype": (Fault.SERVER_ERROR, ""),
+            "error-path": (Fault.SERVER_ERROR, ""),
+            "error-safemode-submit": (Fault.BUSY, "E0002"),
+            "error-doas": (Fault.UNAUTHORIZED, "E1400"),
+        }
+        found = {}
+        for name in expected:
+            error = fault_of("call", replay(answer(name)))
+            found[name] = (error.kind, error.code)
+        self.assertEqual(found, expected)
+
+    def test_too_many_requests_pass_by_themselves(self) -> None:
+        """A gateway before the engine says so; nothing was done."""
+        error = fault_of("POST jobs", Answer(status=429, headers={}, body=b"<html>slow down"))
+        self.assertEqual((error.kind, error.code), (Fault.BUSY, ""))
+
+
+class Nonsense(Case):
+    def test_html_is_read_as_text(self) -> None:
+        page = Answer(status=502, headers={}, body=b"<html><h1>Bad gateway</h1> <p>x</html>")
+        error = fault_of("GET jobs", page)
+        self.assertEqual(str(error), "GET jobs: HTTP 502 Bad gateway x")
+
+    def test_an_answer_that_makes_no_sense_is_a_server_error(self) -> None:
+        """It may have been done: the caller must look."""
+        for body in (b"", b"[]", b"<html>", b'{"id": 5}', b'{"id": "../x"}', b"\xff\x00"):
+            given = Answer(status=201, headers={}, body=body)
+            self.assertEqual(
+                self.fault(self.client(given).submit(BASE, {})), (Fault.SERVER_ERROR, "")
+            )
+
+    def test_the_record_of_another_job_is_refused(self) -> None:
+        self.assertEqual(
+            self.fault(self.client("job-running").record(BASE, "other-W")),
+            (Fault.SERVER_ERROR, ""),
+        )
+
+    def test_a_broken_list_is_refused(self) -> None:
+        for body in (b"{}", b'{"workflows": 5}', b'{"workflows": [{"id": "a"}]}'):
+            given = Answer(status=200, headers={}, body=body)
+            self.assertEqual(
+                self.fault(self.client(given).lines(BASE, ["a"])), (Fault.SERVER_ERROR, "")
+            )
+
+    def test_a_long_log_keeps_its_end(self) -> None:
+        given = Answer(status=200, headers={}, body=b"x" * 5000 + b"end")
+        self.http = Replay(given)
+        client = OozieClient(self.http, log_bytes=1000)  # type: ignore[arg-type]
+        self.assertEqual(self.result(client.log(BASE, "0-W")), b"x" * 997 + b"end")
+
+    def test_the_user_goes_with_every_call(self) -> None:
+        self.http = Replay(replay(answer("admin-status")))
+        client = OozieClient(self.http, user="svcd")  # type: ignore[arg-type]
+        self.result(client.status(BASE))
+        self.assertEqual(self.http.asked[0][1], f"{BASE}/v1/admin/status?user.name=svcd")

@@ -1,0 +1,254 @@
+"""The SSH client: its pool, deadlines and what it tells about faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.protocol import Factory, Protocol
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from svcd.clients.ssh import SshRemote
+from svcd.clients.ssh_wire import Clip
+from svcd.model.secret import Secret
+from svcd.ports.faults import Fault
+from svcd.ports.machines import Host, RemoteError
+from svcd.runtime.clock import VirtualClock
+from svcd.runtime.tasks import sleep
+from svcd.settings import Ssh
+from tests.support.loopback import (
+    ConchLog,
+    free_port,
+    host,
+    machines,
+    reactor,
+    running,
+    spec,
+    until,
+)
+
+ADDRESS = "127.3.2.1"
+
+
+class ClipTest(SynchronousTestCase):
+    """Output that may be too long."""
+
+    def test_short_output_is_whole(self) -> None:
+        """Nothing is added or lost up to the limit."""
+        clip = Clip(10)
+        for piece in (b"abc", b"defgh", b"ij"):
+            clip.add(piece)
+        self.assertEqual(clip.text(), "abcdefghij")
+
+    def test_long_output_keeps_both_halves(self) -> None:
+        """The missing bytes are counted."""
+        clip = Clip(10)
+        for piece in (b"abcdefgh", b"ijklmnop", b"qr", b"stuvwxyz"):
+            clip.add(piece)
+        self.assertEqual(clip.text(), "abcde\n[16 bytes left out]\nvwxyz")
+
+    def test_foreign_bytes_are_replaced(self) -> None:
+        """What is no UTF-8 does not fail."""
+        clip = Clip(10)
+        clip.add(b"a\xffb")
+        self.assertEqual(clip.text(), "a\ufffdb")
+
+
+class SshRemoteTest(TestCase):
+    """Against a loopback machine, with virtual time."""
+
+    timeout = 60
+
+    async def setUp(self) -> None:
+        self.port = free_port(ADDRESS)
+        self.root = Path(self.mktemp())
+        self.machines = machines(str(self.root), self.port)
+        await self.machines.boot(spec("m1", ADDRESS))
+        self.clock = VirtualClock()
+        self.remote = SshRemote(reactor, self.clock, Ssh())
+        self.host = host(ADDRESS, self.port)
+
+    async def tearDown(self) -> None:
+        await self.remote.close()
+        await self.machines.destroy("m1")
+
+    async def run_it(self, command: str, timeout_s: float = 20.0) -> str:
+        return (await self.remote.run(self.host, command, timeout_s=timeout_s)).stdout
+
+    def connections(self) -> int:
+        return self.machines.connections("m1")
+
+    def begin(self, command: str, timeout_s: float = 20.0) -> Deferred[Any]:
+        return Deferred.fromCoroutine(self.remote.run(self.host, command, timeout_s=timeout_s))
+
+    def home(self, name: str) -> Path:
+        return self.root / "machines" / "m1" / "home" / name
+
+    async def fault(self, work: Deferred[Any]) -> RemoteError:
+        try:
+            await work
+        except RemoteError as error:
+            return error
+        raise AssertionError("no RemoteError")
+
+    async def test_runs_share_one_connection(self) -> None:
+        """Also runs that begin while it is being made."""
+        first, second = self.begin("echo 1"), self.begin("echo 2")
+        self.assertEqual([(await first).stdout, (await second).stdout], ["1\n", "2\n"])
+        await self.run_it("true")
+        self.assertEqual(self.connections(), 1)
+
+    async def test_idle_connection_closes(self) -> None:
+        """After a minute without commands; the next run makes a new one."""
+        await self.run_it("true")
+        self.clock.advance(70)
+        await until(lambda: self.connections() == 0, "the connection closes")
+        self.assertEqual(await self.run_it("echo again"), "again\n")
+
+    async def test_silent_server_is_given_up(self) -> None:
+        """A command does not wait for ever on a connection that says nothing."""
+        waiting = self.begin("echo x > begun; sleep 79", timeout_s=3600)
+        await until(self.home("begun").exists, "the command runs")
+        self.clock.advance(120)
+        error = await self.fault(waiting)
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn("the server has been silent for 9", error.text)
+
+    async def test_keep_alive_is_answered(self) -> None:
+        """A silent but living connection stays."""
+        waiting = self.begin("echo x > begun; sleep 1.5; echo done", timeout_s=3600)
+        await until(self.home("begun").exists, "the command runs")
+        for _ in range(12):
+            self.clock.advance(35)
+            await sleep(reactor, 0.1)
+        self.assertEqual((await waiting).stdout, "done\n")
+        self.assertEqual(self.connections(), 1)
+
+    async def test_time_out_kills_the_command(self) -> None:
+        """The process does not go on behind the caller's back."""
+        waiting = self.begin("echo $$ > pid; mv pid begun; sleep 79", timeout_s=30)
+        await until(self.home("begun").exists, "the command runs")
+        self.clock.advance(31)
+        error = await self.fault(waiting)
+        self.assertEqual(error.kind, Fault.TIMEOUT)
+        self.assertIn("did not end within 30 s", error.text)
+        await self._until_dead()
+
+    async def test_cancel_kills_the_command(self) -> None:
+        """A caller that goes away takes its command along; the connection stays."""
+        waiting = self.begin("echo $$ > pid; mv pid begun; sleep 79")
+        await until(self.home("begun").exists, "the command runs")
+        waiting.cancel()
+        await self.assertFailure(waiting, CancelledError)
+        await self._until_dead()
+        self.assertEqual(await self.run_it("echo on"), "on\n")
+        self.assertEqual(self.connections(), 1)
+
+    async def _until_dead(self) -> None:
+        pid = int(self.home("begun").read_text())
+        await until(lambda: not running(pid), "the process ends")
+
+    async def test_no_free_channel_is_told(self) -> None:
+        """A command that never began is known to have done nothing."""
+        waiting = [self.begin("echo x > begun; sleep 79", timeout_s=3600) for _ in range(8)]
+        await until(self.home("begun").exists, "the commands run")
+        late = self.begin("touch late", timeout_s=5)
+        self.clock.advance(6)
+        error = await self.fault(late)
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn("no free channel within 5 s", error.text)
+        self.remote.forget(ADDRESS)
+        for each in waiting:
+            self.assertEqual((await self.fault(each)).kind, Fault.UNREACHABLE)
+
+    async def test_forget_drops_the_connection(self) -> None:
+        """Its commands fail with the reason."""
+        waiting = self.begin("echo x > begun; sleep 79")
+        await until(self.home("begun").exists, "the command runs")
+        self.remote.forget(ADDRESS)
+        error = await self.fault(waiting)
+        self.assertIn("connection lost while the command was running", error.text)
+        self.assertIn("the connection was given up", error.text)
+
+    async def test_new_pin_is_checked_on_an_open_connection(self) -> None:
+        """A connection whose key is not the pinned one is not used."""
+        await self.run_it("true")
+        other = "ssh-ed25519 " + "AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43
+        pinned = evolve(self.host, host_key=other)
+        error = await self.fault(
+            Deferred.fromCoroutine(self.remote.run(pinned, "true", timeout_s=20))
+        )
+        self.assertEqual(error.kind, Fault.HOST_KEY)
+
+    async def test_conch_stays_out_of_the_log(self) -> None:
+        """Connects, commands, refusals and lost connections are told to the caller alone."""
+        with ConchLog() as conch:
+            await self.run_it("echo x; exit 3")
+            self.machines.abort_connections("m1")
+            await until(lambda: self.connections() == 0, "the connection breaks")
+            wrong = evolve(self.host, user="nobody")
+            await self.fault(Deferred.fromCoroutine(self.remote.run(wrong, "true", timeout_s=20)))
+            await self.run_it("true")
+        self.assertEqual(conch.events, [])
+
+
+class FaultTest(TestCase):
+    """Servers that are not there or not SSH."""
+
+    timeout = 30
+
+    async def tearDown(self) -> None:
+        await self.remote.close()
+
+    async def fault(self, at: Host, settings: Ssh | None = None) -> RemoteError:
+        self.remote = SshRemote(reactor, reactor, settings or Ssh())
+        try:
+            await self.remote.run(at, "true", timeout_s=20)
+        except RemoteError as error:
+            return error
+        raise AssertionError("no RemoteError")
+
+    async def test_closed_port_is_unreachable(self) -> None:
+        """The text names user, address, port and reason."""
+        port = free_port(ADDRESS)
+        error = await self.fault(host(ADDRESS, port))
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn(f"ssh sam@{ADDRESS}:{port}: Connection was refused", error.text)
+
+    async def test_mute_server_is_given_up(self) -> None:
+        """A server that accepts and says nothing costs the connect time-out."""
+        listening = reactor.listenTCP(0, Factory.forProtocol(Protocol), interface=ADDRESS)
+        try:
+            error = await self.fault(
+                host(ADDRESS, listening.getHost().port), Ssh(connect_timeout_s=0.2)
+            )
+        finally:
+            await listening.stopListening()
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn("not logged in within 0.2 s", error.text)
+
+    async def test_nonsense_is_a_server_error(self) -> None:
+        """A server that speaks something else is told as such, and nothing is logged."""
+        listening = reactor.listenTCP(0, Factory.forProtocol(_Nonsense), interface=ADDRESS)
+        try:
+            error = await self.fault(host(ADDRESS, listening.getHost().port))
+        finally:
+            await listening.stopListening()
+        self.assertIn(error.kind, (Fault.SERVER_ERROR, Fault.UNREACHABLE))
+        self.assertTrue(error.passing)
+
+    async def test_unreadable_private_key_is_refused(self) -> None:
+        """The key's text is not in the message."""
+        bad = evolve(host(ADDRESS, 1), private_key=Secret("hunter2"))
+        error = await self.fault(bad)
+        self.assertEqual(error.kind, Fault.UNAUTHORIZED)
+        self.assertNotIn("hunter2", error.text)
+
+
+class _Nonsense(Protocol):
+    """A proper banner, then bytes that are no packet."""
+
+    def connectionMade(self) -> None:
+        self.transport.write(b"SSH-2.0-x\r\n" + b"\x00\x00\x00\x0c\x0a\x14" + b"\x01" * 10)

@@ -1,0 +1,475 @@
+"""The embedded cloud as a whole: envelopes, faults, time, restarts, guests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+
+from svcd.embedded.cloud.guests import GuestError, GuestSpec, NullGuests
+from svcd.embedded.faults import FaultRule
+from svcd.model.cloud import NewServer
+from svcd.model.ids import ClusterId, TenantId
+from svcd.ports.cloud import Access, CloudError, CloudSession
+from svcd.ports.faults import Fault
+from svcd.runtime.clock import VirtualClock
+from svcd.settings import Embedded
+from tests.unit.embedded.cloud.rig import PLAIN_IMAGE_ID, VANILLA_IMAGE_ID, Rig
+
+C = ClusterId("c")
+
+
+def plain(**more: Any) -> NewServer:
+    return NewServer(
+        name="s",
+        image_id=PLAIN_IMAGE_ID,
+        flavor_id="1",
+        keypair="demo",
+        metadata={"svcd_cluster_id": "c"},
+        **more,
+    )
+
+
+class RecordingGuests(NullGuests):
+    """Remembers what it was told; may be told to fail."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[object, ...]] = []
+        self.specs: list[GuestSpec] = []
+        self.failing = ""
+
+    async def boot(self, spec: GuestSpec) -> None:
+        self.specs.append(spec)
+        self.said.append(("boot", spec.addresses))
+        if self.failing:
+            raise GuestError(self.failing)
+
+    async def halt(self, server_id: str) -> None:
+        self.said.append(("halt",))
+
+    async def destroy(self, server_id: str) -> None:
+        self.said.append(("destroy",))
+
+    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
+        self.said.append(("attach", device, size_gib))
+
+    async def detach(self, server_id: str, volume_id: str) -> None:
+        self.said.append(("detach",))
+
+    async def destroy_volume(self, volume_id: str) -> None:
+        self.said.append(("destroy_volume",))
+
+    async def address_added(self, server_id: str, address: str) -> None:
+        self.said.append(("added", address))
+
+    async def address_removed(self, server_id: str, address: str) -> None:
+        self.said.append(("removed", address))
+
+
+class CloudCase(SynchronousTestCase):
+    def rig_of(self, **more: Any) -> tuple[Rig, CloudSession]:
+        rig = Rig(**more)
+        cloud = rig.client("demo", "demo", "demo")
+        return rig, cloud.session(Access(tenant_id=TenantId("t")))
+
+
+class EnvelopeTests(CloudCase):
+    """Errors look as the real services' do."""
+
+    def test_unknown_paths_and_methods(self) -> None:
+        """404 and 405 in the envelope of the service."""
+        rig, _ = self.rig_of()
+        token = rig.token("demo", "demo", "demo").reveal()
+        for path, key in (
+            ("/identity/v3/nothing", "error"),
+            ("/compute/v2.1/nothing", "itemNotFound"),
+            ("/network/v2.0/nothing", "NeutronError"),
+            ("/volume/v3/demo/nothing", "itemNotFound"),
+        ):
+            answer = rig.raw("GET", path, token=token)
+            self.assertEqual((answer.status, list(answer.json())), (404, [key]))
+        answer = rig.raw("GET", "/image/v2/nothing", token=token)
+        self.assertEqual(answer.json()["code"], "404 Not Found")
+        answer = rig.raw("DELETE", "/compute/v2.1/limits", token=token)
+        self.assertEqual((answer.status, list(answer.json())), (405, ["badMethod"]))
+        self.assertEqual(answer.header("allow"), "GET, HEAD")
+        answer = rig.raw("GET", "/object-store/v1/AUTH_demo/nothing", token=token)
+        self.assertEqual((answer.status, answer.body[:6]), (404, b"<html>"))
+        self.assertEqual(rig.raw("GET", "/nothing").status, 404)
+
+    def test_without_a_token(self) -> None:
+        """401 with the challenge, at every service."""
+        rig, _ = self.rig_of()
+        for path in (
+            "/identity/v3/auth/catalog",
+            "/compute/v2.1/servers",
+            "/image/v2/images",
+            "/network/v2.0/networks",
+            "/volume/v3/demo/volumes",
+            "/object-store/v1/AUTH_demo",
+        ):
+            answer = rig.raw("GET", path)
+            self.assertEqual(answer.status, 401, path)
+            self.assertIn("Keystone uri=", answer.header("www-authenticate"))
+
+    def test_bodies_without_sense(self) -> None:
+        """400, never 500."""
+        rig, _ = self.rig_of()
+        token = rig.token("demo", "demo", "demo").reveal()
+        for body in (b"", b"{", b"[]", b'{"server": 1}', b"\xff"):
+            answer = rig.raw("POST", "/compute/v2.1/servers", body, token=token)
+            self.assertEqual((answer.status, list(answer.json())), (400, ["badRequest"]), body)
+
+    def test_without_a_scope_the_token_has_no_project(self) -> None:
+        """Services show nothing for it."""
+        rig, _ = self.rig_of()
+        who = {"name": "alice", "password": "alice", "domain": {"id": "default"}}
+        auth = {"identity": {"methods": ["password"], "password": {"user": who}}}
+        answer = rig.raw("POST", "/identity/v3/auth/tokens", {"auth": auth})
+        self.assertNotIn("project", answer.json()["token"])
+        token = answer.header("x-subject-token")
+        projects = rig.raw("GET", "/identity/v3/auth/projects", token=token).json()["projects"]
+        self.assertEqual([project["id"] for project in projects], ["alpha"])
+        self.assertEqual(
+            rig.raw("GET", "/compute/v2.1/servers", token=token).json(), {"servers": []}
+        )
+
+    def test_another_projects_volume_url_is_malformed(self) -> None:
+        """400 as Cinder says it."""
+        rig, _ = self.rig_of()
+        token = rig.token("demo", "demo", "demo").reveal()
+        answer = rig.raw("GET", "/volume/v3/alpha/volumes", token=token)
+        self.assertEqual((answer.status, "Malformed request url" in str(answer.body)), (400, True))
+
+    def test_projects_do_not_see_each_other(self) -> None:
+        """Servers of one are 404 for another."""
+        rig, session = self.rig_of()
+        server_id = rig.run(session.create_server(plain()))
+        alice = rig.token("alice", "alice", "alpha").reveal()
+        answer = rig.raw("GET", f"/compute/v2.1/servers/{server_id}", token=alice)
+        self.assertEqual(answer.status, 404)
+
+
+class FaultTests(CloudCase):
+    """Rules as data."""
+
+    def kind(self, rule: FaultRule, work: Any) -> Fault:
+        rig, session = self.rig
+        rig.faults.clear()
+        rig.faults.add(rule)
+        return self.assertRaises(CloudError, rig.run, work(session)).kind
+
+    def setUp(self) -> None:
+        self.rig = self.rig_of()
+
+    def servers(self) -> int:
+        rig, session = self.rig
+        rig.faults.clear()
+        return len(rig.run(session.servers(C)))
+
+    def test_each_effect_on_a_create(self) -> None:
+        """BEFORE leaves nothing behind, AFTER and GARBAGE do."""
+        for effect, kind, made in (
+            ("answer", Fault.SERVER_ERROR, 0),
+            ("timeout_before", Fault.TIMEOUT, 0),
+            ("timeout_after", Fault.TIMEOUT, 1),
+            ("reset_before", Fault.SERVER_ERROR, 1),
+            ("reset_after", Fault.SERVER_ERROR, 2),
+            ("garbage", Fault.SERVER_ERROR, 3),
+        ):
+            rule = FaultRule(where="compute", method="POST", path="/servers$", effect=effect)
+            self.assertEqual(self.kind(rule, lambda s: s.create_server(plain())), kind, effect)
+            self.assertEqual(self.servers(), made, effect)
+
+    def test_times_and_after(self) -> None:
+        """The second and third call are taken, no other."""
+        rig, session = self.rig
+        handle = rig.faults.add(FaultRule(where="image", status=500, after=1, times=2))
+        outcomes = []
+        for _ in range(4):
+            try:
+                rig.run(session.image(PLAIN_IMAGE_ID))
+                outcomes.append("ok")
+            except CloudError:
+                outcomes.append("fault")
+        self.assertEqual(outcomes, ["ok", "fault", "fault", "ok"])
+        self.assertEqual(handle.hits(), 2)
+
+    def test_delay(self) -> None:
+        """Late, but done and answered."""
+        rig, session = self.rig
+        rig.run(session.flavors())
+        rig.faults.add(FaultRule(where="compute", effect="delay", delay_s=9.0))
+        before = rig.clock.seconds()
+        self.assertEqual(len(rig.run(session.flavors())), 4)
+        self.assertEqual(rig.clock.seconds() - before, 9.0)
+
+    def test_rules_over_http(self) -> None:
+        """The hooks for a cloud in another process."""
+        rig, session = self.rig
+        rule = {"where": "image", "effect": "answer", "status": 503}
+        self.assertEqual(rig.raw("POST", "/admin/faults", rule).status, 201)
+        self.assertRaises(CloudError, rig.run, session.images())
+        self.assertEqual(rig.raw("GET", "/admin/faults").json()["faults"][0]["hits"], 1)
+        rig.raw("DELETE", "/admin/faults")
+        rig.run(session.images())
+        self.assertEqual(rig.raw("GET", "/admin/calls").json()["calls"]["image GET /v2/images"], 1)
+        self.assertEqual(rig.raw("POST", "/admin/faults", {"where": "x", "path": "("}).status, 400)
+
+
+class LifeTests(CloudCase):
+    """Servers and volumes in time, and what the machines are told."""
+
+    def test_states_take_their_time(self) -> None:
+        """BUILD, ACTIVE, deleting, gone; lists come late."""
+        rig, session = self.rig_of(embedded=Embedded(boot_s=5.0, delete_s=3.0, list_lag_s=2.0))
+        server_id = rig.run(session.create_server(plain()))
+        self.assertEqual(rig.run(session.server(server_id)).status, "BUILD")
+        self.assertEqual(list(rig.run(session.servers(C))), [])
+        rig.clock.advance(4.9)
+        self.assertEqual([s.status for s in rig.run(session.servers(C))], ["BUILD"])
+        rig.clock.advance(0.2)
+        self.assertEqual(rig.run(session.server(server_id)).status, "ACTIVE")
+        rig.run(session.delete_server(server_id))
+        self.assertEqual(rig.run(session.server(server_id)).task_state, "deleting")
+        rig.clock.advance(3.1)
+        self.assertRaises(CloudError, rig.run, session.server(server_id))
+        self.assertEqual(len(rig.run(session.servers(C))), 1)
+        rig.clock.advance(2.0)
+        self.assertEqual(list(rig.run(session.servers(C))), [])
+
+    def test_the_machine_is_told_what_it_needs(self) -> None:
+        """Address, key, login name, user data, sizes."""
+        guests = RecordingGuests()
+        rig, session = self.rig_of(guests=guests)
+        named = {"_svc_username": "debian"}
+        rig.run(session.set_image_properties(PLAIN_IMAGE_ID, named, []))
+        server_id = rig.run(session.create_server(plain(user_data="#!/bin/sh\necho é\n")))
+        rig.clock.run_due()
+        spec = guests.specs[0]
+        self.assertEqual(spec.server_id, server_id)
+        self.assertEqual((spec.addresses, spec.user_name), (("127.1.0.10",), "debian"))
+        self.assertEqual((spec.ram_mib, spec.vcpus, spec.tenant_id), (512, 1, "t"))
+        self.assertEqual(spec.user_data, "#!/bin/sh\necho é\n".encode())
+        self.assertEqual(spec.authorized_keys, (rig.cloud.core.demo_public_key(),))
+
+    def test_volumes_and_addresses_reach_the_machine(self) -> None:
+        """In order; the server's end frees what it held."""
+        guests = RecordingGuests()
+        rig, session = self.rig_of(guests=guests)
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        volume_id = rig.run(session.create_volume("v", 3, {"svcd_cluster_id": "c"}))
+        rig.clock.run_due()
+        self.assertEqual(rig.run(session.attach_volume(server_id, volume_id)), "/dev/vdb")
+        rig.clock.run_due()
+        ip = rig.run(session.create_floating_ip("public", ""))
+        rig.run(session.associate_floating_ip(ip.id, server_id))
+        rig.clock.run_due()
+        rig.run(session.delete_floating_ip(ip.id))
+        rig.clock.run_due()
+        rig.run(session.delete_server(server_id))
+        rig.clock.run_due()
+        self.assertEqual(
+            guests.said,
+            [
+                ("boot", ("127.1.0.10",)),
+                ("attach", "/dev/vdb", 3),
+                ("added", ip.address),
+                ("removed", ip.address),
+                ("destroy",),
+            ],
+        )
+        self.assertEqual([v.status for v in rig.run(session.volumes(C))], ["available"])
+
+    def test_a_machine_that_cannot_boot_is_an_error(self) -> None:
+        """The fault says why; the server can be deleted."""
+        guests = RecordingGuests()
+        guests.failing = "the port is taken"
+        rig, session = self.rig_of(guests=guests)
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        server = rig.run(session.server(server_id))
+        self.assertEqual((server.status, server.fault), ("ERROR", "the port is taken"))
+        rig.run(session.delete_server(server_id))
+        rig.clock.run_due()
+        self.assertEqual(list(rig.run(session.servers(C))), [])
+
+    def test_a_member_too_many_of_an_anti_affinity_group_is_an_error(self) -> None:
+        """It was accepted first, as Nova does."""
+        rig, session = self.rig_of(hosts=2)
+        group = rig.run(session.create_server_group("g"))
+        for _ in range(3):
+            rig.run(session.create_server(plain(server_group_id=group)))
+        rig.clock.run_due()
+        servers = rig.run(session.servers(C))
+        self.assertEqual(sorted(s.status for s in servers), ["ACTIVE", "ACTIVE", "ERROR"])
+        fault = next(s.fault for s in servers if s.status == "ERROR")
+        self.assertEqual(fault, "No valid host was found.")
+
+    def test_addresses_are_not_used_twice(self) -> None:
+        """The one longest unused comes next."""
+        rig, session = self.rig_of(embedded=Embedded(network="127.1.0.0/28"))
+        seen = []
+        for _ in range(4):
+            rig.run(session.create_server(plain()))
+            rig.clock.run_due()
+            seen = [s.addresses[0][0] for s in rig.run(session.servers(C))]
+        self.assertEqual(sorted(seen), [f"127.1.0.{n}" for n in (10, 11, 12, 13)])
+
+    def test_floating_addresses_lie_beside_the_network(self) -> None:
+        """Of its size; where that is no loopback address, in its upper half."""
+        for network, address, shown in (
+            ("127.1.0.0/16", "127.2.0.10", "127.2.0.0/16"),
+            ("127.77.3.0/24", "127.77.4.10", "127.77.4.0/24"),
+            ("127.255.0.0/16", "127.254.0.10", "127.254.0.0/16"),
+            ("127.0.0.0/8", "127.128.0.10", "127.128.0.0/9"),
+            ("10.1.0.0/26", "10.1.0.42", "10.1.0.32/27"),
+        ):
+            rig, session = self.rig_of(embedded=Embedded(network=network))
+            ip = rig.run(session.create_floating_ip("public", ""))
+            self.assertEqual(ip.address, address)
+            token = rig.token("demo", "demo", "demo").reveal()
+            subnets = rig.raw("GET", "/network/v2.0/subnets", token=token).json()["subnets"]
+            self.assertEqual([s["cidr"] for s in subnets], [network, shown])
+
+    def test_fixed_and_floating_addresses_of_one_network_differ(self) -> None:
+        """The upper half is used by both."""
+        rig, session = self.rig_of(embedded=Embedded(network="10.1.0.0/27"))
+        floating = [rig.run(session.create_floating_ip("public", "")).address for _ in range(5)]
+        self.assertEqual(floating, [f"10.1.0.{n}" for n in (26, 27, 28, 29, 30)])
+        for _ in range(17):
+            rig.run(session.create_server(plain()))
+            rig.clock.run_due()
+        servers = rig.run(session.servers(C))
+        fixed = {a for s in servers for a, *_ in s.addresses}
+        self.assertEqual(fixed, {f"10.1.0.{n}" for n in range(10, 26)})
+
+    def test_quotas_are_refused_in_the_services_words(self) -> None:
+        """Servers, volumes, floating IPs."""
+        rig, session = self.rig_of(
+            embedded=Embedded(quota_instances=1, quota_volumes=0, quota_floating_ips=0)
+        )
+        rig.run(session.create_server(plain()))
+        for work in (
+            session.create_server(plain()),
+            session.create_volume("v", 1, {}),
+            session.create_floating_ip("public", ""),
+        ):
+            error = self.assertRaises(CloudError, rig.run, work)
+            self.assertEqual(error.kind, Fault.QUOTA, error.text)
+        quota = rig.run(session.quota())
+        self.assertEqual((quota.instances, quota.volumes, quota.floating_ips), (0, 0, 0))
+
+    def test_quotas_of_one_project_can_be_set(self) -> None:
+        """By the hooks for tests."""
+        rig, session = self.rig_of()
+        self.assertEqual(rig.raw("PUT", "/admin/quotas/t", {"instances": 2}).status, 204)
+        self.assertEqual(rig.run(session.quota()).instances, 2)
+        self.assertEqual(rig.raw("PUT", "/admin/quotas/t", {"wishes": 3}).status, 400)
+
+    def test_an_image_whose_software_is_missing_is_not_active(self) -> None:
+        """It says what to do, and heals by itself."""
+        rig, session = self.rig_of()
+        rig.problem = "run `svcd image build vanilla`"
+        image = rig.run(session.image(VANILLA_IMAGE_ID))
+        self.assertEqual(image.status, "QUEUED")
+        self.assertEqual(image.properties["_svc_problem"], rig.problem)
+        rig.problem = ""
+        self.assertEqual(rig.run(session.image(VANILLA_IMAGE_ID)).status, "ACTIVE")
+
+    def test_lists_are_complete_beyond_a_page(self) -> None:
+        """1,000 servers a page."""
+        rig, session = self.rig_of(embedded=Embedded(quota_instances=-1, quota_cores=-1))
+        token = rig.token("demo", "demo", "t").reveal()
+        body = {"name": "n", "imageRef": PLAIN_IMAGE_ID, "flavorRef": "1", "min_count": 700}
+        body["metadata"] = {"svcd_cluster_id": "c"}
+        for _ in range(2):
+            rig.raw("POST", "/compute/v2.1/servers", {"server": body}, token=token)
+        self.assertEqual(len({s.id for s in rig.run(session.servers(C))}), 1400)
+
+
+class RestartTests(CloudCase):
+    """What was acknowledged is there again."""
+
+    def test_everything_survives_a_kill(self) -> None:
+        """Nothing is closed: the next cloud reads what the files hold."""
+        folder = Path(self.mktemp())
+        guests = RecordingGuests()
+        rig, session = self.rig_of(state=folder, embedded=Embedded(boot_s=5.0))
+        server_id = rig.run(session.create_server(plain()))
+        rig.run(session.create_volume("v", 2, {"svcd_cluster_id": "c"}))
+        rig.run(session.set_image_properties(PLAIN_IMAGE_ID, {"a": "b"}, []))
+        token = rig.token("alice", "alice", "alpha").reveal()
+        rig.raw("PUT", "/object-store/v1/AUTH_alpha/c", token=token)
+        rig.raw("PUT", "/object-store/v1/AUTH_alpha/c/o", b"content", token=token)
+        pair = {"keypair": {"name": "k"}}
+        rig.raw("POST", "/compute/v2.1/os-keypairs", pair, token=token)
+        key = rig.cloud.core.demo_public_key()
+        rig.cloud.core.state.close()  # as the end of the process would; its clock stands still
+        later = VirtualClock(rig.clock.seconds() + 2.0)
+        rig, session = self.rig_of(state=folder, guests=guests, clock=later)
+        self.assertEqual(rig.run(session.server(server_id)).status, "BUILD")
+        rig.clock.advance(6.0)
+        self.assertEqual(rig.run(session.server(server_id)).status, "ACTIVE")
+        self.assertEqual(guests.said, [("boot", ("127.1.0.10",))])
+        self.assertEqual([v.status for v in rig.run(session.volumes(C))], ["available"])
+        self.assertEqual(rig.run(session.image(PLAIN_IMAGE_ID)).properties["a"], "b")
+        self.assertEqual(rig.cloud.core.demo_public_key(), key)
+        answer = rig.raw("GET", "/object-store/v1/AUTH_alpha/c/o", token=token)
+        self.assertEqual(answer.body, b"content")
+        self.assertEqual(rig.raw("GET", "/compute/v2.1/os-keypairs/k", token=token).status, 200)
+        private = (folder / "cloud" / "keys" / "demo").read_text(encoding="ascii")
+        self.assertTrue(private.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"))
+        self.assertEqual((folder / "cloud" / "keys" / "demo").stat().st_mode & 0o777, 0o600)
+
+    def test_an_image_that_was_registered_has_the_ssh_port_of_this_run(self) -> None:
+        """What callers have set is kept."""
+        folder = Path(self.mktemp())
+        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=2222))
+        rig.run(session.set_image_properties(PLAIN_IMAGE_ID, {"_svc_username": "u"}, []))
+        rig.cloud.core.state.close()
+        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=3333))
+        wanted = {"_svc_username": "u", "_svc_ssh_port": "3333"}
+        self.assertEqual(rig.run(session.image(PLAIN_IMAGE_ID)).properties, wanted)
+        shown = {i.id: i.properties for i in rig.run(session.images())}
+        self.assertEqual(shown[PLAIN_IMAGE_ID], wanted)
+
+    def test_running_machines_are_adopted_and_deletions_go_on(self) -> None:
+        """Each by the same call as before."""
+        folder = Path(self.mktemp())
+        rig, session = self.rig_of(state=folder, embedded=Embedded(delete_s=60.0))
+        kept = rig.run(session.create_server(plain()))
+        leaving = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        rig.run(session.delete_server(leaving))
+        rig.run(rig.cloud.stop())
+        guests = RecordingGuests()
+        rig, session = self.rig_of(state=folder, guests=guests, clock=rig.clock)
+        rig.clock.advance(61.0)
+        self.assertEqual(guests.said, [("boot", ("127.1.0.10",)), ("destroy",)])
+        self.assertEqual([s.id for s in rig.run(session.servers(C))], [kept])
+
+    def test_without_a_folder_nothing_is_written(self) -> None:
+        """Not even a database in memory."""
+        rig, _ = self.rig_of()
+        self.assertIs(rig.cloud.core.state._journal, None)
+
+
+class EngineTests(CloudCase):
+    def test_the_engine_sees_the_path_below_its_mount(self) -> None:
+        """As traversal would give it."""
+
+        class Engine(Resource):
+            isLeaf = True
+
+            def render(self, request: Any) -> bytes:
+                return json.dumps([p.decode() for p in request.postpath]).encode()
+
+        rig, _ = self.rig_of()
+        rig.cloud.mount_engine(Engine)
+        answer = rig.raw("GET", "/engine/c1/oozie/v1/jobs")
+        self.assertEqual(answer.json(), ["c1", "oozie", "v1", "jobs"])

@@ -1,0 +1,183 @@
+"""Swift's behaviour that the Hadoop file system and the clients rely on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients.http import Answer
+from tests.unit.embedded.cloud.rig import Rig
+
+A = "/object-store/v1/AUTH_alpha"
+
+
+def md5(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+class ObjectStoreTests(SynchronousTestCase):
+    state: Path | None = None
+
+    def setUp(self) -> None:
+        self.rig = Rig(state=self.state and Path(self.mktemp()))
+        self.token = self.rig.token("alice", "alice", "alpha").reveal()
+        self.call("PUT", f"{A}/c")
+
+    def call(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.rig.raw(method, path, body, token=self.token, headers=sent)
+
+    def test_containers(self) -> None:
+        """201 then 202; not empty 409; gone 404."""
+        self.assertEqual(self.call("PUT", f"{A}/d").status, 201)
+        self.assertEqual(self.call("PUT", f"{A}/d").status, 202)
+        self.call("PUT", f"{A}/d/o", b"x")
+        self.assertEqual(self.call("DELETE", f"{A}/d").status, 409)
+        self.call("DELETE", f"{A}/d/o")
+        self.assertEqual(self.call("DELETE", f"{A}/d").status, 204)
+        self.assertEqual(self.call("GET", f"{A}/d").status, 404)
+        self.assertEqual(self.call("PUT", f"{A}/d/o", b"x").status, 404)
+        self.assertEqual(
+            self.rig.raw("GET", "/object-store/v1/AUTH_beta", token=self.token).status, 403
+        )
+
+    def test_an_object_and_its_head(self) -> None:
+        """Digest, size, type, metadata."""
+        answer = self.call(
+            "PUT", f"{A}/c/a/b", b"content", Content_Type="text/x", X_Object_Meta_Color="red"
+        )
+        self.assertEqual((answer.status, answer.header("etag")), (201, md5(b"content")))
+        head = self.call("HEAD", f"{A}/c/a/b")
+        self.assertEqual(head.status, 200)
+        self.assertEqual(head.header("content-length"), "7")
+        self.assertEqual(head.header("content-type"), "text/x")
+        self.assertEqual(head.header("x-object-meta-color"), "red")
+        self.assertEqual(head.header("etag"), md5(b"content"))
+        self.assertEqual(self.call("GET", f"{A}/c/a/b").body, b"content")
+        self.assertEqual(self.call("POST", f"{A}/c/a/b", b"", X_Object_Meta_Size="5").status, 202)
+        head = self.call("HEAD", f"{A}/c/a/b")
+        self.assertEqual(head.header("x-object-meta-color"), "")
+        self.assertEqual(head.header("x-object-meta-size"), "5")
+        self.assertEqual(self.call("DELETE", f"{A}/c/a/b").status, 204)
+        self.assertEqual(self.call("DELETE", f"{A}/c/a/b").status, 404)
+
+    def test_names_keep_their_slashes(self) -> None:
+        """A folder's marker ends in one."""
+        self.call("PUT", f"{A}/c/folder/", b"")
+        self.call("PUT", f"{A}/c/x//y", b"1")
+        self.assertEqual(self.call("GET", f"{A}/c").body, b"folder/\nx//y\n")
+        self.assertEqual(self.call("GET", f"{A}/c/folder").status, 404)
+        self.assertEqual(self.call("GET", f"{A}/c/").status, 200)
+
+    def test_ranges(self) -> None:
+        """First, last, open, beyond."""
+        self.call("PUT", f"{A}/c/o", b"0123456789")
+        for text, body in (("0-3", b"0123"), ("7-", b"789"), ("-2", b"89"), ("5-99", b"56789")):
+            answer = self.call("GET", f"{A}/c/o", Range=f"bytes={text}")
+            self.assertEqual((answer.status, answer.body), (206, body), text)
+        self.assertEqual(answer.header("content-range"), "bytes 5-9/10")
+        self.assertEqual(self.call("GET", f"{A}/c/o", Range="bytes=10-").status, 416)
+
+    def test_conditions(self) -> None:
+        """A wrong digest is 422, an existing object with If-None-Match 412."""
+        self.assertEqual(self.call("PUT", f"{A}/c/o", b"x", ETag="0" * 32).status, 422)
+        self.assertEqual(self.call("HEAD", f"{A}/c/o").status, 404)
+        self.assertEqual(self.call("PUT", f"{A}/c/o", b"x", If_None_Match="*").status, 201)
+        self.assertEqual(self.call("PUT", f"{A}/c/o", b"y", If_None_Match="*").status, 412)
+        self.assertEqual(self.call("GET", f"{A}/c/o").body, b"x")
+
+    def test_listings(self) -> None:
+        """Prefix, delimiter, marker and limit; JSON with digests."""
+        for name in ("a", "b/1", "b/2", "c"):
+            self.call("PUT", f"{A}/c/{name}", name.encode())
+        self.assertEqual(self.call("GET", f"{A}/c?prefix=b/").body, b"b/1\nb/2\n")
+        self.assertEqual(self.call("GET", f"{A}/c?delimiter=/").body, b"a\nb/\nc\n")
+        self.assertEqual(self.call("GET", f"{A}/c?delimiter=/&marker=b/").body, b"c\n")
+        self.assertEqual(self.call("GET", f"{A}/c?limit=2&marker=a").body, b"b/1\nb/2\n")
+        self.assertEqual(self.call("GET", f"{A}/c?prefix=zzz").status, 204)
+        rows = self.call("GET", f"{A}/c?format=json&limit=1").json()
+        self.assertEqual(rows[0]["hash"], md5(b"a"))
+        self.assertEqual((rows[0]["name"], rows[0]["bytes"]), ("a", 1))
+        self.assertEqual(self.call("GET", f"{A}/c?format=json&prefix=z").json(), [])
+        account = self.call("GET", f"{A}?format=json").json()
+        self.assertEqual([(c["name"], c["count"], c["bytes"]) for c in account], [("c", 4, 8)])
+
+    def test_a_static_large_object(self) -> None:
+        """Read as one, copied by its manifest, deleted with its segments."""
+        self.call("PUT", f"{A}/s")
+        manifest = []
+        for number, content in enumerate((b"0123", b"456", b"789")):
+            self.call("PUT", f"{A}/s/{number}", content)
+            manifest.append(
+                {"path": f"/s/{number}", "etag": md5(content), "size_bytes": len(content)}
+            )
+        body = json.dumps(manifest).encode()
+        answer = self.call("PUT", f"{A}/c/o?multipart-manifest=put", body)
+        self.assertEqual(answer.status, 201)
+        etag = md5("".join(part["etag"] for part in manifest).encode())  # type: ignore[misc]
+        head = self.call("HEAD", f"{A}/c/o")
+        self.assertEqual(head.header("etag"), f'"{etag}"')
+        self.assertEqual(head.header("x-static-large-object"), "True")
+        self.assertEqual(head.header("content-length"), "10")
+        self.assertEqual(self.call("GET", f"{A}/c/o", Range="bytes=2-7").body, b"234567")
+        copy = self.call("PUT", f"{A}/c/p?multipart-manifest=get", b"", X_Copy_From="/c/o")
+        self.assertEqual(copy.status, 201)
+        self.assertEqual(self.call("GET", f"{A}/c/p").body, b"0123456789")
+        parts = self.call("GET", f"{A}/c/p?multipart-manifest=get").json()
+        self.assertEqual([part["name"] for part in parts], ["/s/0", "/s/1", "/s/2"])
+        rows = self.call("GET", f"{A}/c?format=json").json()
+        self.assertEqual(rows[0]["slo_etag"], f'"{etag}"')
+        answer = self.call("DELETE", f"{A}/c/o?multipart-manifest=delete", None)
+        self.assertEqual((answer.json()["Number Deleted"], answer.json()["Errors"]), (4, []))
+        self.assertEqual(self.call("GET", f"{A}/s").status, 204)
+        wrong = json.dumps([{"path": "/s/none"}]).encode()
+        self.assertEqual(self.call("PUT", f"{A}/c/x?multipart-manifest=put", wrong).status, 400)
+
+    def test_a_dynamic_large_object(self) -> None:
+        """All objects below its prefix, in order of their names."""
+        self.call("PUT", f"{A}/s")
+        for number in (1, 0):
+            self.call("PUT", f"{A}/s/o/{number}", f"part{number}".encode())
+        self.call("PUT", f"{A}/c/o", b"", X_Object_Manifest="s/o/")
+        answer = self.call("GET", f"{A}/c/o")
+        self.assertEqual(answer.body, b"part0part1")
+        self.assertEqual(answer.header("x-object-manifest"), "s/o/")
+
+    def test_copies(self) -> None:
+        """PUT with X-Copy-From, and COPY; names are percent-encoded."""
+        self.call("PUT", f"{A}/c/ä b", b"x", X_Object_Meta_A="1")
+        answer = self.call("PUT", f"{A}/c/q", b"", X_Copy_From="/c/%C3%A4%20b")
+        self.assertEqual(answer.status, 201)
+        self.assertEqual(self.call("COPY", f"{A}/c/q", None, Destination="c/r").status, 201)
+        answer = self.call("GET", f"{A}/c/r")
+        self.assertEqual((answer.body, answer.header("x-object-meta-a")), (b"x", "1"))
+        self.assertEqual(self.call("PUT", f"{A}/c/z", b"", X_Copy_From="/c/none").status, 404)
+
+    def test_info_names_static_large_objects(self) -> None:
+        """Without a token."""
+        self.assertIn("slo", self.rig.raw("GET", "/object-store/info").json())
+
+    def test_a_large_object_in_steps(self) -> None:
+        """Whole and unchanged."""
+        content = bytes(range(256)) * 20_000
+        self.call("PUT", f"{A}/c/o", content)
+        self.assertEqual(self.call("GET", f"{A}/c/o").body, content)
+
+
+class ObjectFilesTests(ObjectStoreTests):
+    """The same with files."""
+
+    state = Path("on")
+
+    def test_replaced_and_deleted_contents_leave_no_file(self) -> None:
+        """One file for one object."""
+        folder = self.rig.cloud.core.folder
+        assert folder is not None
+        for content in (b"1", b"2", b"3"):
+            self.call("PUT", f"{A}/c/o", content)
+        self.assertEqual(len(list((folder / "objects").iterdir())), 1)
+        self.call("DELETE", f"{A}/c/o")
+        self.assertEqual(list((folder / "objects").iterdir()), [])

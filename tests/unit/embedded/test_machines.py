@@ -1,0 +1,489 @@
+"""Loopback machines: folders, SSH, processes, volumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, ProcessProtocol
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.trial.unittest import SkipTest, TestCase
+
+import tests
+from svcd.clients.ssh import SshRemote
+from svcd.embedded import machine_ssh
+from svcd.embedded.cloud.guests import GuestError
+from svcd.ports.faults import Fault
+from svcd.ports.machines import CommandResult, RemoteError
+from svcd.runtime.keys import new_key_pair
+from svcd.runtime.tasks import gather
+from svcd.settings import Ssh
+from tests.support.loopback import (
+    PRIVATE_KEY,
+    PUBLIC_KEY,
+    ConchLog,
+    free_port,
+    host,
+    machines,
+    reactor,
+    rsa_key_pair,
+    running,
+    spec,
+    until,
+)
+
+A, B, FLOATING = "127.3.3.1", "127.3.3.2", "127.3.3.9"
+
+
+_FIRST_DAEMON = """
+import sys
+from twisted.internet import task
+from twisted.internet.defer import Deferred
+from tests.support.loopback import machines, reactor, spec
+root, port, address, key = sys.argv[1:]
+async def main():
+    await machines(root, int(port)).boot(spec("m1", address, authorized_keys=(key,)))
+    print("ready", flush=True)
+    await Deferred()
+task.react(lambda _: Deferred.fromCoroutine(main()))
+"""
+
+
+class _Daemon(ProcessProtocol):
+    """A process that boots a machine and says when it is ready."""
+
+    transport: Any
+
+    def __init__(self) -> None:
+        self.ready: Deferred[None] = Deferred()
+        self.ended: Deferred[None] = Deferred()
+
+    def outReceived(self, data: bytes) -> None:
+        if not self.ready.called:
+            self.ready.callback(None)
+
+    def processEnded(self, reason: Any) -> None:
+        if not self.ready.called:
+            self.ready.errback(reason)
+        self.ended.callback(None)
+
+
+class MachinesCase(TestCase):
+    """Machines below a new folder, and a client."""
+
+    timeout = 60
+
+    async def setUp(self) -> None:
+        self.port = free_port(A)
+        self.root = Path(self.mktemp()).absolute()
+        self.machines = machines(str(self.root), self.port)
+        self.remote = SshRemote(reactor, reactor, Ssh())
+
+    async def tearDown(self) -> None:
+        await self.remote.close()
+        for server_id in ("m1", "m2"):
+            await self.machines.destroy(server_id)
+
+    def folder(self, server_id: str = "m1") -> Path:
+        return self.root / "machines" / server_id
+
+    async def run_on(self, address: str, command: str, stdin: bytes = b"") -> CommandResult:
+        return await self.remote.run(host(address, self.port), command, stdin=stdin, timeout_s=20)
+
+    async def refused(self, address: str) -> Fault:
+        try:
+            await self.run_on(address, "true")
+        except RemoteError as error:
+            return error.kind
+        raise AssertionError("it answered")
+
+    async def wrong(self, work: Any) -> str:
+        try:
+            await work
+        except GuestError as error:
+            return str(error)
+        raise AssertionError("no GuestError")
+
+    async def daemon(self, address: str = A) -> int:
+        """Start a daemon as svcd does; its process id."""
+        result = await self.run_on(
+            address, "setsid nohup sleep 1000 >$SVCD_MACHINE_ROOT/log/d 2>&1 </dev/null & echo $!"
+        )
+        return int(result.stdout)
+
+
+class CommandTest(MachinesCase):
+    """What a command finds on a machine."""
+
+    async def setUp(self) -> None:
+        await super().setUp()
+        await self.machines.boot(spec("m1", A))
+
+    async def test_environment_is_the_machines(self) -> None:
+        """And nothing of the daemon's but PATH."""
+        said = (await self.run_on(A, "env -0")).stdout.rstrip("\0").split("\0")
+        found = dict(each.split("=", 1) for each in said)
+        root = str(self.folder())
+        self.assertEqual(
+            {k: v for k, v in found.items() if k not in ("PWD", "OLDPWD", "SHLVL", "_")},
+            {
+                "HOME": f"{root}/home",
+                "SVCD_MACHINE_ROOT": root,
+                "SVCD_MACHINE_ADDRESS": A,
+                "SVCD_HOSTS_FILE": f"{root}/etc/hosts",
+                "SVCD_VANILLA_PREFIX": "/opt/none",
+                "TMPDIR": f"{root}/tmp",
+                "USER": "sam",
+                "LOGNAME": "sam",
+                "SHELL": "/bin/sh",
+                "PATH": f"{root}/bin:{os.environ['PATH']}",
+                "LANG": "C.UTF-8",
+            },
+        )
+
+    async def test_command_begins_at_home(self) -> None:
+        """As after any login."""
+        said = (await self.run_on(A, "pwd")).stdout
+        self.assertEqual(said, f"{self.folder()}/home\n")
+
+    async def test_sudo_runs_the_command_itself(self) -> None:
+        """With its usual flags and assignments."""
+        said = await self.run_on(A, "sudo -n -E -u root X=1 sh -c 'echo $X-$0' a; sudo -n true")
+        self.assertEqual((said.exit_code, said.stdout), (0, "1-a\n"))
+
+    async def test_hosts_file_names_the_machine(self) -> None:
+        """Provisioning replaces it later."""
+        said = (await self.run_on(A, "cat $SVCD_HOSTS_FILE")).stdout
+        self.assertEqual(said, f"127.0.0.1 localhost\n{A} host-m1\n")
+
+    async def test_too_long_command_is_refused(self) -> None:
+        """Files go by stdin."""
+        try:
+            await self.run_on(A, "true " + "x" * 130_000)
+        except RemoteError as error:
+            self.assertEqual(error.kind, Fault.REFUSED)
+            self.assertIn("longer than 120,000 bytes", error.text)
+        else:
+            self.fail("it was run")
+
+    async def test_slow_reader_gets_all_of_stdin(self) -> None:
+        """The client waits; the daemon does not collect it."""
+        said = await self.run_on(A, "sleep 0.5; wc -c", stdin=b"x" * 8_000_000)
+        self.assertEqual(said.stdout.strip(), "8000000")
+
+    async def test_daemon_outlives_connection_and_command(self) -> None:
+        """What left the command's session is not touched."""
+        pid = await self.daemon()
+        self.machines.abort_connections("m1")
+        await until(lambda: self.machines.connections("m1") == 0, "the connection breaks")
+        self.assertTrue(running(pid))
+
+    async def test_broken_connection_kills_what_is_attached(self) -> None:
+        """The command and its children."""
+        work = gather([lambda: self.run_on(A, "sleep 999 & echo $! > pid; wait")], 1)
+        pid_file = self.folder() / "home" / "pid"
+
+        async def cut() -> None:
+            await until(lambda: pid_file.exists() and pid_file.read_text() != "", "it runs")
+            self.machines.abort_connections("m1")
+
+        results = await gather([lambda: work, cut], 2)
+        self.assertIsInstance(results[0][0], RemoteError)
+        await until(lambda: not running(int(pid_file.read_text())), "the child ends")
+
+
+class LoginTest(MachinesCase):
+    """Who may log in."""
+
+    async def test_keys_of_the_home_count_at_once(self) -> None:
+        """A key that user data adds opens the machine beside those of the server."""
+        await self.machines.boot(spec("m1", A, authorized_keys=()))
+        self.assertEqual(await self.refused(A), Fault.UNAUTHORIZED)
+        keys_file = self.folder() / "home" / ".ssh" / "authorized_keys"
+        keys_file.write_text(f"# comment\nnonsense\n{PUBLIC_KEY}\n")
+        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+    async def test_other_user_is_refused(self) -> None:
+        """Only the image's user exists."""
+        await self.machines.boot(spec("m1", A, user_name="eve"))
+        self.assertEqual(await self.refused(A), Fault.UNAUTHORIZED)
+
+    async def test_machine_keeps_its_host_key(self) -> None:
+        """Also over a restart of the daemon."""
+        await self.machines.boot(spec("m1", A))
+        first = (await self.run_on(A, "true")).host_key
+        await self.machines.shutdown()
+        again = machines(str(self.root), self.port)
+        await again.boot(spec("m1", A))
+        try:
+            pinned = evolve(host(A, self.port), host_key=first)
+            result = await self.remote.run(pinned, "true", timeout_s=20)
+        finally:
+            await again.shutdown()
+        self.assertEqual(result.host_key, first)
+
+    async def test_the_usual_client_works(self) -> None:
+        """OpenSSH's `ssh` runs commands and a shell, with an RSA key too; passwords are out."""
+        ssh = shutil.which("ssh")
+        if ssh is None:
+            raise SkipTest("ssh is not installed (apt-get install openssh-client)")
+        public, private = rsa_key_pair()
+        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY, public)))
+        for name, key in (("ed25519", PRIVATE_KEY), ("rsa", private)):
+            key_file = self.root / name
+            key_file.write_text(key.reveal())
+            key_file.chmod(0o600)
+            options = ["-F", "none", "-i", str(key_file), "-p", str(self.port)]
+            for option in ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null"):
+                options += ["-o", option]
+            with ConchLog() as conch:
+                out, err, code = await getProcessOutputAndValue(
+                    ssh, [*options, f"sam@{A}", "echo hi; echo bad >&2; exit 5"], reactor=reactor
+                )
+            self.assertEqual((out, code), (b"hi\n", 5), err.decode())
+            self.assertIn(b"bad\n", err)
+            self.assertNotIn(b"protocol_error", err)
+            self.assertEqual(conch.events, [])
+        out, _, code = await getProcessOutputAndValue(
+            "/bin/sh",
+            ["-c", 'echo "pwd; exit 4" | "$@"', "sh", ssh, *options, f"sam@{A}"],
+            reactor=reactor,
+        )
+        self.assertEqual((out, code), (f"{self.folder()}/home\n".encode(), 4))
+        other = self.root / "other"
+        other.write_text(new_key_pair("other")[1].reveal())
+        other.chmod(0o600)
+        options[options.index("-i") + 1] = str(other)
+        _, err, code = await getProcessOutputAndValue(
+            ssh, [*options, f"sam@{A}", "true"], reactor=reactor
+        )
+        self.assertEqual(code, 255)
+        self.assertIn(b"Permission denied (publickey)", err)
+
+    async def test_a_session_outlives_the_grace_for_logging_in(self) -> None:
+        """The time limit is for those who do not log in."""
+        self.patch(machine_ssh, "_LOGIN_GRACE_S", 0.5)
+        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY,)))
+        self.assertEqual((await self.run_on(A, "sleep 1; echo done")).stdout, "done\n")
+
+
+class UserDataTest(MachinesCase):
+    """The first boot."""
+
+    async def test_script_runs_once(self) -> None:
+        """Its output is kept; neither a boot nor an adoption runs it again."""
+        script = b"#!/bin/sh\necho ran >> $HOME/ran; echo said; echo $SVCD_MACHINE_ROOT >&2\n"
+        await self.machines.boot(spec("m1", A, user_data=script))
+        said = self.folder() / "log" / "user-data.log"
+        expected = f"said\n{self.folder()}\n"
+        await until(lambda: said.exists() and said.read_text() == expected, "the script ends")
+        await self.machines.boot(spec("m1", A, user_data=script))
+        await self.machines.halt("m1")
+        await self.machines.boot(spec("m1", A, user_data=script))
+        await self.run_on(A, "sleep 0.2")
+        self.assertEqual((self.folder() / "home" / "ran").read_text(), "ran\n")
+
+    async def test_cloud_config_is_carried_out(self) -> None:
+        """Keys, files, commands, in this order."""
+        text = f"""#cloud-config
+ssh_authorized_keys:
+  - {PUBLIC_KEY}
+write_files:
+  - path: {self.folder()}/home/deep/file
+    content: "it's\\nhere"
+    permissions: '0600'
+runcmd:
+  - [cp, deep/file, copy one]
+  - echo done > ran
+"""
+        await self.machines.boot(spec("m1", A, authorized_keys=(), user_data=text.encode()))
+        home = self.folder() / "home"
+        await until((home / "ran").exists, "the last command has run")
+        self.assertEqual((home / "copy one").read_text(), "it's\nhere")
+        self.assertEqual((home / "deep" / "file").stat().st_mode & 0o777, 0o600)
+        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+    async def test_other_user_data_is_ignored(self) -> None:
+        """As a cloud image does."""
+        await self.machines.boot(spec("m1", A, user_data=b"hello"))
+        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+
+class LifeTest(MachinesCase):
+    """Halt, adoption, destruction."""
+
+    async def test_adopted_machine_goes_on(self) -> None:
+        """A new daemon listens again, and processes have not noticed."""
+        await self.machines.boot(spec("m1", A))
+        pid = await self.daemon()
+        await self.machines.shutdown()
+        self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
+        self.assertTrue(running(pid))
+        self.machines = machines(str(self.root), self.port)
+        await self.machines.boot(spec("m1", A))
+        self.assertEqual((await self.run_on(A, f"kill -0 {pid}")).exit_code, 0)
+
+    async def test_machine_of_a_killed_daemon_is_adopted(self) -> None:
+        """No process of it holds the port, and all of them go on."""
+        first = _Daemon()
+        reactor.spawnProcess(
+            first,
+            sys.executable,
+            [sys.executable, "-c", _FIRST_DAEMON, str(self.root), str(self.port), A, PUBLIC_KEY],
+            env={**os.environ, "PYTHONPATH": str(Path(tests.__file__).parent.parent)},
+        )
+        try:
+            await first.ready
+            pid = await self.daemon()
+        finally:
+            first.transport.signalProcess("KILL")
+            await first.ended
+        self.assertTrue(running(pid))
+        await self.machines.boot(spec("m1", A))
+        self.assertEqual((await self.run_on(A, f"kill -0 {pid}")).exit_code, 0)
+        await self.machines.destroy("m1")
+        self.assertFalse(running(pid))
+
+    async def test_volume_of_no_machine_is_refused(self) -> None:
+        """Nothing is laid out for a machine that is gone."""
+        text = await self.wrong(self.machines.attach("m1", "v1", "/dev/vdb", 1))
+        self.assertIn("volume v1 on m1: No such file or directory", text)
+        self.assertFalse(self.folder().exists())
+
+    async def test_destroyed_machines_leave_nothing(self) -> None:
+        """Every process and the folders go, several machines at once; volumes stay."""
+        pids = []
+        for server_id, address in (("m1", A), ("m2", B)):
+            await self.machines.boot(spec(server_id, address))
+            pids.append(await self.daemon(address))
+        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await gather([lambda s=s: self.machines.destroy(s) for s in ("m1", "m2")], 2)
+        self.assertEqual([running(pid) for pid in pids], [False, False])
+        self.assertEqual(list((self.root / "machines").iterdir()), [])
+        self.assertTrue((self.root / "volumes" / "v1").is_dir())
+        self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
+
+    async def test_destroying_one_machine_spares_the_other(self) -> None:
+        """Also when one id begins like the other."""
+        await self.machines.boot(spec("m1", A))
+        await self.machines.boot(spec("m10", B))
+        pid = await self.daemon(B)
+        await self.machines.destroy("m1")
+        try:
+            self.assertTrue(running(pid))
+        finally:
+            await self.machines.destroy("m10")
+        self.assertFalse(running(pid))
+
+    async def test_busy_machine_is_destroyed(self) -> None:
+        """Processes that keep starting others and writing files do not escape."""
+        await self.machines.boot(spec("m1", A))
+        await self.run_on(
+            A,
+            'setsid nohup sh -c \'while :; do setsid sh -c "date > $TMPDIR/$$.f; sleep 0.05" & '
+            "sleep 0.02; done' >/dev/null 2>&1 </dev/null &",
+        )
+        await self.machines.destroy("m1")
+        self.assertFalse(self.folder().exists())
+
+    async def test_unknown_machine_is_destroyed_in_peace(self) -> None:
+        """Deleting twice is no fault."""
+        await self.machines.destroy("m1")
+
+    async def test_halted_machine_boots_again(self) -> None:
+        """Its processes are ended, its files kept."""
+        await self.machines.boot(spec("m1", A))
+        pid = await self.daemon()
+        await self.run_on(A, "echo kept > file")
+        await self.machines.halt("m1")
+        self.assertFalse(running(pid))
+        self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
+        await self.machines.boot(spec("m1", A))
+        self.assertEqual((await self.run_on(A, "cat file")).stdout, "kept\n")
+
+    async def test_machine_without_server_is_removed(self) -> None:
+        """And a stray process whose folder is gone."""
+        for server_id, address in (("m1", A), ("m2", B)):
+            await self.machines.boot(spec(server_id, address))
+        stray, kept = await self.daemon(A), await self.daemon(B)
+        await self.machines.shutdown()
+        shutil.rmtree(self.folder("m1"))
+        self.machines = machines(str(self.root), self.port)
+        await self.machines.reconcile({"m2"})
+        self.assertEqual((running(stray), running(kept)), (False, True))
+        self.assertTrue(self.folder("m2").is_dir())
+        await self.machines.reconcile(set())
+        self.assertFalse(running(kept))
+        self.assertFalse(self.folder("m2").exists())
+
+    async def test_spec_is_kept_in_the_folder(self) -> None:
+        """For people, and private."""
+        await self.machines.boot(spec("m1", A, user_data=b"\xff"))
+        path = self.folder() / "machine.json"
+        self.assertEqual(json.loads(path.read_text())["addresses"], [A])
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
+
+class AddressTest(MachinesCase):
+    """Where a machine answers."""
+
+    async def test_floating_address_comes_and_goes(self) -> None:
+        """Beside the fixed one."""
+        await self.machines.boot(spec("m1", A))
+        await self.machines.address_added("m1", FLOATING)
+        said = (await self.run_on(FLOATING, "echo $SVCD_MACHINE_ADDRESS")).stdout
+        self.assertEqual(said, f"{A}\n")
+        await self.machines.address_removed("m1", FLOATING)
+        self.remote.forget(FLOATING)
+        self.assertEqual(await self.refused(FLOATING), Fault.UNREACHABLE)
+        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+    async def test_taken_port_is_explained(self) -> None:
+        """Which address, which port, what to do; a later boot works."""
+        taken = reactor.listenTCP(self.port, Factory(), interface=A)
+        try:
+            text = await self.wrong(self.machines.boot(spec("m1", A)))
+        finally:
+            await taken.stopListening()
+        self.assertIn(f"cannot listen on {A}:{self.port}: the port is taken.", text)
+        self.assertIn("set embedded.ssh_port", text)
+        await self.machines.boot(spec("m1", A))
+        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+    async def test_outer_address_is_refused(self) -> None:
+        """A machine never answers to the outside."""
+        text = await self.wrong(self.machines.boot(spec("m1", "0.0.0.0")))
+        self.assertIn("0.0.0.0 is no loopback address", text)
+
+    async def test_odd_id_never_leaves_the_folder(self) -> None:
+        """Names come from the cloud; they are checked all the same."""
+        for server_id in ("..", "a/b", "", ".hidden"):
+            self.assertIn("cannot name", await self.wrong(self.machines.destroy(server_id)))
+
+
+class VolumeTest(MachinesCase):
+    """Volumes are folders that a machine sees below dev."""
+
+    async def test_volume_moves_between_machines(self) -> None:
+        """With its content, until it is destroyed."""
+        await self.machines.boot(spec("m1", A))
+        await self.machines.boot(spec("m2", B))
+        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.run_on(A, "echo data > $SVCD_MACHINE_ROOT/dev/vdb/file")
+        await self.machines.detach("m1", "v1")
+        self.assertEqual(os.listdir(self.folder() / "dev"), [])
+        await self.machines.attach("m2", "v1", "/dev/vdc", 1)
+        said = (await self.run_on(B, "cat $SVCD_MACHINE_ROOT/dev/vdc/file")).stdout
+        self.assertEqual(said, "data\n")
+        await self.machines.destroy_volume("v1")
+        self.assertFalse((self.root / "volumes" / "v1").exists())
+        await self.machines.detach("m2", "v1")
+        await self.machines.detach("m3", "v9")
+        await self.machines.destroy_volume("v9")

@@ -1,0 +1,148 @@
+"""Requests without sockets: what sites see, and how bodies flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionRefusedError
+from twisted.internet.interfaces import IPullProducer
+from twisted.internet.protocol import Protocol
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import ResponseDone
+from twisted.web.http_headers import Headers
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
+
+from svcd.embedded.memory_agent import MemoryAgent
+from svcd.runtime.clock import VirtualClock
+
+
+class Sink(Protocol):
+    """Collects; pauses after each piece when told to."""
+
+    def __init__(self, pausing: bool = False) -> None:
+        self.pieces: list[bytes] = []
+        self.end: Failure | None = None
+        self.pausing = pausing
+
+    def dataReceived(self, data: bytes) -> None:
+        self.pieces.append(data)
+        if self.pausing:
+            self.transport.pauseProducing()  # type: ignore[union-attr]
+
+    def connectionLost(self, reason: Failure = Failure(ResponseDone())) -> None:  # noqa: B008
+        self.end = reason
+
+
+@implementer(IPullProducer)
+class Numbers:
+    """Writes 0 to 9, one at a time."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.rest: Iterator[int] = iter(range(10))
+        self.asked = 0
+
+    def resumeProducing(self) -> None:
+        self.asked += 1
+        number = next(self.rest, None)
+        if number is None:
+            self.request.unregisterProducer()
+            self.request.finish()
+        else:
+            self.request.write(b"%d" % number)
+
+    def stopProducing(self) -> None:
+        pass
+
+
+class Site(Resource):
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Request] = []
+        self.gone: list[object] = []
+        self.producer: Numbers | None = None
+
+    def render(self, request: Request) -> Any:
+        self.requests.append(request)
+        request.notifyFinish().addErrback(self.gone.append)
+        if request.path == b"/numbers":
+            self.producer = Numbers(request)
+            request.registerProducer(self.producer, False)
+            return NOT_DONE_YET
+        if request.path == b"/later":
+            return NOT_DONE_YET
+        request.setResponseCode(201)
+        request.setHeader(b"x-seen", request.getHeader(b"host") or b"")
+        return request.method + b" " + request.uri
+
+
+class MemoryAgentTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.site = Site()
+        self.agent = MemoryAgent(VirtualClock())
+        self.agent.serve("http://a", self.site)
+
+    def get(self, uri: bytes) -> Any:
+        return self.successResultOf(self.agent.request(b"GET", uri))
+
+    def test_an_answer_is_there_at_once(self) -> None:
+        """Status, headers, length and body."""
+        response = self.get(b"http://a/x?y=1")
+        self.assertEqual((response.code, response.length), (201, 10))
+        self.assertEqual(response.headers.getRawHeaders("x-seen"), ["a"])
+        sink = Sink()
+        response.deliverBody(sink)
+        self.assertEqual(b"".join(sink.pieces), b"GET /x?y=1")
+        assert sink.end is not None
+        self.assertTrue(sink.end.check(ResponseDone))
+
+    def test_the_root_of_an_origin(self) -> None:
+        """Without a path."""
+        self.get(b"http://a")
+        self.assertEqual(self.site.requests[0].uri, b"/")
+
+    def test_unknown_origins_refuse(self) -> None:
+        """Also after unserve."""
+        self.failureResultOf(self.agent.request(b"GET", b"http://b/"), ConnectionRefusedError)
+        self.agent.unserve("http://a")
+        self.failureResultOf(self.agent.request(b"GET", b"http://a/"), ConnectionRefusedError)
+
+    def test_a_paused_reader_holds_the_producer(self) -> None:
+        """Nothing is asked for that nobody reads."""
+        response = self.get(b"http://a/numbers")
+        assert self.site.producer is not None
+        self.assertEqual(self.site.producer.asked, 1)
+        sink = Sink(pausing=True)
+        response.deliverBody(sink)
+        self.assertEqual((sink.pieces, self.site.producer.asked), ([b"0"], 1))
+        for _ in range(11):
+            sink.transport.resumeProducing()  # type: ignore[union-attr]
+        self.assertEqual(b"".join(sink.pieces), b"0123456789")
+        self.assertTrue(sink.end is not None)
+
+    def test_a_late_answer(self) -> None:
+        """Fires when the handler finishes, in pieces without a length too."""
+        waiting = self.agent.request(b"GET", b"http://a/later")
+        self.assertNoResult(waiting)
+        self.site.requests[0].write(b"one ")
+        response: Any = self.successResultOf(waiting)
+        sink = Sink()
+        response.deliverBody(sink)
+        self.site.requests[0].write(b"two")
+        self.site.requests[0].finish()
+        self.assertEqual(b"".join(sink.pieces), b"one two")
+        self.assertEqual(self.site.gone, [])
+
+    def test_a_cancelled_request_is_a_disconnect(self) -> None:
+        """The handler hears of it."""
+        waiting: Deferred[Any] = self.agent.request(b"GET", b"http://a/later", Headers())
+        waiting.addErrback(lambda _: None)
+        waiting.cancel()
+        self.assertEqual(len(self.site.gone), 1)

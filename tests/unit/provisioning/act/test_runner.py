@@ -1,0 +1,240 @@
+"""Plans of a distribution on scripted machines: order, batches, failures, deadlines, the story."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.embedded.faults import Effect, FaultRule, Faults
+from svcd.embedded.scripted import Said, ScriptedProbe, ScriptedRemote
+from svcd.model.ids import InstanceId
+from svcd.model.secret import Secret
+from svcd.provisioning.act.runner import PlanRunner, Shells
+from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.steps import Done, Fail
+from svcd.provisioning.distributions.spi import Chain, Command, HttpProbe, Stage, WriteFile
+from svcd.runtime.clock import VirtualClock
+from tests.unit.provisioning.support import NOW, cluster, group, instance
+
+A, B = InstanceId("worker1"), InstanceId("worker2")
+
+
+def say(machine: InstanceId, script: str, **fields: Any) -> Command:
+    return Command(machine=machine, what=script, script=script, **fields)
+
+
+def write(machine: InstanceId, name: str) -> WriteFile:
+    return WriteFile(machine=machine, path=f"/home/u/{name}", content=name.encode())
+
+
+def serves(machine: InstanceId, **fields: Any) -> HttpProbe:
+    values: dict[str, Any] = {
+        "machine": machine,
+        "what": "serves",
+        "url": f"http://{machine}/",
+        "missing": lambda status, body: "" if status == 200 else f"status {status}",
+    }
+    return HttpProbe(**{**values, **fields})
+
+
+def stage(*chains: Chain, deadline_s: float = 60.0, name: str = "stage") -> Stage:
+    return Stage(name=name, chains=chains, deadline_s=deadline_s, advice="ask somebody")
+
+
+class RunnerTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock(NOW)
+        self.faults = Faults()
+        self.remote = ScriptedRemote(self.clock, self.faults)
+        self.probe = ScriptedProbe(self.clock, self.faults)
+        self.story: list[tuple[str, str, str]] = []
+        self.flushes = 0
+
+    def start(self, *stages: Stage, deadline_s: float = 600.0, at_once: int = 30) -> list[Any]:
+        """The result appears in the list once it is there."""
+        row = cluster(
+            group(
+                instances=[
+                    instance(1, internal_ip="10.0.0.1"),
+                    instance(2, internal_ip="10.0.0.2", management_ip="203.0.113.2"),
+                ]
+            )
+        )
+
+        def report(
+            step: str,
+            outcome: str,
+            text: str = "",
+            machine: str = "",
+            code: str = "",
+            attempt: int = 0,
+            until: float | None = None,
+        ) -> None:
+            self.story.append((step, machine, outcome))
+
+        async def flush() -> None:
+            self.flushes += 1
+
+        shells = Shells(self.remote, row, Secret("key"), at_once)
+        runner = PlanRunner(shells, self.probe, self.clock, random.Random(1), report, flush)
+        results: list[Any] = []
+        Deferred.fromCoroutine(runner.run(stages, deadline_s)).addBoth(results.append)
+        return results
+
+    def test_stages_follow_one_another(self) -> None:
+        """Chains of one stage run side by side, the next stage when all are done."""
+        self.remote.latency_s = 1.0
+        done = self.start(
+            stage((say(A, "one"), say(A, "two")), (say(B, "other"),)), stage((say(A, "three"),))
+        )
+        self.clock.advance(10)
+        self.assertIsInstance(done[0], Done)
+        ran = [(r.command, r.at - NOW) for r in self.remote.ran]
+        self.assertEqual(ran, [("one", 1.0), ("other", 1.0), ("two", 2.0), ("three", 3.0)])
+
+    def test_files_in_a_row_are_one_command(self) -> None:
+        """Of one machine, until something else comes."""
+        done = self.start(
+            stage((write(A, "a"), write(A, "b"), write(B, "c"), say(A, "x"), write(A, "d")))
+        )
+        self.assertIsInstance(done[0], Done)
+        self.assertEqual([r.stdin for r in self.remote.ran], [b"ab", b"c", b"", b"d"])
+
+    def test_machines_are_addressed_from_outside(self) -> None:
+        """By the management address where there is one."""
+        self.start(stage((say(A, "x"),), (say(B, "y"),)))
+        self.assertEqual([r.address for r in self.remote.ran], ["10.0.0.1", "203.0.113.2"])
+
+    def test_failing_command_says_where_and_why(self) -> None:
+        """Machine, exit code, last words, last lines of the log, advice."""
+        self.remote.script("^format", Said(exit_code=2, stderr="line\nno space left"))
+        self.remote.script("^tail .*/log/nn", Said(stdout="FATAL x\n"))
+        (failure,) = self.start(stage((say(B, "format", log="/log/nn"),)))
+        self.assertEqual(
+            failure,
+            Fail(
+                code=Code.COMMAND_FAILED,
+                reason="stage on demo-worker-002: format: exit code 2: line\nno space left\n"
+                "last lines of /log/nn:\nFATAL x\nask somebody",
+                machine="demo-worker-002",
+            ),
+        )
+        self.assertEqual(self.story[-1], ("stage", "demo-worker-002", "failed"))
+
+    def test_first_failure_cuts_the_others_short(self) -> None:
+        """Nobody waits for a stage that has failed."""
+        self.remote.script("^bad", Said(exit_code=1, delay_s=3))
+        self.probe.answer("worker1", 503, b"")
+        result = self.start(stage((serves(A),), (say(B, "bad"),), deadline_s=1000))
+        self.clock.advance(3.1)
+        self.assertEqual(result[0].code, Code.COMMAND_FAILED)
+        self.assertEqual(list(self.clock.getDelayedCalls()), [])
+
+    def test_machine_that_is_away_is_tried_again(self) -> None:
+        """A dropped connection is told as a retry."""
+        self.faults.add(
+            FaultRule(where="ssh", path="^10.0.0.1 x", times=2, effect=Effect.RESET_BEFORE)
+        )
+        done = self.start(stage((say(A, "x"),)))
+        self.clock.advance(5)
+        self.assertIsInstance(done[0], Done)
+        self.assertEqual(
+            self.story[1:4],
+            [
+                ("x", "demo-worker-001", "retry"),
+                ("x", "demo-worker-001", "retry"),
+                ("x", "demo-worker-001", "done"),
+            ],
+        )
+
+    def test_machine_that_stays_away_fails(self) -> None:
+        """After some tries."""
+        self.remote.take_down("10.0.0.1")
+        result = self.start(stage((say(A, "x"),)))
+        self.clock.advance(10)
+        self.assertEqual(result[0].code, Code.MACHINE_UNREACHABLE)
+
+    def test_command_without_end_is_not_repeated(self) -> None:
+        """Its own time-out is final."""
+        self.remote.script("^slow", Said(delay_s=1000))
+        result = self.start(stage((say(A, "slow", timeout_s=20),)))
+        self.clock.advance(25)
+        self.assertEqual(result[0].code, Code.COMMAND_TIMEOUT)
+        self.assertEqual(len(self.remote.ran), 1)
+
+    def test_probe_waits_until_nothing_is_missing(self) -> None:
+        """Asked every quarter of a second."""
+        self.probe.answer("worker1", 503, b"")
+        done = self.start(stage((serves(A),)))
+        self.clock.advance(2)
+        self.assertEqual(done, [])
+        self.probe.answer("worker1", 200, b"")
+        self.clock.advance(0.3)
+        self.assertIsInstance(done[0], Done)
+        self.assertEqual(len(self.probe.asked), 10)
+
+    def test_dead_daemon_ends_the_wait(self) -> None:
+        """Its `alive` script says so within two seconds."""
+        self.probe.answer("worker1", 503, b"")
+        self.remote.script("^alive", Said(exit_code=1))
+        self.remote.script("^tail", Said(stdout="OutOfMemoryError"))
+        result = self.start(stage((serves(A, alive="alive", log="/l"),)))
+        self.clock.advance(1.5)
+        self.assertEqual(result[0].code, Code.DAEMON_DIED)
+        self.assertIn("the daemon has died (status 503)", result[0].reason)
+        self.assertIn("OutOfMemoryError", result[0].reason)
+
+    def test_stage_that_takes_too_long_says_what_is_missing(self) -> None:
+        """On which machine, and the log's end."""
+        self.probe.answer("worker", 404, b"")
+        self.remote.script("^tail", Said(stdout="still starting"))
+        result = self.start(stage((serves(A, log="/l"),), (serves(B),), deadline_s=30))
+        self.clock.advance(31)
+        self.assertEqual(result[0].code, Code.DAEMON_TIMEOUT)
+        self.assertIn(
+            "not done within 30 s: demo-worker-001: serves: status 404; "
+            "demo-worker-002: serves: status 404",
+            result[0].reason,
+        )
+        self.assertIn("still starting", result[0].reason)
+
+    def test_of_those_that_are_late_one_with_a_log_is_quoted(self) -> None:
+        """Another may wait for the same daemon without knowing its log."""
+        self.probe.answer("worker", 404, b"")
+        self.remote.script("^tail .*/l", Said(stdout="still starting"))
+        result = self.start(stage((serves(A),), (serves(B, log="/l"),), deadline_s=30))
+        self.clock.advance(31)
+        self.assertIn("stage on demo-worker-002: not done within 30 s", result[0].reason)
+        self.assertIn("last lines of /l:\nstill starting", result[0].reason)
+
+    def test_status_deadline_bounds_all_stages(self) -> None:
+        """What is left of the phase's time is what a stage gets."""
+        self.probe.answer("worker1", 404, b"")
+        result = self.start(stage((serves(A),), deadline_s=500), deadline_s=20)
+        self.clock.advance(21)
+        self.assertEqual(result[0].code, Code.DAEMON_TIMEOUT)
+
+    def test_commands_at_once_are_limited(self) -> None:
+        """Per cluster."""
+        self.remote.latency_s = 1.0
+        self.start(stage(*((say(A, f"c{n}"),) for n in range(4))), at_once=2)
+        self.clock.advance(10)
+        self.assertEqual([r.at - NOW for r in self.remote.ran], [1.0, 1.0, 2.0, 2.0])
+
+    def test_story_is_written_as_it_happens(self) -> None:
+        """Once a stage, at its beginning."""
+        self.start(stage((say(A, "x"),), name="one"), stage(name="two"))
+        self.assertEqual(
+            self.story,
+            [
+                ("one", "", "started"),
+                ("x", "demo-worker-001", "done"),
+                ("one", "", "done"),
+                ("two", "", "started"),
+                ("two", "", "done"),
+            ],
+        )
+        self.assertEqual(self.flushes, 2)

@@ -1,0 +1,67 @@
+"""The check of a tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.layout import verify
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+
+
+class VerifyTest(SynchronousTestCase):
+    """A tree of empty files that has everything, and one fault at a time."""
+
+    def setUp(self) -> None:
+        self.prefix = Path(self.mktemp()) / "image"
+        empty_tree(self.prefix)
+
+    def test_complete_tree_has_no_problems(self) -> None:
+        """Nothing to say."""
+        self.assertEqual(verify(self.prefix, run=False), [])
+
+    def test_absent_tree(self) -> None:
+        """The sentence names the command that makes it."""
+        gone = self.prefix / "none"
+        self.assertEqual(verify(gone), [f"{gone} does not exist"])
+
+    def test_missing_script(self) -> None:
+        """Each script is looked for."""
+        (self.prefix / "bin/yarn").unlink()
+        self.assertEqual(verify(self.prefix), [f"{self.prefix}/bin/yarn is missing"])
+
+    def test_script_without_permission(self) -> None:
+        """A copy that lost its modes is noticed."""
+        (self.prefix / "java/bin/java").chmod(0o644)
+        self.assertEqual(verify(self.prefix), [f"{self.prefix}/java/bin/java is not executable"])
+
+    def test_missing_class(self) -> None:
+        """A jar that went lost is named by what it held."""
+        (self.prefix / "oozie/sharelib/oozie/all.jar").unlink()
+        self.assertEqual(
+            verify(self.prefix),
+            [
+                f"no jar of {self.prefix}/oozie/sharelib/oozie holds"
+                " org.apache.oozie.action.hadoop.LauncherAM"
+            ],
+        )
+
+    def test_damaged_jar(self) -> None:
+        """Half a jar is named."""
+        (self.prefix / "pig/lib/half.jar").write_bytes(b"PK\x03\x04")
+        (problem,) = verify(self.prefix)
+        self.assertIn("pig/lib/half.jar cannot be read", problem)
+
+    def test_program_that_fails(self) -> None:
+        """What it said and its exit code are told."""
+        (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho no Java >&2\nexit 2\n")
+        (problem,) = verify(self.prefix)
+        self.assertEqual(problem, f"{self.prefix}/bin/hadoop version ended with 2, said: no Java")
+
+    def test_program_of_another_version(self) -> None:
+        """The version has to be that of the record."""
+        (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho Hadoop 3.4.0\n")
+        self.assertEqual(len(verify(self.prefix)), 1)
+        (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho Hadoop 3.5.0\n")
+        self.assertEqual(verify(self.prefix), [])

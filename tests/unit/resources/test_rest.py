@@ -1,0 +1,342 @@
+"""The door in memory: order of the checks, tokens, failures, metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import ClusterEvent
+from svcd.model.ids import Timestamp
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.settings import Server, Settings
+from tests.support.api import StandInIdentity, StandInService, now
+
+NGT = {
+    "name": "w",
+    "plugin_name": "vanilla",
+    "engine_version": "3.5.0",
+    "flavor_id": "2",
+    "node_processes": ["datanode"],
+}
+CLUSTER = {
+    "name": "c",
+    "plugin_name": "vanilla",
+    "engine_version": "3.5.0",
+    "default_image_id": "img-2",
+    "node_groups": [
+        {"name": "m", "count": 1, "flavor_id": "2", "node_processes": ["namenode"]},
+    ],
+}
+
+
+class _Tests(SynchronousTestCase):
+    def service(self, **more: Any) -> StandInService:
+        made = StandInService(**more)
+        self.addCleanup(made.close)
+        return made
+
+
+class TokenTests(_Tests):
+    """`auth.mode=keystone`."""
+
+    def setUp(self) -> None:
+        self.identity = StandInIdentity()
+        self.api = self.service(identity=self.identity)
+
+    def status(self, path: str, token: str | None, **more: Any) -> tuple[int, str]:
+        headers = {} if token is None else {"X-Auth-Token": token}
+        answer = self.api.call(more.pop("method", "GET"), path, headers=headers, **more)
+        name = answer.json["error_name"] if answer.status >= 400 else ""
+        return answer.status, name
+
+    def test_no_token_is_401_with_a_challenge(self) -> None:
+        """`WWW-Authenticate` names the identity service."""
+        answer = self.api.call("GET", "/v1.0/demo/clusters")
+        self.assertEqual((answer.status, answer.json["error_name"]), (401, "UNAUTHORIZED"))
+        self.assertEqual(
+            answer.headers["www-authenticate"], 'Keystone uri="http://identity.test/v3"'
+        )
+
+    def test_a_refused_token_is_401_with_a_challenge(self) -> None:
+        """As without one."""
+        answer = self.api.call("GET", "/v1.0/demo/clusters", headers={"X-Auth-Token": "bad"})
+        self.assertEqual(answer.status, 401)
+        self.assertIn("www-authenticate", answer.headers)
+
+    def test_a_token_of_another_tenant_is_403(self) -> None:
+        """Also where the path is no route."""
+        for path in ("/v1.0/demo/clusters", "/v1.1/demo/nope"):
+            self.assertEqual(self.status(path, "token-other"), (403, "FORBIDDEN"))
+
+    def test_the_right_token_passes(self) -> None:
+        """And reaches the cloud."""
+        self.assertEqual(self.status("/v1.0/demo/images", "token-demo"), (200, ""))
+        access = self.api.cloud.accesses[-1]
+        assert access.token is not None
+        self.assertEqual((access.tenant_id, access.token.reveal()), ("demo", "token-demo"))
+
+    def test_the_token_comes_before_everything_else(self) -> None:
+        """Route, method, media type, size, id, shape."""
+        for method, path in (
+            ("GET", "/nope"),
+            ("GET", "/v1.0/demo/nope"),
+            ("PATCH", "/v1.0/demo/clusters"),
+            ("POST", "/v1.0/demo/clusters"),
+            ("DELETE", "/v1.0/demo/clusters/nope"),
+            ("OPTIONS", "/v1.0/demo/clusters"),
+        ):
+            self.assertEqual(self.status(path, None, method=method), (401, "UNAUTHORIZED"))
+
+    def test_the_root_needs_none(self) -> None:
+        """Versions, health, readiness, metrics."""
+        for path in ("/", "/healthz", "/readyz"):
+            self.assertEqual(self.status(path, None), (200, ""))
+        self.assertEqual(self.api.call("GET", "/metrics").status, 200)
+
+    def test_a_token_that_the_cloud_refuses_is_401_with_a_challenge(self) -> None:
+        """It may have been revoked since."""
+        self.api.cloud.fault = CloudError("image", Fault.UNAUTHORIZED, "words")
+        answer = self.api.call("GET", "/v1.0/demo/images", headers={"X-Auth-Token": "token-demo"})
+        self.assertEqual(answer.status, 401)
+        self.assertIn("www-authenticate", answer.headers)
+
+    def test_identity_down_is_503(self) -> None:
+        """With Retry-After."""
+        self.identity.down = True
+        answer = self.api.call("GET", "/v1.0/demo/images", headers={"X-Auth-Token": "token-demo"})
+        self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "5"))
+
+    def test_other_tenants_objects_are_404(self) -> None:
+        """Never seen, never listed."""
+        made = self.api.call(
+            "POST",
+            "/v1.0/demo/node-group-templates",
+            json=NGT,
+            headers={"X-Auth-Token": "token-demo"},
+        ).json["node_group_template"]["id"]
+        path = f"/v1.0/other/node-group-templates/{made}"
+        self.assertEqual(self.status(path, "token-other"), (404, "NOT_FOUND"))
+        self.assertEqual(self.status(path, "token-other", method="DELETE"), (404, "NOT_FOUND"))
+
+
+class OrderTests(_Tests):
+    def test_the_order_of_the_checks(self) -> None:
+        """Route, then size and media type, then the id, then the shape."""
+        api = self.service(settings=evolve(Settings(), server=Server(max_json_bytes=100)))
+        bad = {"content-type": "text/plain"}
+        json = {"content-type": "application/json"}
+        for method, path, data, headers, status in (
+            ("POST", "/v1.0/demo/nope", b"x" * 200, bad, 404),
+            ("PUT", "/v1.0/demo/clusters", b"x" * 200, bad, 405),
+            ("PUT", "/v1.0/demo/clusters/nope", b"x" * 200, bad, 413),
+            ("PUT", "/v1.0/demo/clusters/nope", b"x", bad, 415),
+            ("PUT", "/v1.0/demo/clusters/nope", b"x", {**json, "accept": "text/html"}, 406),
+            ("PUT", "/v1.0/demo/clusters/nope", b"x", json, 404),
+            ("POST", "/v1.0/demo/clusters", b"x", json, 400),
+        ):
+            answer = api.call(method, path, data=data, headers=headers)
+            self.assertEqual(answer.status, status, (method, path, answer.body))
+
+    def test_a_strange_tenant_is_404(self) -> None:
+        """It would become a project."""
+        api = self.service()
+        for tenant in ("a%20b", "a" * 65, "%0a", "a%27"):
+            self.assertEqual(api.call("GET", f"/v1.0/{tenant}/clusters").status, 404)
+
+
+class FailureTests(_Tests):
+    def test_a_bug_is_500_with_the_incident_of_the_log(self) -> None:
+        """And says nothing of what it was."""
+        api = self.service()
+        api.templates.raises = RuntimeError("secret detail")
+        answer = api.call("POST", "/v1.0/demo/node-group-templates", json=NGT)
+        self.assertEqual((answer.status, answer.json["error_name"]), (500, "INTERNAL_SERVER_ERROR"))
+        self.assertNotIn("secret", answer.body.decode())
+        logged = self.flushLoggedErrors(RuntimeError)
+        self.assertEqual(len(logged), 1)
+        incident = answer.json["error_message"].split("incident ")[1].split(":")[0]
+        self.assertRegex(incident, r"^[0-9a-f]{12}$")
+
+    def test_a_late_bug_is_500_too(self) -> None:
+        """After a wait."""
+        api = self.service()
+        api.templates.wait_s, api.templates.raises = 1.0, RuntimeError("x")
+        waiting = api.start("POST", "/v1.0/demo/node-group-templates", json=NGT)
+        api.clock.advance(1.0)  # type: ignore[attr-defined]
+        self.assertEqual(now(waiting).status, 500)
+        self.flushLoggedErrors(RuntimeError)
+
+    def test_faults_of_the_cloud_are_told(self) -> None:
+        """By the table, with the three attributes."""
+        api = self.service()
+        for kind, status in (
+            (Fault.UNREACHABLE, 503),
+            (Fault.TIMEOUT, 504),
+            (Fault.SERVER_ERROR, 502),
+            (Fault.FORBIDDEN, 403),
+            (Fault.UNAUTHORIZED, 401),
+        ):
+            api.cloud.fault = CloudError("image", kind, "words")
+            answer = api.call("GET", "/v1.0/demo/images")
+            self.assertEqual((answer.status, answer.json["error_code"]), (status, status))
+
+    def test_a_slow_handler_is_504_and_goes_on(self) -> None:
+        """The answer is given once, the work is done all the same."""
+        api = self.service(settings=evolve(Settings(), server=Server(request_timeout_s=2.0)))
+        api.templates.wait_s = 5.0
+        waiting = api.start("POST", "/v1.0/demo/node-group-templates", json=NGT)
+        api.clock.advance(2.0)  # type: ignore[attr-defined]
+        self.assertEqual(now(waiting).status, 504)
+        api.clock.advance(3.0)  # type: ignore[attr-defined]
+        listed = api.call("GET", "/v1.0/demo/node-group-templates").json
+        self.assertEqual([each["name"] for each in listed["node_group_templates"]], ["w"])
+
+    def test_a_caller_who_leaves_does_not_stop_the_work(self) -> None:
+        """Nothing is cancelled, nothing is logged."""
+        api = self.service()
+        api.templates.wait_s = 5.0
+        waiting = api.start("POST", "/v1.0/demo/node-group-templates", json=NGT)
+        waiting.addErrback(lambda _: None)
+        waiting.cancel()
+        api.clock.advance(5.0)  # type: ignore[attr-defined]
+        listed = api.call("GET", "/v1.0/demo/node-group-templates").json
+        self.assertEqual([each["name"] for each in listed["node_group_templates"]], ["w"])
+
+    def test_not_ready_is_503(self) -> None:
+        """With the parts that are not."""
+        api = self.service()
+        self.assertEqual(api.call("GET", "/readyz").status, 200)
+        api.problems = {"database": "no connection", "cloud": ""}
+        answer = api.call("GET", "/readyz")
+        self.assertEqual(answer.status, 503)
+        self.assertEqual(answer.json["error_message"], "not ready: database: no connection")
+
+    def test_service_unavailable_carries_retry_after(self) -> None:
+        """From whatever room."""
+        api = self.service()
+        api.templates.raises = ServiceUnavailable("busy", 7)
+        answer = api.call("POST", "/v1.0/demo/node-group-templates", json=NGT)
+        self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "7"))
+
+
+class ObservabilityTests(_Tests):
+    def test_metrics_count_by_route(self) -> None:
+        """The pattern, never the path."""
+        api = self.service()
+        api.call("GET", "/v1.0/demo/clusters/nope")
+        api.call("GET", "/v1.0/demo/clusters")
+        api.call("GET", "/x/y")
+        text = api.call("GET", "/metrics").body.decode()
+        route = "/v1.0/<tenant_id>/clusters"
+        for line in (
+            f'svcd_requests_total{{method="GET",route="{route}",status="200"}} 1.0',
+            f'svcd_requests_total{{method="GET",route="{route}/<cluster_id>",status="404"}} 1.0',
+            'svcd_requests_total{method="GET",route="unknown",status="404"} 1.0',
+            "svcd_requests_in_flight 1.0",
+        ):
+            self.assertIn(line, text)
+
+    def test_made_up_methods_do_not_make_metrics(self) -> None:
+        """A peer cannot grow our memory."""
+        api = self.service()
+        for n in range(5):
+            api.call(f"FROB{n}", "/v1.0/demo/clusters")
+        self.assertNotIn("FROB", api.call("GET", "/metrics").body.decode())
+
+
+class ResourceTests(_Tests):
+    def test_credentials_can_be_hidden(self) -> None:
+        """In sources, binaries and the jobs that show them."""
+        api = self.service(settings=evolve(Settings(), server=Server(hide_credentials=True)))
+        secret = {"user": "u", "password": "hush"}
+        source = {"name": "a", "type": "objstore", "url": "objstore://a/b", "credentials": secret}
+        api.call("POST", "/v1.1/demo/data-sources", json=source)
+        binary = {"name": "b", "url": "objstore-internal://a/b", "extra": secret}
+        made = api.call("POST", "/v1.1/demo/job-binaries", json=binary)
+        id_ = made.json["job_binary"]["id"]
+        api.call("POST", "/v1.1/demo/jobs", json={"name": "j", "type": "Jar", "libs": [id_]})
+        for path in ("data-sources", "job-binaries", "jobs", f"job-binaries/{id_}"):
+            answer = api.call("GET", f"/v1.1/demo/{path}")
+            self.assertNotIn("hush", answer.body.decode())
+            self.assertIn("***", answer.body.decode())
+
+    def test_data_of_an_object_store_binary(self) -> None:
+        """Read with the credentials of the binary; faults are told as 400."""
+        api = self.service()
+        api.object_store.objects["box", "dir/a.pig"] = b"data"
+        binary = {
+            "name": "b",
+            "url": "objstore-internal://box/dir/a.pig",
+            "extra": {"user": "u", "password": "p"},
+        }
+        id_ = api.call("POST", "/v1.1/demo/job-binaries", json=binary).json["job_binary"]["id"]
+        path = f"/v1.1/demo/job-binaries/{id_}/data"
+        answer = api.call("GET", path)
+        self.assertEqual((answer.status, answer.body), (200, b"data"))
+        self.assertEqual(answer.headers["content-length"], "4")
+        api.object_store.fault = CloudError("object-store", Fault.UNAUTHORIZED, "x")
+        refused = api.call("GET", path)
+        self.assertEqual((refused.status, refused.json["error_name"]), (400, "BAD_JOB_BINARY"))
+        api.object_store.fault = None
+        api.object_store.objects.clear()
+        gone = api.call("GET", path)
+        self.assertEqual((gone.status, gone.json["error_name"]), (400, "INVALID_REFERENCE"))
+        api.object_store.fault = CloudError("object-store", Fault.UNREACHABLE, "x")
+        self.assertEqual(api.call("GET", path).status, 503)
+
+    def test_an_image_in_use_cannot_be_unregistered(self) -> None:
+        """The message names the cluster."""
+        api = self.service()
+        api.call("POST", "/v1.0/demo/images/img-2", json={"username": "u"})
+        api.call("POST", "/v1.0/demo/clusters", json=CLUSTER)
+        answer = api.call("DELETE", "/v1.0/demo/images/img-2")
+        self.assertEqual((answer.status, answer.json["error_name"]), (400, "INVALID_REFERENCE"))
+        self.assertIn("'c'", answer.json["error_message"])
+
+    def test_events_are_listed(self) -> None:
+        """Oldest first."""
+        api = self.service()
+        id_ = api.call("POST", "/v1.0/demo/clusters", json=CLUSTER).json["cluster"]["id"]
+        event = ClusterEvent(
+            at=Timestamp("2026-01-01 00:00:00.000000"), generation=1, step="s", outcome="done"
+        )
+        now(Deferred.fromCoroutine(api.clusters.say(id_, event)))
+        listed = api.call("GET", f"/v1.1/demo/clusters/{id_}/events").json["events"]
+        self.assertEqual([(e["step"], e["outcome"]) for e in listed], [("s", "done")])
+
+    def test_the_log_of_an_execution_is_text(self) -> None:
+        """Additive."""
+        api = self.service()
+        answer = api.call("GET", "/v1.1/demo/job-executions/nope/log")
+        self.assertEqual(answer.status, 404)
+
+    def test_a_failed_upload_leaves_nothing(self) -> None:
+        """Neither record nor pieces."""
+        api = self.service()
+        put = ("PUT", "/v1.1/demo/job-binary-internals/a")
+        self.assertEqual(api.call(*put, data=b"1").status, 202)
+        self.assertEqual(api.call(*put, data=b"2" * 600_000).status, 400)
+        listed = api.call("GET", "/v1.1/demo/job-binary-internals").json["binaries"]
+        self.assertEqual([each["datasize"] for each in listed], [1])
+
+    def test_paging_of_images(self) -> None:
+        """By name and by marker, under v1.1 only."""
+        api = self.service()
+        ids = list(api.cloud.kept)
+        for id_ in ids:
+            api.call("POST", f"/v1.0/demo/images/{id_}", json={"username": "u"})
+        for query, expected in (
+            ("?limit=1", ids[:1]),
+            (f"?marker={ids[0]}", ids[1:]),
+            ("?name=plain", ["img-2"]),
+        ):
+            listed = api.call("GET", f"/v1.1/demo/images{query}").json["images"]
+            self.assertEqual([each["id"] for each in listed], expected)
+            everything = api.call("GET", f"/v1.0/demo/images{query}").json["images"]
+            self.assertEqual([each["id"] for each in everything], ids)
+        self.assertEqual(api.call("GET", "/v1.1/demo/images?marker=x").status, 404)

@@ -1,0 +1,239 @@
+"""The term that work runs under, and the gates that ask for it at the last moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import Agent
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
+
+from svcd.clients.connections import Connections
+from svcd.clients.ssh_wire import Exec
+from svcd.runtime import fencing
+from svcd.runtime.clock import VirtualClock
+from svcd.runtime.fencing import Alone, LeaseLost, if_held
+from svcd.runtime.tasks import KeyedTasks
+from svcd.store.leases.holdings import Holdings, Taken
+from svcd.store.leases.shares import shard_of
+
+
+@define
+class _Term:
+    lost: bool = False
+    shard: int = 1
+    holder: str = "me"
+    epoch: int = 1
+
+    def check(self) -> None:
+        if self.lost:
+            raise LeaseLost("gone")
+
+
+class TermTests(SynchronousTestCase):
+    def under(self, term: _Term, work: Any) -> Deferred[Any]:
+        return Deferred.fromCoroutine(fencing.under(term, work))
+
+    def test_term_goes_with_the_work_and_what_it_starts(self) -> None:
+        """Not with what others do meanwhile."""
+        turn: Deferred[None] = Deferred()
+        seen: list[Any] = []
+
+        async def inner() -> None:
+            await turn
+            seen.append(fencing.current())
+
+        async def work() -> None:
+            await Deferred.fromCoroutine(inner())
+            seen.append(fencing.current())
+
+        term = _Term()
+        done = self.under(term, work())
+        self.assertIsNone(fencing.current())
+        turn.callback(None)
+        self.successResultOf(done)
+        self.assertEqual(seen, [term, term])
+
+    def test_shared_work_is_nobodys(self) -> None:
+        """A token that one fetches for all must not fail with the lease of the first asker."""
+
+        async def work() -> Any:
+            return fencing.detached(fencing.current)
+
+        self.assertIsNone(self.successResultOf(self.under(_Term(), work())))
+
+    def test_one_that_is_alone_holds_everything(self) -> None:
+        """And runs under no term."""
+
+        async def work() -> Any:
+            return fencing.current()
+
+        alone = Alone()
+        self.assertTrue(alone.holds("c-1"))
+        driven = Deferred.fromCoroutine(alone.drive("c-1", work()))
+        self.assertIsNone(self.successResultOf(driven))
+
+
+class LeasedTasksTests(SynchronousTestCase):
+    """Tasks and rounds over keys of which each daemon works on its own."""
+
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.leases = Holdings(self.clock, self.clock.seconds, "me", 1e9, 0.0)
+        self.leases.renewed(self.leases.now())
+        self.hold("a")
+        self.runs: list[tuple[str, int | None]] = []
+        self.parked: list[str] = []
+        self.keys: dict[str, str | None] = {}
+
+    def hold(self, key: str) -> None:
+        self.leases.took([Taken(shard=shard_of(key), epoch=1, free_s=1.0)])
+
+    async def work(self, key: str) -> float | None:
+        term = fencing.current()
+        self.runs.append((key, None if term is None else term.shard))
+        return None
+
+    async def lease_key(self, key: str) -> str | None:
+        return self.keys[key]
+
+    def woken(self, tasks: KeyedTasks[str], *keys: str) -> None:
+        for each in keys:
+            tasks.wake(each)
+        self.clock.advance(1000)
+
+    def test_task_runs_under_the_lease_of_its_key(self) -> None:
+        """The others rest, without a failure."""
+        tasks = KeyedTasks(
+            self.clock, "test", self.work, leases=self.leases, parked=self.parked.append
+        )
+        self.woken(tasks, "a", "b")
+        self.assertEqual((self.runs, self.parked), ([("a", shard_of("a"))], ["b"]))
+        self.assertEqual(list(tasks.active()), [])
+
+    def test_lease_of_a_key_is_read_before_each_run(self) -> None:
+        """It can change, as when the cluster of an execution goes; some work needs none."""
+        self.keys = {"x": "a", "y": "b", "z": None}
+        tasks = KeyedTasks(
+            self.clock, "test", self.work, leases=self.leases, lease_key=self.lease_key
+        )
+        self.woken(tasks, "x", "y", "z")
+        self.assertEqual(self.runs, [("x", shard_of("a")), ("z", None)])
+        self.keys["y"] = "a"
+        self.woken(tasks, "y")
+        self.assertEqual(self.runs[2:], [("y", shard_of("a"))])
+
+    def test_round_skips_a_key_whose_lease_is_not_held(self) -> None:
+        """None is its result."""
+
+        async def shard() -> int | None:
+            term = fencing.current()
+            return None if term is None else term.shard
+
+        results = [
+            self.successResultOf(Deferred.fromCoroutine(if_held(self.leases, key, shard)))
+            for key in ("a", "b")
+        ]
+        self.assertEqual(results, [shard_of("a"), None])
+
+
+class _Endpoint:
+    """Connects when it is told to."""
+
+    def __init__(self) -> None:
+        self.waiting: Deferred[Any] = Deferred()
+        self.transport = StringTransport()
+
+    def connect(self, factory: Any) -> Deferred[Any]:
+        self.protocol = factory.buildProtocol(None)
+        return self.waiting
+
+    def connected(self) -> None:
+        self.protocol.makeConnection(self.transport)
+        self.waiting.callback(self.protocol)
+
+
+@implementer(IAgentEndpointFactory)
+class ConnectionsTests(SynchronousTestCase):
+    """The gate of HTTP."""
+
+    def asked(self, term: _Term | None) -> Deferred[Any]:
+        """A request that waits for its connection."""
+        self.endpoint = _Endpoint()
+        pool = Connections(Clock(), persistent=False)
+        agent = Agent.usingEndpointFactory(Clock(), self, pool)
+
+        async def ask() -> Any:
+            return await agent.request(b"POST", b"http://peer/x")
+
+        return Deferred.fromCoroutine(ask() if term is None else fencing.under(term, ask()))
+
+    def endpointForURI(self, uri: object) -> _Endpoint:
+        return self.endpoint
+
+    def sent(self) -> bytes:
+        """The line of the request."""
+        return self.endpoint.transport.value().partition(b"\r\n")[0]
+
+    def test_lease_that_is_lost_while_it_connects(self) -> None:
+        """Nothing is sent, and the connection is not kept."""
+        term = _Term()
+        asked = self.asked(term)
+        term.lost = True
+        self.endpoint.connected()
+        self.failureResultOf(asked, LeaseLost)
+        self.assertEqual(self.sent(), b"")
+        self.assertTrue(self.endpoint.transport.disconnecting)
+
+    def test_lease_that_is_held(self) -> None:
+        asked = self.asked(_Term())
+        self.endpoint.connected()
+        self.assertNoResult(asked)
+        self.assertEqual(self.sent(), b"POST /x HTTP/1.1")
+
+    def test_request_of_a_caller(self) -> None:
+        """Has no term."""
+        asked = self.asked(None)
+        self.endpoint.connected()
+        self.assertNoResult(asked)
+        self.assertEqual(self.sent(), b"POST /x HTTP/1.1")
+
+
+class _Channels:
+    """The connection of an SSH channel."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def sendClose(self, channel: Any) -> None:
+        self.sent.append("close")
+
+    def request_exec(self, channel: Any, command: bytes) -> None:
+        self.sent.append(command.decode())
+
+
+class ExecTests(SynchronousTestCase):
+    """The gate of SSH."""
+
+    def opened(self, term: _Term) -> tuple[Exec, list[str]]:
+        """A channel that was just opened by the server."""
+        channel, channels = Exec("rm -r /", b"", term.check), _Channels()
+        channel.conn = channels
+        channel.channelOpen(b"")
+        return channel, channels.sent
+
+    def test_lease_that_was_lost_while_the_channel_was_opened(self) -> None:
+        """The command is not sent."""
+        channel, sent = self.opened(_Term(lost=True))
+        self.assertEqual(sent, ["close"])
+        self.failureResultOf(channel.done, LeaseLost)
+
+    def test_lease_that_is_held(self) -> None:
+        channel, sent = self.opened(_Term())
+        self.assertEqual(sent, ["rm -r /"])
+        self.assertNoResult(channel.done)

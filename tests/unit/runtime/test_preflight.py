@@ -1,0 +1,96 @@
+"""Settings that cannot work together are refused before anything starts."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.runtime.preflight import check
+from svcd.settings import SettingsError, load
+
+
+class PreflightTests(SynchronousTestCase):
+    def refused(self, *flags: str) -> str:
+        with self.assertRaises(SettingsError) as raised:
+            check(load(None, {}, flags).settings)
+        return str(raised.exception)
+
+    def test_defaults_are_fine(self) -> None:
+        """A first run needs no setting."""
+        check(load(None, {}).settings)
+
+    def test_complete_openstack_is_fine(self) -> None:
+        """With a password."""
+        check(load(None, {}, self.COMPLETE).settings)
+
+    COMPLETE = (
+        "cloud.kind=openstack",
+        "cloud.auth_url=https://cloud.example/identity/v3",
+        "cloud.username=svcd",
+        "cloud.password=x",
+        "cloud.project=service",
+    )
+
+    def test_a_blank_in_the_folder_of_loopback_machines(self) -> None:
+        """Hadoop would not start there; without Hadoop nothing is wrong with it."""
+        folder = "server.state_dir=/srv/my state"
+        text = self.refused(folder, "plugins.enabled=vanilla")
+        self.assertIn("server.state_dir: '/srv/my state' has a blank in it", text)
+        self.assertIn("name a folder without one", text)
+        text = self.refused("embedded.image_prefix=/opt/a b", "plugins.enabled=vanilla")
+        self.assertIn("embedded.image_prefix: '/opt/a b' has a blank in it", text)
+        check(load(None, {}, [folder, "plugins.enabled=fake"]).settings)
+        check(load(None, {}, [folder, "plugins.enabled=vanilla", *self.COMPLETE]).settings)
+
+    def test_an_application_credential_is_refused(self) -> None:
+        """Every cluster would fail, for it cannot use a trust."""
+        text = self.refused(*self.COMPLETE, "cloud.application_credential_id=a")
+        self.assertIn("neither use a trust nor choose a project", text)
+
+    def test_missing_parts_of_openstack_are_all_named(self) -> None:
+        """In one go."""
+        text = self.refused("cloud.kind=openstack", "cloud.username=svcd")
+        self.assertIn("needs cloud.auth_url, cloud.password, cloud.project", text)
+
+    def test_auth_url_is_a_url(self) -> None:
+        """Not a host name."""
+        given = ["cloud.username=u", "cloud.password=p", "cloud.project=x"]
+        text = self.refused("cloud.kind=openstack", "cloud.auth_url=host:5000", *given)
+        self.assertIn("cloud.auth_url: expected a URL", text)
+
+    def test_password_is_not_shown(self) -> None:
+        """Whatever else is wrong."""
+        text = self.refused("cloud.kind=openstack", "cloud.password=pass-word")
+        self.assertNotIn("pass-word", text)
+
+    def test_wrong_networks_ports_and_names(self) -> None:
+        """Each with its setting."""
+        for flag, words in (
+            ("embedded.network=garbage", "embedded.network: 'garbage' does not appear"),
+            ("embedded.network=127.0.0.1/30", "embedded.network: 127.0.0.1/30 has host bits set"),
+            ("embedded.network=127.0.1.0/30", "at least 32 addresses"),
+            ("embedded.network=fd00::/64", "give an IPv4 network"),
+            ("embedded.ssh_port=0", "expected a port from 1 to 65535, got 0"),
+            ("embedded.ssh_port=99999", "got 99999"),
+            ("embedded.tenant=", "embedded.tenant is empty"),
+            ("embedded.username=", "embedded.username is empty"),
+            ("plugins.enabled=", "plugins.enabled is empty"),
+            ("database.url=mysql://x", "expected sqlite:///PATH"),
+            ("database.url=sqlite:///", "expected sqlite:///PATH"),
+        ):
+            self.assertIn(words, self.refused(flag))
+
+    def test_database_urls(self) -> None:
+        """SQLite and PostgreSQL; what else there is, is named without its password."""
+        for url in ("sqlite:///x.sqlite", "postgresql://u:p@host:5432/db", "postgres:///db"):
+            check(load(None, {}, [f"database.url={url}"]).settings)
+        text = self.refused("database.url=mysql://u:s3cret@host/db")
+        self.assertIn("mysql://u:***@host/db", text)
+
+    def test_database_limits(self) -> None:
+        """Zero of anything cannot work."""
+        url = "database.url=postgresql:///db"
+        self.assertIn("connections", self.refused(url, "database.connections=0"))
+        self.assertIn("wait_s", self.refused(url, "database.wait_s=0"))
+        self.assertIn("rescan_s", self.refused(url, "database.rescan_s=0"))
+        late = self.refused(url, "database.lease_s=2", "database.renew_s=1")
+        self.assertIn("at least 3 times database.renew_s (3), got 2", late)

@@ -1,0 +1,470 @@
+"""Timers, loops and owned coroutines."""
+
+import gc
+import random
+from contextvars import ContextVar
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.errors import ServiceUnavailable
+from svcd.runtime.clock import VirtualClock
+from svcd.runtime.tasks import (
+    STOP_S,
+    Backoff,
+    DeadlineExceeded,
+    Gate,
+    KeyedTasks,
+    Loop,
+    Parked,
+    Waiters,
+    gather,
+    shielded,
+    sleep,
+    with_deadline,
+)
+
+
+class SleepTests(SynchronousTestCase):
+    def test_cancelled_sleep_leaves_no_timer(self) -> None:
+        """The clock is empty again."""
+        clock = VirtualClock()
+        waiting = sleep(clock, 5)
+        waiting.cancel()
+        self.failureResultOf(waiting, CancelledError)
+        self.assertEqual(list(clock.getDelayedCalls()), [])
+
+
+class DeadlineTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+
+    def test_result_in_time_is_passed_and_the_timer_goes(self) -> None:
+        """No delayed call is left."""
+        done = Deferred.fromCoroutine(with_deadline(self.clock, 3, "answer", succeed(7)))
+        self.assertEqual(self.successResultOf(done), 7)
+        self.assertEqual(list(self.clock.getDelayedCalls()), [])
+
+    def test_late_work_is_cancelled(self) -> None:
+        """The error says what was waited for."""
+        work: Deferred[int] = Deferred()
+        done = Deferred.fromCoroutine(with_deadline(self.clock, 3, "answer", work))
+        self.clock.advance(3)
+        failure = self.failureResultOf(done, DeadlineExceeded)
+        self.assertEqual(failure.value.args, ("answer", 3))
+
+    def test_cancel_from_outside_is_not_taken_for_lateness(self) -> None:
+        """It stays a CancelledError."""
+        done = Deferred.fromCoroutine(with_deadline(self.clock, 3, "answer", Deferred()))
+        done.cancel()
+        self.failureResultOf(done, CancelledError)
+
+
+class ShieldedTests(SynchronousTestCase):
+    def test_cancel_does_not_reach_the_work(self) -> None:
+        """The work ends by itself and its failure is logged."""
+        work: Deferred[int] = Deferred()
+        outer = shielded(work)
+        outer.cancel()
+        self.failureResultOf(outer, CancelledError)
+        work.errback(ValueError("late"))
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
+    def test_database_that_cannot_serve_is_no_failure(self) -> None:
+        """As at a stop, when a read is abandoned that gets no connection any more."""
+        work: Deferred[int] = Deferred()
+        outer = shielded(work)
+        outer.cancel()
+        self.failureResultOf(outer, CancelledError)
+        work.errback(ServiceUnavailable("the daemon is stopping"))
+        self.assertEqual(self.flushLoggedErrors(ServiceUnavailable), [])
+
+    def test_result_is_passed(self) -> None:
+        """Without a cancel nothing changes."""
+        self.assertEqual(self.successResultOf(shielded(succeed(3))), 3)
+
+
+class GatherTests(SynchronousTestCase):
+    def test_results_and_errors_come_in_order_within_the_limit(self) -> None:
+        """At most `limit` run at once; an exception is a result."""
+        gates: list[Deferred[None]] = [Deferred() for _ in range(4)]
+        running: list[int] = []
+
+        def work(number: int):
+            async def run() -> int:
+                running.append(number)
+                await gates[number]
+                if number == 2:
+                    raise ValueError("two")
+                return number
+
+            return run
+
+        done = Deferred.fromCoroutine(gather([work(n) for n in range(4)], limit=2))
+        self.assertEqual(running, [0, 1])
+        for gate in gates:
+            gate.callback(None)
+        results = self.successResultOf(done)
+        self.assertEqual([results[0], results[1], results[3]], [0, 1, 3])
+        self.assertIsInstance(results[2], ValueError)
+
+    def test_cancel_reaches_every_member(self) -> None:
+        """None goes on alone."""
+        ended: list[str] = []
+
+        async def member() -> None:
+            try:
+                await Deferred()
+            except CancelledError:
+                ended.append("cancelled")
+                raise
+
+        done = Deferred.fromCoroutine(gather([member, member], limit=2))
+        done.cancel()
+        self.failureResultOf(done, CancelledError)
+        self.assertEqual(ended, ["cancelled", "cancelled"])
+
+    def test_forgotten_work_is_left_alone(self) -> None:
+        """What is collected with all that it awaits cancels nothing: that may be closing it."""
+
+        def forget() -> None:
+            never: Deferred[None] = Deferred()
+
+            async def work() -> None:
+                await never
+
+            Deferred.fromCoroutine(gather([work, work], limit=2))
+
+        forget()
+        gc.collect()
+        gc.collect()  # what was closed by the first one
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+
+class GateTests(SynchronousTestCase):
+    def test_cancelled_waiter_does_not_take_the_turn(self) -> None:
+        """The one behind it gets in."""
+        gate = Gate(1)
+        log: list[str] = []
+        first: Deferred[None] = Deferred()
+
+        async def hold(name: str, until: Deferred[None] | None) -> None:
+            async with gate:
+                log.append(name)
+                if until is not None:
+                    await until
+
+        Deferred.fromCoroutine(hold("a", first))
+        second = Deferred.fromCoroutine(hold("b", None))
+        Deferred.fromCoroutine(hold("c", None))
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        first.callback(None)
+        self.assertEqual(log, ["a", "c"])
+
+    def test_abandoned_gate_wakes_no_closed_waiter(self) -> None:
+        """The collector closes the waiter first, then the holder: no turn is passed on."""
+
+        def abandon() -> None:
+            gate = Gate(1)
+
+            async def hold() -> None:
+                async with gate:
+                    never: Deferred[None] = Deferred()
+                    never.itself = never  # type: ignore[attr-defined]
+                    await never
+
+            waiter, holder = hold(), hold()  # collected in the order of their making
+            running = [Deferred.fromCoroutine(holder), Deferred.fromCoroutine(waiter)]
+            for each in running:
+                each.all = running  # type: ignore[attr-defined]
+
+        abandon()
+        gc.collect()
+        gc.collect()  # a Deferred logs its unhandled error once it is freed, a round later
+        self.assertEqual(self.flushLoggedErrors(RuntimeError), [])
+
+
+class BackoffTests(SynchronousTestCase):
+    def test_delays_double_up_to_the_most(self) -> None:
+        """Without jitter: 1, 2, 4, 5, 5."""
+        backoff = Backoff(first_s=1.0, most_s=5.0, jitter=0.0)
+        rng = random.Random(1)
+        self.assertEqual([backoff.delay_s(n, rng) for n in range(1, 6)], [1, 2, 4, 5, 5])
+
+
+class LoopTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.turns = 0
+        self.block: Deferred[None] | None = None
+
+    async def turn(self) -> None:
+        self.turns += 1
+        if self.block is not None:
+            await self.block
+        if self.turns == 2:
+            raise ValueError("second turn")
+
+    def test_failed_turn_does_not_end_the_loop(self) -> None:
+        """It is logged, and the next turn comes."""
+        loop = Loop(self.clock, "test", 10, self.turn)
+        loop.start()
+        self.clock.advance(20)
+        self.assertEqual(self.turns, 3)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+        self.clock.advance(100)
+        self.assertEqual(self.turns, 3)
+
+    def test_database_that_is_away_is_a_line_and_no_failure(self) -> None:
+        """Trial would fail on a logged failure; the next turn comes all the same."""
+
+        async def turn() -> None:
+            self.turns += 1
+            raise ServiceUnavailable("away")
+
+        loop = Loop(self.clock, "test", 10, turn)
+        loop.start()
+        self.clock.advance(10)
+        self.assertEqual(self.turns, 2)
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
+    def test_poke_during_a_turn_causes_one_more(self) -> None:
+        """However often it is poked."""
+        self.block = Deferred()
+        loop = Loop(self.clock, "test", 1000, self.turn)
+        loop.start()
+        loop.poke()
+        loop.poke()
+        block, self.block = self.block, None
+        block.callback(None)
+        self.assertEqual(self.turns, 2)
+        self.flushLoggedErrors(ValueError)
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
+    def test_stop_waits_for_the_present_turn(self) -> None:
+        """It is cancelled, and nothing is left on the clock."""
+        self.block = Deferred()
+        loop = Loop(self.clock, "test", 10, self.turn)
+        loop.start()
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+        self.assertEqual(list(self.clock.getDelayedCalls()), [])
+
+
+class KeyedTasksTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.runs: list[str] = []
+        self.block: Deferred[None] | None = None
+        self.answer: float | None = None
+        self.fail = False
+        self.tasks: KeyedTasks[str] = KeyedTasks(self.clock, "test", self.work)
+
+    async def work(self, key: str) -> float | None:
+        self.runs.append(key)
+        if self.block is not None:
+            await self.block
+        if self.fail:
+            raise ValueError("no")
+        answer, self.answer = self.answer, None
+        return answer
+
+    def test_wakes_during_a_run_cause_exactly_one_more(self) -> None:
+        """Three wakes, two runs."""
+        self.block = Deferred()
+        self.tasks.wake("a")
+        self.clock.advance(0)
+        for _ in range(3):
+            self.tasks.wake("a")
+        block, self.block = self.block, None
+        block.callback(None)
+        self.clock.advance(0)
+        self.assertEqual(self.runs, ["a", "a"])
+        self.assertEqual(list(self.tasks.active()), [])
+
+    def test_run_that_wants_another_gets_it_at_its_time(self) -> None:
+        """The returned seconds are a delay; a wake brings it forward."""
+        self.answer = 30.0
+        self.tasks.wake("a")
+        self.clock.advance(10)
+        self.assertEqual(self.runs, ["a"])
+        self.tasks.wake("a")
+        self.clock.advance(0)
+        self.assertEqual(self.runs, ["a", "a"])
+        self.clock.advance(100)
+        self.assertEqual(self.runs, ["a", "a"])
+
+    def test_failure_is_logged_and_tried_again(self) -> None:
+        """With back-off; a later success ends it."""
+        self.fail = True
+        self.tasks.wake("a")
+        self.clock.advance(0)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.fail = False
+        self.clock.advance(5)
+        self.assertEqual(self.runs, ["a", "a"])
+
+    def test_stop_ends_runs_and_timers(self) -> None:
+        """Nothing runs or waits afterwards, and wakes are ignored."""
+        self.block = Deferred()
+        self.tasks.wake("a")
+        self.tasks.wake("b", 50)
+        self.clock.advance(0)
+        self.successResultOf(Deferred.fromCoroutine(self.tasks.stop()))
+        self.tasks.wake("c")
+        self.clock.advance(100)
+        self.assertEqual(self.runs, ["a"])
+        self.assertEqual(list(self.clock.getDelayedCalls()), [])
+
+
+class ParkedWorkTests(SynchronousTestCase):
+    """Work that may not go on here: nobody is told, nothing is tried again."""
+
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+
+    async def parked(self, key: str = "") -> None:
+        self.runs = getattr(self, "runs", 0) + 1
+        raise Parked("another daemon has it")
+
+    def test_task_rests(self) -> None:
+        """Until somebody wakes it."""
+        tasks = KeyedTasks(self.clock, "test", self.parked)
+        tasks.wake("a")
+        self.clock.advance(1000)
+        self.assertEqual((self.runs, list(tasks.active())), (1, []))
+        tasks.wake("a")
+        self.clock.advance(0)
+        self.assertEqual(self.runs, 2)
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_loop_goes_on(self) -> None:
+        """At its next turn."""
+        loop = Loop(self.clock, "test", 10, self.parked)
+        loop.start()
+        self.clock.advance(10)
+        self.assertEqual(self.runs, 2)
+        self.assertEqual(self.flushLoggedErrors(), [])
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
+    def test_abandoned_work_is_no_failure(self) -> None:
+        waiting: Deferred[None] = Deferred()
+        outer = shielded(waiting)
+        outer.cancel()
+        self.failureResultOf(outer, CancelledError)
+        waiting.errback(Parked("another daemon has it"))
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_rest_forgets_the_timer(self) -> None:
+        tasks = KeyedTasks(self.clock, "test", self.parked)
+        tasks.wake("a", 5.0)
+        tasks.rest("a")
+        tasks.rest("b")
+        self.assertEqual((list(tasks.active()), list(self.clock.getDelayedCalls())), ([], []))
+
+    def test_loop_is_not_named_by_who_pokes_it(self) -> None:
+        """Nor does it run under the lease of that work."""
+        seen: list[str] = []
+        name: ContextVar[str] = ContextVar("name", default="nobody")
+
+        async def turn() -> None:
+            seen.append(name.get())
+
+        async def poke() -> None:
+            name.set("somebody")
+            loop.poke()
+
+        loop = Loop(self.clock, "test", 10, turn)
+        loop.start(now=False)
+        self.successResultOf(Deferred.fromCoroutine(poke()))
+        self.assertEqual(seen, ["nobody"])
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
+
+class CancelledWorkTests(SynchronousTestCase):
+    def test_work_that_is_always_cancelled_does_not_spin(self) -> None:
+        """It is tried again after the first delay."""
+        clock, runs = VirtualClock(), []
+
+        async def work(key: str) -> None:
+            runs.append(key)
+            raise CancelledError
+
+        tasks = KeyedTasks(clock, "test", work, backoff=Backoff(first_s=1.0))
+        tasks.wake("a")
+        clock.advance(10.5)
+        self.assertEqual(len(runs), 11)
+
+
+class StubbornWorkTests(SynchronousTestCase):
+    """Work that takes no notice of its cancel does not keep the daemon from ending."""
+
+    def stopped(self, clock: VirtualClock, owner: "KeyedTasks[str] | Loop") -> None:
+        done = Deferred.fromCoroutine(owner.stop())
+        clock.advance(STOP_S - 0.1)
+        self.assertNoResult(done)
+        clock.advance(0.2)
+        self.successResultOf(done)
+
+    @staticmethod
+    async def stubborn(key: str = "") -> None:
+        try:
+            await Deferred()
+        except CancelledError:
+            await Deferred()
+
+    def test_all_tasks_are_waited_for_together(self) -> None:
+        """Not one after the other."""
+        clock = VirtualClock()
+        tasks = KeyedTasks(clock, "test", self.stubborn)
+        for key in "abc":
+            tasks.wake(key)
+        clock.advance(0)
+        self.stopped(clock, tasks)
+
+    def test_a_turn_of_a_loop(self) -> None:
+        """The same."""
+        clock = VirtualClock()
+        loop = Loop(clock, "test", 1.0, self.stubborn)
+        loop.start()
+        self.stopped(clock, loop)
+
+
+class WaitersTests(SynchronousTestCase):
+    def test_fire_wakes_all_that_wait_now(self) -> None:
+        """A cancelled one is forgotten; a later one waits for the next."""
+        waiters = Waiters()
+        first, second = waiters.wait(), waiters.wait()
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        waiters.fire()
+        self.successResultOf(first)
+        self.assertNoResult(waiters.wait())
+
+    def test_fire_wakes_in_the_order_of_waiting(self) -> None:
+        """Not in that of addresses in memory, so a run can be repeated exactly."""
+        waiters = Waiters()
+        woken: list[int] = []
+        for number in range(50):
+            waiters.wait().addCallback(lambda _, n=number: woken.append(n))
+        waiters.fire()
+        self.assertEqual(woken, list(range(50)))
+
+    def test_one_that_is_woken_may_cancel_another(self) -> None:
+        """The rest are woken all the same."""
+        waiters = Waiters()
+        turns = [waiters.wait() for _ in range(4)]
+        ended: list[Deferred[None]] = []
+
+        def end_the_others(_: None) -> None:
+            for each in turns:
+                if not each.called and len(ended) < 2:
+                    ended.append(each)
+                    each.cancel()
+
+        for each in turns:
+            each.addCallback(end_the_others)
+            each.addErrback(lambda failure: failure.trap(CancelledError))
+        waiters.fire()
+        self.assertEqual([each.called for each in turns], [True] * 4)

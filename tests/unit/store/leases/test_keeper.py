@@ -1,0 +1,153 @@
+"""What the keeper believes while its server fails in the middle: on a server of a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.settings import Database
+from svcd.store.leases.keeper import LeaseKeeper, Me
+from svcd.store.leases.shares import SHARDS
+from svcd.store.sessions import Lost
+
+_SETTINGS = Database(lease_s=10.0, renew_s=1.0, grace_s=2.0)
+
+
+class _Answer:
+    def __init__(self, rows: Sequence[tuple[Any, ...]] = ()) -> None:
+        self.fetchall = lambda: list(rows)
+        self.fetchone = lambda: rows[0] if rows else None
+
+
+class _Server:
+    """Implements what the keeper uses of Sessions and Session. The other daemons never die.
+
+    looks: called before each statement. drops: begins of statements whose answer is lost once.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.reachable = True
+        self.drops: list[str] = []
+        self.looks: Any = lambda: None
+        self.daemons: set[str] = set()
+        self.holders = dict.fromkeys(range(SHARDS), ("", 0))
+
+    async def open(self, lost: object, statement_s: float = 0.0) -> Any:
+        if not self.reachable:
+            raise Lost("no route")
+        return self
+
+    def close(self, session: object = None) -> None:
+        """It has no state of its own."""
+
+    def listen(self, hear: object) -> None:
+        """Nobody tells anything."""
+
+    def held_by(self, name: str) -> int:
+        return sum(holder == name for holder, _ in self.holders.values())
+
+    async def execute(self, text: str, values: Mapping[str, Any] | None = None) -> _Answer:
+        self.looks()
+        if not self.reachable:
+            raise Lost("no route")
+        statement = " ".join(text.split())
+        answer = self._answered(statement, values or {})
+        if any(statement.startswith(each) for each in self.drops):
+            self.reachable = False
+            raise Lost("reset by the peer")
+        return answer
+
+    def _answered(self, statement: str, values: Mapping[str, Any]) -> _Answer:
+        match statement.split()[:3]:
+            case ["select", first, *_] if first.startswith("pg_try_advisory_lock_shared"):
+                return _Answer([(True,)])
+            case ["insert", "into", "daemons"]:
+                self.daemons.add(values["id"])
+            case ["update", "daemons", _]:
+                here = values["id"] in self.daemons
+                return _Answer([(self._clock.seconds(), 1e6)] if here else [])
+            case ["select", "id,", _]:
+                return _Answer([(name, 5.0) for name in sorted(self.daemons)])
+            case ["select", "l.shard,", _]:
+                return _Answer([(shard, *each) for shard, each in self.holders.items()])
+            case ["update", "leases", "l"]:
+                free = [shard for shard, (holder, _) in self.holders.items() if not holder]
+                return _Answer(self._change(free[: values["most"]], values["id"]))
+            case ["update", "leases", "set"] if "free_s" in statement:
+                self._change(values["shards"], "other")  # who is waiting for them
+            case ["update", "leases", "set"]:
+                mine = [s for s, (holder, _) in self.holders.items() if holder == values["id"]]
+                adopted = self._change(sorted({*mine} - {*values["known"]}), values["id"])
+                return _Answer([each[:2] for each in adopted])
+            case _:
+                pass
+        return _Answer()
+
+    def _change(self, shards: Sequence[int], holder: str) -> list[tuple[Any, ...]]:
+        for shard in shards:
+            self.holders[shard] = holder, self.holders[shard][1] + 1
+        return [(shard, self.holders[shard][1], 1000.0) for shard in shards]
+
+
+class KeeperTests(SynchronousTestCase):
+    """A lease of 10 s, believed in for 9, renewed each second."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.server = _Server(self.clock)
+        sessions: Any = self.server
+        self.keeper = LeaseKeeper(
+            self.clock, self.clock.seconds, sessions, _SETTINGS, Me("me", "of the test"), self.fail
+        )
+        self.holdings = self.keeper.holdings
+        self.successResultOf(Deferred.fromCoroutine(self.keeper.open()))
+        self.successResultOf(Deferred.fromCoroutine(self.keeper.begin()))
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.keeper.stop()))
+
+    def advance(self, seconds: int) -> None:
+        self.clock.pump([1.0] * seconds)
+
+    def test_alone_it_holds_all(self) -> None:
+        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (64, 64))
+
+    def test_what_may_have_been_given_is_never_used_again(self) -> None:
+        """The answer was lost, the server was away until nothing was believed in any more."""
+        over: list[tuple[int, int]] = []
+
+        def look() -> None:
+            used, mine = self.holdings.count(), self.server.held_by("me")
+            if used > mine:
+                over.append((used, mine))
+
+        self.server.daemons.add("other")
+        self.server.drops = ["update leases set holder = ''"]
+        self.advance(1)
+        self.assertEqual(self.server.held_by("other"), 32)
+        self.advance(10)
+        self.assertEqual(self.holdings.count(), 0)
+        self.server.looks, self.server.drops, self.server.reachable = look, [], True
+        self.advance(2)
+        self.assertEqual(over, [])
+        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (32, 32))
+
+    def test_what_was_not_given_after_all_is_used_after_the_grace(self) -> None:
+        """The statement never arrived, and nobody lacks the leases any more."""
+        self.server.daemons.add("other")
+        self.server.looks = self.cut_before_giving
+        self.advance(1)
+        self.assertEqual(self.server.held_by("me"), 64)
+        self.server.daemons.discard("other")
+        self.server.looks, self.server.reachable = lambda: None, True
+        self.advance(1)
+        self.assertEqual(self.holdings.count(), 32)
+        self.advance(3)
+        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (64, 64))
+
+    def cut_before_giving(self) -> None:
+        if self.holdings.count() == 32:  # the others are parked
+            self.server.reachable = False

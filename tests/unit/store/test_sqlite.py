@@ -1,0 +1,229 @@
+"""The store on SQLite, in memory and in a file."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tracemalloc
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock, deferLater
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.errors import ServiceUnavailable
+from svcd.store import clusters, data, executions, templates
+from svcd.store.database import SchemaError
+from svcd.store.migrations import steps
+from svcd.store.sealer import MemorySealer
+from svcd.store.sqlite import SqliteDatabase, translate
+from svcd.store.store import SqlStore
+from tests.contract.store.families import FamiliesContract
+from tests.contract.store.loose_trusts import LooseTrustsContract
+from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution, internal
+from tests.support.api import now
+
+T = TypeVar("T")
+
+
+class _Sqlite(SynchronousTestCase):
+    path: Path | None = None
+
+    def setUp(self) -> None:
+        self.database = SqliteDatabase(self.path)
+        self.sealer = MemorySealer()
+        self.store = SqlStore(self.database, self.sealer)
+        self.successResultOf(Deferred.fromCoroutine(self.store.open(at(0))))
+
+    def tearDown(self) -> None:
+        self.successResultOf(Deferred.fromCoroutine(self.store.close()))
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        return cast("T", now(Deferred.fromCoroutine(work)))
+
+    def dump(self, table: str) -> str:
+        return str(self.database._connection.execute(f"select * from {table}").fetchall())
+
+
+class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
+    """`:memory:`, as the in-process fake uses it."""
+
+    def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
+        """It would hold a connection over a remote call; the transaction is taken back."""
+
+        async def work(tx: object) -> None:
+            await deferLater(Clock(), 1.0)
+
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.store.tx(work)), RuntimeError)
+        self.assertIn("may await only", str(failure.value))
+        self.now(lambda tx: tx.clusters.add(cluster()))
+
+
+class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
+    """A file, as the embedded default uses it."""
+
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp())
+        super().setUp()
+
+    def test_large_values_leave_room_on_the_disk(self) -> None:
+        """Pieces are refused before it is full; what is there can still be deleted."""
+        free = [100 << 20]
+        database = SqliteDatabase(Path(self.mktemp()), lambda: free[0])
+        store = SqlStore(database, MemorySealer())
+        self.successResultOf(Deferred.fromCoroutine(store.open(at(0))))
+
+        begin = store.tx(lambda tx: tx.internals.begin("u"))
+        self.successResultOf(Deferred.fromCoroutine(begin))
+
+        def append(number: int, size: int) -> Deferred[None]:
+            return Deferred.fromCoroutine(
+                store.tx(lambda tx: tx.internals.append("u", number, b"x" * size))
+            )
+
+        self.successResultOf(append(0, 262_144))
+        free[0] = 60 << 20
+        refused = self.failureResultOf(append(1, 262_144), ServiceUnavailable)
+        self.assertIn("its disk has 60 MiB left, and 64 MiB are kept free", str(refused.value))
+        self.successResultOf(append(1, 1000))
+        abandon = store.tx(lambda tx: tx.internals.abandon("u"))
+        self.successResultOf(Deferred.fromCoroutine(abandon))
+        self.successResultOf(Deferred.fromCoroutine(store.close()))
+
+    def test_folders_left_are_found_without_reading_all_that_ended(self) -> None:
+        """A long-lived cluster has thousands of executions; each record may be large."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        large = {"status": "SUCCEEDED", "conf": '"workflow_dir":"' * 3000}
+        for number in range(200):
+            ended = execution(number, end_time=at(9), record=large)
+            if number == 7:
+                ended = evolve(ended, workflow_dir="/user/u/svcd/e-7")
+            self.now(lambda tx, e=ended: tx.executions.add(e))
+        elsewhere = execution(300, end_time=at(9), cluster_id="c-9", workflow_dir="/gone")
+        self.now(lambda tx: tx.executions.add(elsewhere))
+        running = execution(301, workflow_dir="/user/u/svcd/e-301")
+        self.now(lambda tx: tx.executions.add(running))
+        tracemalloc.start()
+        found = self.now(lambda tx: tx.executions.untidy())
+        _, most_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        self.assertEqual(found, ["e-7"])
+        self.assertLess(most_bytes, 1 << 20)
+
+    def _again(self) -> SqlStore:
+        return SqlStore(SqliteDatabase(self.path), self.sealer)
+
+    def test_rows_outlive_the_process(self) -> None:
+        """What was acknowledged is there for the next opener."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        later = self._again()
+        self.successResultOf(Deferred.fromCoroutine(later.open(at(1))))
+        found = self.successResultOf(
+            Deferred.fromCoroutine(later.tx(lambda tx: tx.clusters.get(TENANT, "c-1")))
+        )
+        self.assertEqual(found, cluster())
+        self.successResultOf(Deferred.fromCoroutine(later.close()))
+
+    def test_interrupted_upload_is_swept_at_start(self) -> None:
+        """Pieces that no record owns go; those of a finished upload stay."""
+        self.now(lambda tx: tx.internals.begin("lost"))
+        self.now(lambda tx: tx.internals.append("lost", 0, b"lost"))
+        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"kept"))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        later = self._again()
+        self.successResultOf(Deferred.fromCoroutine(later.open(at(1))))
+        self.assertIn("kept", self.dump("pieces"))
+        self.assertNotIn("lost", self.dump("pieces"))
+        self.successResultOf(Deferred.fromCoroutine(later.close()))
+
+    def test_newer_schema_is_refused(self) -> None:
+        """One line says which versions and what to do."""
+        self.database._connection.execute("insert into schema_version values (999, 'later')")
+        failure = self.failureResultOf(
+            Deferred.fromCoroutine(self._again().open(at(1))), SchemaError
+        )
+        self.assertIn(f"schema 999, this release knows {steps()[-1][0]}", str(failure.value))
+
+    def test_schema_1_is_brought_up_to_date(self) -> None:
+        """A transient cluster that had an execution before is still known to have had one."""
+        path = Path(self.mktemp())
+        old = sqlite3.connect(path)
+        old.executescript(translate(steps()[0][1]))
+        old.executescript(
+            """
+            create table schema_version (number integer primary key, applied_at text not null);
+            insert into schema_version values (1, 'then');
+            insert into clusters values
+              ('c-1', 't', 'a', 'p', 'v', null, 'i', 'Active', 1, 1, 1, 1, 'then', '', '{}', '{}'),
+              ('c-2', 't', 'b', 'p', 'v', null, 'i', 'Active', 1, 1, 1, 1, 'then', '', '{}', '{}');
+            insert into executions values
+              ('e-1', 't', 'j', 'c-1', null, null, 'KILLED', 1, 0, 1, 'then', '{}', '{}');
+            """
+        )
+        old.close()
+        store = SqlStore(SqliteDatabase(path), MemorySealer())
+        newest = self.successResultOf(Deferred.fromCoroutine(store.open(at(1))))
+        self.assertEqual(newest, steps()[-1][0])
+        idle = Deferred.fromCoroutine(store.read(lambda tx: tx.clusters.idle_transient()))
+        self.assertEqual(self.successResultOf(idle), ["c-1"])
+        self.successResultOf(Deferred.fromCoroutine(store.close()))
+
+    def test_locked_file_is_unavailable_and_later_serves(self) -> None:
+        """Another writer gives 503 after the busy time-out, and nothing is broken after it."""
+        self.database._connection.execute("pragma busy_timeout=1")
+        other = sqlite3.connect(self.path, isolation_level=None)
+        other.execute("begin immediate")
+        self.fails(lambda tx: tx.clusters.add(cluster()), ServiceUnavailable)
+        other.execute("rollback")
+        other.close()
+        self.now(lambda tx: tx.clusters.add(cluster()))
+
+    def test_damaged_file_is_named(self) -> None:
+        """A page of nonsense in the middle is one clear error at the start."""
+        for number in range(1, 200):
+            self.now(lambda tx, n=number: tx.clusters.add(cluster(n)))
+        self.successResultOf(Deferred.fromCoroutine(self.store.close()))
+        size = self.path.stat().st_size
+        with self.path.open("r+b") as file:
+            file.seek(8192)
+            file.write(b"\xa5" * (size - 8192))
+        later = self._again()
+        failure = self.failureResultOf(Deferred.fromCoroutine(later.open(at(1))), SchemaError)
+        self.assertIn(f"{self.path} is damaged", str(failure.value))
+        self.assertIn("put a backup in its place", str(failure.value))
+        self.successResultOf(Deferred.fromCoroutine(later.close()))
+        self.path.unlink()
+        FileStoreTests.setUp(self)
+
+    def test_unwritable_folder_is_named(self) -> None:
+        """The error says which file."""
+        with self.assertRaises(SchemaError) as raised:
+            SqliteDatabase(Path("/nonexistent/folder/db"))
+        self.assertIn("/nonexistent/folder/db", str(raised.exception))
+
+
+class PlanTests(SynchronousTestCase):
+    """Statements run in the reactor: their cost must not grow with what is over and done."""
+
+    def test_every_read_uses_an_index(self) -> None:
+        """All named texts that select, on the newest schema."""
+        connection = sqlite3.connect(":memory:")
+        for _, text in steps():
+            connection.executescript(translate(text))
+        texts = [
+            (f"{module.__name__}.{name}", text)
+            for module in (clusters, data, executions, templates)
+            for name, text in vars(module).items()
+            if isinstance(text, str) and text.strip().startswith("select")
+        ]
+        self.assertGreater(len(texts), 15)
+        for name, text in texts:
+            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
+            plan = [row[3] for row in connection.execute("explain query plan " + text, named)]
+            scans = [line for line in plan if line.startswith("SCAN") and "INDEX" not in line]
+            self.assertEqual(scans, [], name)
+        connection.close()

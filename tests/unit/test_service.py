@@ -1,0 +1,146 @@
+"""The composition: what is said at the start, and how a daemon in memory starts and stops."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.registry import Distributions
+from svcd.service import Engines, first_command
+from svcd.settings import load
+from svcd.testing import FakeService, FakeServiceMixin
+from tests.contract.store.rows import cluster
+from tests.support.fakes import Api, cluster_body
+
+BASE = "http://127.0.0.1:8386"
+
+
+class FirstCommandTests(SynchronousTestCase):
+    """The command in the banner suits the settings."""
+
+    def command(self, *flags: str) -> str:
+        return first_command(BASE, load(None, {}, flags).settings)
+
+    def test_embedded(self) -> None:
+        """Ready to be pasted."""
+        self.assertEqual(self.command(), "curl -s http://127.0.0.1:8386/v1.1/demo/plugins")
+
+    def test_embedded_with_another_tenant(self) -> None:
+        """The one of endpoints.json."""
+        self.assertTrue(self.command("embedded.tenant=acme").endswith("/v1.1/acme/plugins"))
+
+    def test_keystone(self) -> None:
+        """It needs a token and a project."""
+        self.assertEqual(
+            self.command("auth.mode=keystone", "cloud.kind=openstack"),
+            'curl -s -H "X-Auth-Token: $TOKEN" http://127.0.0.1:8386/v1.1/$PROJECT_ID/plugins',
+        )
+
+
+class DaemonTests(FakeServiceMixin, SynchronousTestCase):
+    """The rooms know of each other what they need."""
+
+    def test_readiness_names_the_parts(self) -> None:
+        """Store always; the cloud where it is asked."""
+        svcd = self.fake_service()
+        answer = svcd.call("GET", "/readyz")
+        self.assertEqual((answer.status, answer.json["status"]), (200, "ready"))
+        self.assertIn("store", answer.json["parts"])
+
+    def test_execution_starts_as_soon_as_its_cluster_is_active(self) -> None:
+        """The controller of clusters wakes that of jobs: no tick is waited for."""
+        svcd = self.fake_service({"workflow.poll_s": "500"})
+        api = Api(svcd)
+        cluster_id = api.new_cluster()
+        execution = api.execute(api.new_job(), cluster_id, api.new_sources())
+        svcd.advance(5)
+        self.assertIsNotNone(api.get(f"/job-executions/{execution}")["workflow_job_id"])
+
+    def test_a_cluster_without_an_engine_takes_no_jobs(self) -> None:
+        """Told at once, while it is still being built."""
+        svcd = self.fake_service()
+        api = Api(svcd)
+        body = cluster_body(svcd, "plain", 1)
+        processes = ["namenode", "datanode", "resourcemanager", "nodemanager"]
+        body["node_groups"] = [{**body["node_groups"][0], "count": 1, "node_processes": processes}]
+        cluster_id = api.post("/clusters", body)["cluster"]["id"]
+        source, target = api.new_sources()
+        path = f"/jobs/{api.new_job()}/execute"
+        wanted = {"cluster_id": cluster_id, "input_id": source, "output_id": target}
+        self.assertIn("has no workflow engine", api.post(path, wanted, 400)["error_message"])
+
+    def test_deleting_a_cluster_ends_its_executions(self) -> None:
+        """They are killed with a reason, and the engine is told."""
+        svcd = self.fake_service()
+        api = Api(svcd)
+        cluster_id = api.active_cluster()
+        sources = api.new_sources()
+        execution = api.execute(api.new_job(), cluster_id, sources, {"svcd.fake.outcome": "hang"})
+        svcd.advance(20)
+        api.delete(f"/clusters/{cluster_id}")
+        svcd.advance(60)
+        shown = api.get(f"/job-executions/{execution}")
+        self.assertEqual(shown["info"]["status"], "KILLED")
+        api.get(f"/clusters/{cluster_id}", 404)
+
+    def execute_on_transient(self, svcd: FakeService, configs: dict[str, str]) -> tuple[Api, str]:
+        """An execution on a cluster that is made for it."""
+        api = Api(svcd)
+        job_id, (source, target) = api.new_job(), api.new_sources()
+        template = {
+            "name": "short",
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            "default_image_id": svcd.image_id,
+            "user_keypair_id": svcd.keypair,
+            "node_groups": [
+                {
+                    "name": "all",
+                    "count": 1,
+                    "flavor_id": svcd.flavor_id,
+                    "node_processes": [
+                        "namenode", "datanode", "resourcemanager", "nodemanager",
+                        "historyserver", "oozie",
+                    ],
+                }
+            ],
+        }  # fmt: skip
+        body = {
+            "cluster": template,
+            "input_id": source,
+            "output_id": target,
+            "job_configs": {"configs": configs},
+        }
+        made = api.post(f"/jobs/{job_id}/execute", body)["job_execution"]
+        return api, made["id"]
+
+    def test_transient_cluster_goes_when_its_job_is_done(self) -> None:
+        """`cluster` in an execute request makes one."""
+        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
+        api, execution = self.execute_on_transient(svcd, {})
+        shown = api.until_over(execution)
+        self.assertEqual(shown["info"]["status"], "SUCCEEDED")
+        svcd.advance(300)
+        self.assertEqual(api.get("/clusters"), {"clusters": []})
+        self.assertEqual(list(svcd.cloud.core.state.servers.values()), [])
+
+    def test_transient_cluster_goes_when_its_running_job_is_deleted(self) -> None:
+        """Though nothing tells of the job any more."""
+        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
+        api, execution = self.execute_on_transient(svcd, {"svcd.fake.outcome": "hang"})
+        svcd.advance(60)
+        self.assertEqual(api.get(f"/job-executions/{execution}")["info"]["status"], "RUNNING")
+        api.delete(f"/job-executions/{execution}")
+        svcd.advance(300)
+        self.assertEqual(api.get("/clusters"), {"clusters": []})
+
+
+class EnginesTests(SynchronousTestCase):
+    """What the workflow is told of distributions."""
+
+    def test_cluster_of_a_distribution_that_is_not_enabled_has_no_engine(self) -> None:
+        """So its executions end, and it can be deleted."""
+        engines = Engines(Distributions(("vanilla",), found=()))
+        row = cluster(plugin_name="gone")
+        self.assertIsNone(engines.endpoints(row))
+        self.assertFalse(engines.has_engine(row))
+        self.assertEqual(engines.job_types(row), ())

@@ -1,0 +1,76 @@
+"""The flags of `twistd svcd`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from twisted.application.service import IServiceMaker
+from twisted.plugin import IPlugin, getPlugins
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd import tap, tap_cloud
+from svcd.settings import schema
+
+
+class OptionsTests(SynchronousTestCase):
+    def parsed(self, *flags: str) -> tap.Options:
+        options = tap.Options()
+        options.parseOptions(flags)
+        return options
+
+    def test_set_and_config(self) -> None:
+        """Flags win over the file; each setting remembers where it came from."""
+        file = Path(self.mktemp())
+        file.write_text('[server]\nlisten = "tcp:1"\ndrain_s = 1\n')
+        loaded = self.parsed("--config", str(file), "--set", "server.listen=tcp:2").loaded
+        assert loaded is not None
+        self.assertEqual(
+            (loaded.settings.server.listen, loaded.settings.server.drain_s), ("tcp:2", 1.0)
+        )
+        self.assertEqual(loaded.origins["server.listen"], "--set")
+        self.assertEqual(loaded.origins["server.drain_s"], str(file))
+
+    def test_environment(self) -> None:
+        """SVCD_SECTION_KEY."""
+        self.patch(tap.os, "environ", {"SVCD_EMBEDDED_TENANT": "acme"})
+        loaded = self.parsed().loaded
+        assert loaded is not None
+        self.assertEqual(loaded.settings.embedded.tenant, "acme")
+
+    def test_help_lists_every_setting_with_default_and_meaning(self) -> None:
+        """In the order of the sections; secrets have no default to show but the demo's."""
+        text = tap.Options().getUsage()
+        keys = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+        self.assertEqual([k for k in keys if "." in k], list(schema()))
+        self.assertIn("endpoint of the API [tcp:127.0.0.1:8386]", text)
+
+    def test_wrong_settings_end_with_2(self) -> None:
+        """Both of the parser's and of the settings'."""
+        for flags in (("--nope",), ("--set", "a.b=c"), ("--set", "plugins.enabled=")):
+            with self.assertRaises(SystemExit) as raised:
+                self.parsed(*flags)
+            self.assertEqual(raised.exception.code, 2)
+
+    def test_help_is_quick(self) -> None:
+        """The rooms are not imported for it: that takes most of the time of a start."""
+        code = "import sys, svcd.tap, svcd.tap_cloud; print('svcd.service' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        self.assertEqual(done.stdout, "False\n")
+
+    def test_plugins_are_found(self) -> None:
+        """Both programs, with the modules that make them."""
+        found = {
+            p.tapname: p.module  # type: ignore[attr-defined]
+            for p in getPlugins(IServiceMaker)
+            if IPlugin.providedBy(p) and getattr(p, "tapname", "").startswith("svcd")
+        }
+        self.assertEqual(found, {"svcd": tap.__name__, "svcd-cloud": tap_cloud.__name__})

@@ -1,0 +1,559 @@
+"""`FakeService`: what users of `svcd.testing` rely on, and whole lives on it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor as global_reactor  # noqa: TID251 - must stay untouched
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionRefusedError
+from twisted.trial.reporter import TestResult
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.settings import SettingsError
+from svcd.testing import Effect, FakeService, FakeServiceMixin, FaultRule
+from tests.support.fakes import Api, cluster_body
+
+ROOT = Path(__file__).parents[2]
+PYTEST_FILE = """
+def test_one(svcd_fake):
+    svcd_fake.call("PUT", f"/v1.1/{svcd_fake.tenant}/job-binary-internals/a", data=b"x")
+    test_one.url = svcd_fake.url
+
+def test_other(svcd_fake):
+    found = svcd_fake.call("GET", f"/v1.1/{svcd_fake.tenant}/job-binary-internals")
+    assert found.json == {"binaries": []}
+"""
+
+
+class ContractTests(FakeServiceMixin, SynchronousTestCase):
+    """Names, types and meanings that do not change."""
+
+    def setUp(self) -> None:
+        self.svcd = self.fake_service()
+        self.base = f"/v1.1/{self.svcd.tenant}"
+
+    def test_attributes_can_be_used_at_once(self) -> None:
+        """A cluster made of them is accepted, and its image is registered."""
+        self.assertEqual(self.svcd.url, "http://svcd.test:8386")
+        body = cluster_body(self.svcd, "mine", 1)
+        answer = self.svcd.call("POST", f"{self.base}/clusters", json=body)
+        self.assertEqual((answer.status, answer.json["cluster"]["status"]), (202, "Waiting"))
+        images = self.svcd.call("GET", f"{self.base}/images").json["images"]
+        self.assertEqual([i["id"] for i in images], [self.svcd.image_id])
+
+    def test_call_answers_status_headers_body_and_json(self) -> None:
+        """Header names are found in any case."""
+        answer = self.svcd.call("GET", f"{self.base}/plugins")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.headers["content-type"], "application/json")
+        self.assertEqual(answer.headers["Content-Type"], "application/json")
+        self.assertIn("CONTENT-LENGTH", answer.headers)
+        self.assertEqual(int(answer.headers["Content-Length"]), len(answer.body))
+        self.assertEqual(answer.json["plugins"][0]["name"], "fake")
+
+    def test_answer_without_body_has_no_json(self) -> None:
+        """DELETE answers nothing."""
+        made = self.svcd.call("PUT", f"{self.base}/job-binary-internals/a", data=b"x").json
+        path = f"{self.base}/job-binary-internals/{made['job_binary_internal']['id']}"
+        answer = self.svcd.call("DELETE", path)
+        self.assertEqual((answer.status, answer.body, answer.json), (204, b"", None))
+
+    def test_data_is_sent_as_it_is(self) -> None:
+        """Bytes and texts alike; they come back byte by byte."""
+        for name, data, sent in (("a", b"\x00\xff", b"\x00\xff"), ("b", "é", b"\xc3\xa9")):
+            made = self.svcd.call("PUT", f"{self.base}/job-binary-internals/{name}", data=data).json
+            path = f"{self.base}/job-binary-internals/{made['job_binary_internal']['id']}/data"
+            self.assertEqual(self.svcd.call("GET", path).body, sent)
+
+    def test_headers_are_sent(self) -> None:
+        """The caller's win over the ones that are sent by default."""
+        answer = self.svcd.call(
+            "POST", f"{self.base}/jobs", data=b"{}", headers={"Content-Type": "text/plain"}
+        )
+        self.assertEqual((answer.status, answer.json["error_code"]), (415, 415))
+        named = self.svcd.call("GET", f"{self.base}/jobs", headers={"X-Request-Id": "req-mine"})
+        self.assertEqual(named.headers["x-request-id"], "req-mine")
+
+    def test_errors_are_answers(self) -> None:
+        """No exception: the body is the interface's."""
+        answer = self.svcd.call("GET", f"{self.base}/clusters/none")
+        self.assertEqual(answer.status, 404)
+        self.assertEqual(set(answer.json), {"error_code", "error_name", "error_message"})
+
+    def test_requests_lists_what_the_api_was_asked(self) -> None:
+        """Queries too, in order, and nothing of the daemon's own traffic."""
+        self.svcd.call("GET", f"{self.base}/images?tags=a")
+        self.svcd.call("DELETE", f"{self.base}/jobs/x")
+        told = [(r.method, r.path) for r in self.svcd.requests[-2:]]
+        self.assertEqual(
+            told, [("GET", "/v1.1/demo/images?tags=a"), ("DELETE", "/v1.1/demo/jobs/x")]
+        )
+        Api(self.svcd).active_cluster()
+        self.assertEqual([r for r in self.svcd.requests if not r.path.startswith("/v1.1/")], [])
+
+    def test_treq_needs_no_reactor(self) -> None:
+        """JSON, bodies and text work in a synchronous test."""
+
+        async def use() -> tuple[int, Any, str]:
+            treq = self.svcd.treq
+            url = self.svcd.url + self.base
+            body = {"name": "a", "type": "hdfs", "url": "/data"}
+            made = await treq.post(f"{url}/data-sources", json=body)
+            stored = await treq.put(f"{url}/job-binary-internals/s", data=b"script")
+            stored_id = (await stored.json())["job_binary_internal"]["id"]
+            read = await treq.get(f"{url}/job-binary-internals/{stored_id}/data")
+            return made.code, await made.json(), await read.text()
+
+        code, made, read = self.successResultOf(Deferred.fromCoroutine(use()))
+        self.assertEqual((code, made["data_source"]["name"], read), (202, "a", "script"))
+
+    def test_time_moves_only_by_advance(self) -> None:
+        """Nothing happens to a cluster until then."""
+        cluster_id = Api(self.svcd).new_cluster()
+        before = self.svcd.clock.seconds()
+        self.assertEqual(Api(self.svcd).cluster(cluster_id)["status"], "Waiting")
+        self.assertEqual(self.svcd.clock.seconds(), before)
+        self.svcd.advance(600)
+        self.assertEqual(self.svcd.clock.seconds(), before + 600)
+        self.assertEqual(Api(self.svcd).cluster(cluster_id)["status"], "Active")
+
+    def test_call_that_must_wait_moves_time_as_far_as_it_needs(self) -> None:
+        """A slow cloud delays the answer by just that."""
+        self.svcd.faults.add(FaultRule(where="image", effect=Effect.DELAY, delay_s=2.0, times=1))
+        before = self.svcd.clock.seconds()
+        self.assertEqual(self.svcd.call("GET", f"{self.base}/images").status, 200)
+        self.assertEqual(self.svcd.clock.seconds() - before, 2.0)
+
+    def test_settings_are_those_of_the_daemon(self) -> None:
+        """As for --set; an unknown one is refused."""
+        svcd = self.fake_service({"embedded.tenant": "acme", "provisioning.max_nodes": "2"})
+        self.assertEqual(svcd.tenant, "acme")
+        body = cluster_body(svcd, "mine", 2)
+        answer = svcd.call("POST", "/v1.1/acme/clusters", json=body)
+        self.assertEqual((answer.status, answer.json["error_name"]), (400, "VALIDATION_ERROR"))
+        with self.assertRaises(SettingsError):
+            FakeService({"server.lissten": "x"})
+
+    def test_tokens_with_keystone(self) -> None:
+        """Own tenant 200, another one 403, none 401."""
+        svcd = self.fake_service({"auth.mode": "keystone"})
+        alice = {"X-Auth-Token": svcd.token("alice", project="alpha")}
+        asked = [
+            svcd.call("GET", "/v1.1/alpha/clusters", headers=alice).status,
+            svcd.call("GET", "/v1.1/beta/clusters", headers=alice).status,
+            svcd.call("GET", "/v1.1/alpha/clusters").status,
+        ]
+        self.assertEqual(asked, [200, 403, 401])
+        with self.assertRaises(RuntimeError):
+            svcd.token("alice", password="wrong", project="alpha")
+
+
+class OwnershipTests(SynchronousTestCase):
+    """What it takes from the machine: nothing."""
+
+    def test_instances_are_independent(self) -> None:
+        """Rows, time, requests and faults belong to one."""
+        with FakeService() as one, FakeService() as other:
+            Api(one).active_cluster()
+            one.faults.add(FaultRule(where="store"))
+            self.assertEqual(Api(other).get("/clusters"), {"clusters": []})
+            self.assertNotEqual(one.clock.seconds(), other.clock.seconds())
+            self.assertEqual(len(other.requests), 1)
+            self.assertEqual(one.call("GET", "/v1.1/demo/clusters").status, 503)
+
+    def test_close_twice(self) -> None:
+        """The second time nothing happens; the context manager may be the second."""
+        with FakeService() as svcd:
+            svcd.close()
+        svcd.close()
+
+    def test_closed_one_refuses(self) -> None:
+        """By a plain word, not by a fault deep inside."""
+        svcd = FakeService()
+        svcd.close()
+        with self.assertRaises(RuntimeError) as raised:
+            svcd.call("GET", "/healthz")
+        self.assertEqual(str(raised.exception), "this FakeService is closed")
+        refused = svcd.treq.get(svcd.url + "/healthz")
+        self.failureResultOf(refused, ConnectionRefusedError)
+
+    def test_nothing_is_left_behind(self) -> None:
+        """No delayed call, descriptor, thread, file or reactor work, even from work half done."""
+        reactor: Any = global_reactor
+        before = (_descriptors(), threading.enumerate(), set(os.listdir()))
+        svcd = FakeService()
+        api = Api(svcd)
+        job = api.new_job()
+        cluster = api.active_cluster()
+        api.execute(job, cluster, api.new_sources())
+        api.new_cluster("second")
+        svcd.faults.add(FaultRule(where="compute", effect=Effect.TIMEOUT_BEFORE))
+        svcd.faults.add(FaultRule(where="engine", effect=Effect.TIMEOUT_AFTER))
+        svcd.advance(0.05)
+        during = (_descriptors(), threading.enumerate(), set(os.listdir()))
+        self.assertEqual(during, before)
+        self.assertEqual((reactor.getDelayedCalls(), reactor.threadpool), ([], None))
+        svcd.close()
+        self.assertEqual(svcd.clock.getDelayedCalls(), ())
+        self.assertEqual((_descriptors(), threading.enumerate(), set(os.listdir())), before)
+        self.assertEqual(reactor.getDelayedCalls(), [])
+
+    def test_same_seed_same_story(self) -> None:
+        """Ids, times and events are equal; another seed gives other ids."""
+        stories = [_story(seed) for seed in (7, 7, 8)]
+        self.assertEqual(stories[0], stories[1])
+        self.assertNotEqual(stories[0], stories[2])
+
+    def test_mixin_closes_after_the_test(self) -> None:
+        """By a clean-up of the test case."""
+        made: list[FakeService] = []
+
+        class Inner(FakeServiceMixin, SynchronousTestCase):
+            def test_it(self) -> None:
+                made.append(self.fake_service())
+                Api(made[0]).new_cluster()
+
+        result = TestResult()
+        Inner("test_it").run(result)
+        self.assertTrue(result.wasSuccessful(), result)
+        self.assertEqual(made[0].clock.getDelayedCalls(), ())
+
+    def test_pytest_fixture(self) -> None:
+        """Found without configuration, a fresh one for each test."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "test_tool.py").write_text(PYTEST_FILE)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_tool.py"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.assertIn("2 passed", done.stdout, done.stdout + done.stderr)
+
+    def test_example_of_the_readme_runs(self) -> None:
+        """Word for word."""
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        (example,) = _examples(text)
+        scope: dict[str, Any] = {"__name__": "example"}
+        exec(compile(example, "README.md", "exec"), scope)
+        result = TestResult()
+        scope["MyToolTests"]("test_cluster_becomes_active").run(result)
+        told = [failure.getTraceback() for _, failure in [*result.errors, *result.failures]]
+        self.assertEqual((result.testsRun, told), (1, []))
+
+
+class FaultTests(FakeServiceMixin, SynchronousTestCase):
+    """A rule at each place; the service answers well, and goes on when the rule is gone."""
+
+    def setUp(self) -> None:
+        self.svcd = self.fake_service()
+        self.api = Api(self.svcd)
+
+    def check_survives(self, rule: FaultRule) -> None:
+        """A cluster becomes Active in spite of the rule."""
+        handle = self.svcd.faults.add(rule)
+        self.api.until_status(self.api.new_cluster(), "Active")
+        self.assertGreater(handle.hits(), 0)
+
+    def test_rules_of_the_documentation(self) -> None:
+        """Word for word; both are hit by a cluster that becomes Active all the same."""
+        text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+        (example,) = [e for e in _examples(text) if "faults.add" in e]
+        exec(compile(example, "testing.md", "exec"), {"svcd": self.svcd})
+        rules = [rule for rule, _ in self.svcd.faults.rules()]
+        self.assertEqual([r.where for r in rules], ["compute", "ssh"])
+        cluster_id = self.api.new_cluster()
+        self.svcd.advance(120)
+        hits = [count for _, count in self.svcd.faults.rules()]
+        self.assertEqual(hits[0], 2)
+        self.assertGreater(hits[1], 0)
+        self.svcd.faults.clear()
+        self.api.until_status(cluster_id, "Active")
+
+    def test_cloud_that_is_down(self) -> None:
+        """A request that needs it is a 502 that names the service."""
+        handle = self.svcd.faults.add(FaultRule(where="compute", status=503))
+        body = cluster_body(self.svcd, "mine", 1)
+        refused = self.api.post("/clusters", body, 502)
+        self.assertEqual(refused["error_name"], "PLATFORM_ERROR")
+        self.assertIn("compute", refused["error_message"])
+        handle.remove()
+        self.api.active_cluster()
+
+    def test_compute_answers_late(self) -> None:
+        """The server was made but nobody said so: it is found and not made again."""
+        rule = FaultRule(
+            where="compute", method="POST", path="/servers$", times=2, effect="timeout_after"
+        )
+        self.check_survives(rule)
+        self.assertEqual(len(self.svcd.cloud.core.state.servers.values()), 3)
+
+    def test_compute_talks_nonsense(self) -> None:
+        """Taken as a failed call."""
+        self.check_survives(
+            FaultRule(where="compute", path="/servers/detail", times=2, effect="garbage")
+        )
+
+    def test_machines_refuse_ssh(self) -> None:
+        """Tried again."""
+        self.check_survives(FaultRule(where="ssh", times=5, effect="reset_before"))
+
+    def test_store_that_fails(self) -> None:
+        """Requests are 503 meanwhile; work goes on afterwards."""
+        cluster_id = self.api.new_cluster()
+        handle = self.svcd.faults.add(FaultRule(where="store"))
+        self.svcd.advance(30)
+        self.api.get(f"/clusters/{cluster_id}", 503)
+        handle.remove()
+        self.api.until_status(cluster_id, "Active")
+
+    def test_engine_that_is_down(self) -> None:
+        """The execution waits for it and runs once."""
+        cluster_id = self.api.active_cluster()
+        job_id = self.api.new_job()
+        handle = self.svcd.faults.add(FaultRule(where="engine", effect="reset_before"))
+        execution = self.api.execute(job_id, cluster_id, self.api.new_sources())
+        self.svcd.advance(60)
+        shown = self.api.get(f"/job-executions/{execution}")
+        self.assertEqual(shown["info"]["status"], "Pending")
+        handle.remove()
+        self.assertEqual(self.api.until_over(execution)["info"]["status"], "SUCCEEDED")
+
+    def test_engine_that_takes_a_job_without_saying_so(self) -> None:
+        """The job is found again by our id and not started twice."""
+        cluster_id = self.api.active_cluster()
+        job_id = self.api.new_job()
+        self.svcd.faults.add(
+            FaultRule(where="engine", method="POST", times=1, effect="timeout_after")
+        )
+        execution = self.api.execute(job_id, cluster_id, self.api.new_sources())
+        self.assertEqual(self.api.until_over(execution)["info"]["status"], "SUCCEEDED")
+        self.assertEqual(self.svcd.engines.engine(cluster_id).submissions, 1)
+
+    def test_hdfs_that_fails(self) -> None:
+        """Uploading the job is repeated."""
+        cluster_id = self.api.active_cluster()
+        job_id = self.api.new_job()
+        handle = self.svcd.faults.add(
+            FaultRule(where="hdfs", method="PUT", times=2, effect="reset_before")
+        )
+        execution = self.api.execute(job_id, cluster_id, self.api.new_sources())
+        self.assertEqual(self.api.until_over(execution)["info"]["status"], "SUCCEEDED")
+        self.assertEqual(handle.hits(), 2)
+
+
+class LifeTests(FakeServiceMixin, SynchronousTestCase):
+    """From templates to nothing."""
+
+    def setUp(self) -> None:
+        self.svcd = self.fake_service()
+        self.api = Api(self.svcd)
+
+    def test_life_of_a_cluster_from_templates(self) -> None:
+        """Templates, create, scale both ways, a new group, delete, templates gone."""
+        api, svcd = self.api, self.svcd
+        groups = []
+        for name, processes in (
+            ("master", ["namenode", "resourcemanager", "oozie", "historyserver"]),
+            ("worker", ["datanode", "nodemanager"]),
+        ):
+            body = {
+                "name": name,
+                "plugin_name": "fake",
+                "engine_version": "0.1",
+                "flavor_id": svcd.flavor_id,
+                "node_processes": processes,
+                "volumes_per_node": 1 if name == "worker" else 0,
+            }
+            made = api.post("/node-group-templates", body)["node_group_template"]
+            groups.append({"name": name, "count": 1, "node_group_template_id": made["id"]})
+        template = api.post(
+            "/cluster-templates",
+            {
+                "name": "small",
+                "plugin_name": "fake",
+                "engine_version": "0.1",
+                "node_groups": groups,
+                "cluster_configs": {"HDFS": {"dfs.replication": 1}},
+            },
+        )["cluster_template"]
+        cluster = api.post(
+            "/clusters",
+            {
+                "name": "mine",
+                "plugin_name": "fake",
+                "engine_version": "0.1",
+                "cluster_template_id": template["id"],
+                "default_image_id": svcd.image_id,
+                "user_keypair_id": svcd.keypair,
+            },
+        )["cluster"]
+        shown = api.until_status(cluster["id"], "Active")
+        self.assertEqual(_shape(shown), {"master": 1, "worker": 1})
+        self.assertEqual(len(self.volumes()), 1)
+        self.assertEqual(set(shown["info"]), {"HDFS", "JobFlow"})
+
+        changed = api.put(
+            f"/clusters/{cluster['id']}",
+            {
+                "resize_node_groups": [{"name": "worker", "count": 3}],
+                "add_node_groups": [{**groups[1], "name": "extra"}],
+            },
+        )
+        self.assertEqual(changed["cluster"]["status"], "Validating")
+        shown = api.until_status(cluster["id"], "Active")
+        self.assertEqual(_shape(shown), {"master": 1, "worker": 3, "extra": 1})
+        self.assertEqual(len(self.volumes()), 4)
+
+        api.put(
+            f"/clusters/{cluster['id']}",
+            {"resize_node_groups": [{"name": "worker", "count": 1}, {"name": "extra", "count": 0}]},
+        )
+        shown = api.until_status(cluster["id"], "Active")
+        self.assertEqual(_shape(shown)["worker"], 1)
+        self.assertEqual((len(self.servers()), len(self.volumes())), (2, 1))
+
+        api.delete(f"/clusters/{cluster['id']}")
+        svcd.advance(60)
+        api.get(f"/clusters/{cluster['id']}", 404)
+        self.assertEqual((self.servers(), self.volumes()), ([], []))
+        api.delete(f"/cluster-templates/{template['id']}")
+        for group in groups:
+            api.delete(f"/node-group-templates/{group['node_group_template_id']}")
+
+    def test_life_of_jobs(self) -> None:
+        """Pig and Jar run to their end, a third is cancelled, a fourth fails with a reason."""
+        api = self.api
+        cluster_id = api.active_cluster()
+        sources = api.new_sources()
+        pig, jar = api.new_job("count"), api.new_job("sort", "Jar")
+        first = api.execute(pig, cluster_id, sources)
+        second = api.execute(jar, cluster_id, sources)
+        for execution_id in (first, second):
+            shown = api.until_over(execution_id)
+            self.assertEqual(shown["info"]["status"], "SUCCEEDED")
+            self.assertEqual(shown["info"]["actions"][-1]["status"], "OK")
+            self.assertIsNotNone(shown["start_time"])
+            self.assertIsNotNone(shown["end_time"])
+            self.assertNotIn("demo-password-of-a-source", str(shown))
+
+        third = api.execute(pig, cluster_id, sources, {"svcd.fake.outcome": "hang"})
+        self.svcd.advance(20)
+        self.assertEqual(
+            api.get(f"/job-executions/{third}/refresh-status")["info"]["status"], "RUNNING"
+        )
+        self.assertEqual(api.get(f"/job-executions/{third}/cancel")["info"]["status"], "KILLED")
+
+        fourth = api.execute(pig, cluster_id, sources, {"svcd.fake.outcome": "fail"})
+        self.assertEqual(api.until_over(fourth)["info"]["status"], "KILLED")
+
+        for execution_id in (first, second, third, fourth):
+            api.delete(f"/job-executions/{execution_id}")
+        api.delete(f"/jobs/{pig}")
+        api.delete(f"/jobs/{jar}")
+        for source in sources:
+            api.delete(f"/data-sources/{source}")
+        for kind in ("job-binaries", "job-binary-internals"):
+            for binary in api.get(f"/{kind}")["binaries"]:
+                api.delete(f"/{kind}/{binary['id']}")
+        api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(60)
+        for path, key in (
+            ("/clusters", "clusters"),
+            ("/jobs", "jobs"),
+            ("/job-executions", "job_executions"),
+            ("/job-binaries", "binaries"),
+            ("/data-sources", "data_sources"),
+        ):
+            self.assertEqual(api.get(path), {key: []})
+
+    def test_job_may_be_started_before_the_cluster_is_ready(self) -> None:
+        """It waits as Pending."""
+        cluster_id = self.api.new_cluster()
+        execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
+        self.assertEqual(self.api.until_over(execution)["info"]["status"], "SUCCEEDED")
+
+    def test_two_tenants_do_not_see_each_other(self) -> None:
+        """Same names, own rows, own servers."""
+        other = Api(self.svcd, "other")
+        mine, theirs = self.api.active_cluster(), other.active_cluster()
+        self.assertEqual([c["id"] for c in self.api.get("/clusters")["clusters"]], [mine])
+        self.api.get(f"/clusters/{theirs}", 404)
+        self.api.delete(f"/clusters/{theirs}", 404)
+        self.assertEqual({s.project_id for s in self.servers()}, {"demo", "other"})
+
+    def test_life_with_tokens(self) -> None:
+        """The cloud is used with a trust, which is the last to go before the row."""
+        svcd = self.fake_service({"auth.mode": "keystone"})
+        headers = {"X-Auth-Token": svcd.token("alice", project="alpha")}
+        path = "/v1.1/alpha/clusters"
+        made = svcd.call("POST", path, json=cluster_body(svcd, "mine", 1), headers=headers)
+        path += "/" + made.json["cluster"]["id"]
+        svcd.advance(60)
+        shown = svcd.call("GET", path, headers=headers)
+        self.assertEqual(shown.json["cluster"]["status"], "Active")
+        self.assertEqual(len(svcd.cloud.core.state.trusts.values()), 1)
+        svcd.call("DELETE", path, headers=headers)
+        svcd.advance(60)
+        self.assertEqual(svcd.call("GET", path, headers=headers).status, 404)
+        state = svcd.cloud.core.state
+        self.assertEqual((list(state.servers.values()), list(state.trusts.values())), ([], []))
+
+    def test_delete_in_the_middle_of_a_create(self) -> None:
+        """Nothing stays in the cloud."""
+        cluster_id = self.api.new_cluster(workers=5)
+        self.svcd.advance(0.02)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(60)
+        self.api.get(f"/clusters/{cluster_id}", 404)
+        self.assertEqual(self.servers(), [])
+
+    def servers(self) -> list[Any]:
+        return list(self.svcd.cloud.core.state.servers.values())
+
+    def volumes(self) -> list[Any]:
+        return list(self.svcd.cloud.core.state.volumes.values())
+
+
+def _examples(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def _shape(cluster: Any) -> dict[str, int]:
+    return {g["name"]: len(g["instances"]) for g in cluster["node_groups"]}
+
+
+def _story(seed: int) -> Any:
+    """All that a user sees of a cluster and a job."""
+    with FakeService(seed=seed) as svcd:
+        api = Api(svcd)
+        cluster_id = api.active_cluster()
+        execution = api.execute(api.new_job(), cluster_id, api.new_sources())
+        return [
+            api.until_over(execution),
+            api.cluster(cluster_id),
+            api.get(f"/clusters/{cluster_id}/events"),
+        ]
+
+
+def _descriptors() -> set[str]:
+    """Open files and sockets of this process."""
+    gc.collect()
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found.add(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
+        except FileNotFoundError:
+            continue  # the listing's own
+    return found

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.embedded.faults import Effect, FaultRule, Faults
+from svcd.embedded.scripted import ScriptedProbe
+from svcd.model.ids import ClusterId
+from svcd.runtime.clock import VirtualClock
+from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.yarn import manager_of
+from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.record import Record, stored
+from tests.unit.workflow.recorded import parsed, record
+from tests.unit.workflow.support import WorkflowCase
+
+FRAMED = (
+    b"Container: container_1_1_01_000002 on n:8041\nLogAggregationType: LOCAL\n=====\n"
+    b"LogType:stderr\nLogLength:5\nLogContents:\nboom\n\nEnd of LogType:stderr.\n****\n"
+)
+
+
+@frozen
+class Place:
+    engine: str = ""
+    webhdfs: str = ""
+    name_node: str = ""
+    resource_manager: str = "c1-master-001:8032"
+    history: str = "http://c1-master-001:19888/"
+    user: str = ""
+
+
+class Urls(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = VirtualClock()
+        self.cluster = WorkflowCase.cluster(self, ClusterId("c1"), "c1")  # type: ignore[arg-type]
+
+    def test_names_of_machines_become_addresses(self) -> None:
+        """Names with or without a domain, and internal addresses."""
+        addresses = addresses_of(self.cluster, Place())
+        for host in ("c1-master-001", "c1-master-001.local", "127.1.0.2", "10.0.0.2"):
+            self.assertEqual(
+                reachable(f"http://{host}:8042/a?b=c", addresses), "http://10.0.0.2:8042/a?b=c"
+            )
+
+    def test_a_url_to_elsewhere_is_not_followed(self) -> None:
+        """Whoever owns the cluster may write what he likes into its services' answers."""
+        addresses = addresses_of(self.cluster, Place())
+        for url in ("http://169.254.169.254/latest", "http://10.0.0.20:80/", "file:///etc", ""):
+            self.assertIsNone(reachable(url, addresses), url)
+
+    def test_the_resource_manager(self) -> None:
+        """An engine that was not told the web address says localhost."""
+        self.assertEqual(manager_of("http://localhost:8088/proxy/x/", "rm"), "http://rm:8088")
+        self.assertEqual(manager_of("http://rm2:9/proxy/x/", "rm"), "http://rm2:9")
+        self.assertEqual(manager_of("-", "rm"), "http://rm:8088")
+
+
+class Reading(Urls):
+    def setUp(self) -> None:
+        super().setUp()
+        self.probe = ScriptedProbe(self.clock)
+        self.probe.answer(r".", 404, b"")
+        self.containers = Containers(self.probe, self.clock)
+
+    def answer(self, pattern: str, tree: Any) -> None:
+        self.probe.answer(
+            pattern, 200, tree if isinstance(tree, bytes) else json.dumps(tree).encode()
+        )
+
+    def result(self, work: Any) -> Any:
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def history(self) -> None:
+        job = "jobs/job_1767225600000_0036"
+        tasks = [{"id": "t_m_0", "state": "SUCCEEDED"}, {"id": "t_m_1", "state": "FAILED"}]
+        self.answer(f"mapreduce/{job}/tasks$", {"tasks": {"task": tasks}})
+        attempt = {
+            "id": "attempt_1",
+            "diagnostics": "Error: java.io.IOException: asked to fail\n\tat X\n",
+            "nodeHttpAddress": "c1-master-001:8042",
+            "assignedContainerId": "container_1_1_01_000002",
+        }
+        self.answer(f"{job}/tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": [attempt]}})
+        self.answer("containerlogs/container_1_1_01_000002/stderr", FRAMED)
+
+    def test_a_failing_task_tells_its_diagnostics(self) -> None:
+        self.history()
+        real = parsed("job-killed-mapreduce-error")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, "Error: java.io.IOException: asked to fail")
+
+    def test_a_task_that_could_not_run_tells_more_than_its_first_line(self) -> None:
+        """The first line only says that; the exit code and the program's words come later."""
+        self.history()
+        lines = (
+            "[2026-11-20 20:18:33.493]Exception from container-launch.",
+            "Container id: container_1_1_01_000002",
+            "Exit code: 1",
+            "Last 4096 bytes of stderr :",
+            'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space',
+        )
+        attempt = {"state": "FAILED", "diagnostics": "\n".join(lines)}
+        self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
+        real = parsed("job-killed-mapreduce-error")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, " ".join(lines))
+
+    def launcher(self) -> Record:
+        """Its program died, and neither log nor history of it is to be had."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+        action |= {"externalId": "application_1_0001", "consoleUrl": "http://10.0.0.2:8088/p/"}
+        return stored({"status": "KILLED", "actions": [action]})
+
+    def ended(self, diagnostics: str) -> None:
+        app = {"finalStatus": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
+        self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
+
+    def test_a_launcher_that_left_no_log_is_told_by_the_resource_manager(self) -> None:
+        """As it was with a data node that was killed under the job."""
+        self.ended("IO\nerror\n")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+
+    def test_logs_at_what_is_no_url_are_not_read(self) -> None:
+        logs = "http://[::1/container_1_1_01_000001"
+        app = {"finalStatus": "FAILED", "diagnostics": "IO error", "amContainerLogs": logs}
+        self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+
+    def test_a_resource_manager_that_does_not_answer_is_told(self) -> None:
+        """Nothing else is known then."""
+        faults = Faults()
+        faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED))
+        self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        url = "http://10.0.0.2:8088/ws/v1/cluster/apps/application_1_0001"
+        self.assertEqual(
+            told, f"the resource manager does not answer: {url}: connection refused (fault)"
+        )
+
+    def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
+        self.ended("")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        self.assertEqual(told, "")
+
+    def test_a_list_of_one_comes_without_brackets(self) -> None:
+        """As Hadoop's services write it."""
+        self.history()
+        attempt = {"id": "attempt_1", "diagnostics": "java.io.IOException: alone\n\tat X\n"}
+        self.answer(r"tasks$", {"tasks": {"task": {"id": "t_m_1", "state": "FAILED"}}})
+        self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
+        real = parsed("job-killed-mapreduce-error")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, "java.io.IOException: alone")
+
+    def test_a_reduce_that_was_killed_with_its_job_is_no_reason(self) -> None:
+        """It may stand first, and is called FAILED too (both in one container)."""
+        self.history()
+        tasks = [{"id": "t_r_1", "state": "FAILED"}, {"id": "t_m_1", "state": "FAILED"}]
+        self.answer(r"tasks$", {"tasks": {"task": tasks}})
+        killed = {"state": "KILLED", "diagnostics": "Task KILL is received. Killing attempt!"}
+        self.answer(r"tasks/t_r_1/attempts$", {"taskAttempts": {"taskAttempt": killed}})
+        real = parsed("job-killed-mapreduce-error")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, "Error: java.io.IOException: asked to fail")
+
+    def test_the_logs_of_a_failing_task(self) -> None:
+        """Of the failed tasks only, without the node manager's frame."""
+        self.history()
+        real = parsed("job-killed-mapreduce-error")
+        parts = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        self.assertEqual(
+            [(part.title, part.content) for part in parts],
+            [("job-node attempt_1 stderr", b"boom\n")],
+        )
+
+    def test_a_launchers_log(self) -> None:
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        page = b"<!DOCTYPE html><pre>java.io.IOException: old\n</pre></html>"
+        self.answer(r"container_1_1_01_000001/stdout", page)
+        tree = record("job-killed-exit-3")
+        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        real = stored(tree)
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        self.assertEqual(told, "java.io.IOException: old")
+
+    def test_the_end_of_a_script(self) -> None:
+        """The launcher's output has its exit code, and the script's own may tell more."""
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        end = "Exit code of the Shell command 3"
+        self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
+        real = record("job-killed-exit-3")
+        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
+        self.assertEqual(told, end)
+        self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
+        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
+        self.assertEqual(told, f"java.io.IOException: full; {end}")
+
+    def test_a_launchers_own_output_is_left_out(self) -> None:
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        page = b"a\n>>> Invoking Main class now >>>\nb\n>>> Invoking Pig command line now >>>\nc\n"
+        self.answer(r"container_1_1_01_000001/stdout", page)
+        real = record("job-killed-exit-3")
+        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        [part] = self.result(self.containers.logs(self.cluster, Place(), stored(real), 1000, 10.0))
+        self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
+
+    def test_a_page_without_an_end(self) -> None:
+        """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"container_1_1_01_000001/", b"<!DOCTYPE html>" + b"<pre>" * 800_000)
+        tree = record("job-killed-exit-3")
+        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        real = stored(tree)
+        told = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        self.assertEqual(told, [])
+
+    def test_nobody_knows(self) -> None:
+        """Every service answers 404, or nonsense."""
+        real = parsed("job-killed-mapreduce-error")
+        self.assertEqual(
+            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
+        )
+        self.answer("tasks$", b"<html>")
+        self.assertEqual(
+            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
+        )
+
+    def test_after_its_time_nothing_is_asked(self) -> None:
+        real = parsed("job-killed-mapreduce-error")
+        self.assertEqual(
+            self.result(self.containers.diagnosis(self.cluster, Place(), real, 0.0)), ""
+        )
+        self.assertEqual(self.probe.asked, ())
+
+    def test_a_job_that_did_not_fail_is_not_asked_about(self) -> None:
+        real = parsed("job-succeeded-mapreduce")
+        self.assertEqual(
+            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
+        )
+        self.assertEqual(self.probe.asked, ())

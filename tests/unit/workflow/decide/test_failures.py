@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.job import Failure
+from svcd.workflow.decide import failures
+from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.record import stored
+from tests.unit.workflow.recorded import record
+
+
+def of_record(tree: Mapping[str, Any], diagnosis: str = "") -> Failure:
+    return failures.of_record(stored(tree), diagnosis)
+
+
+def is_silent(tree: Mapping[str, Any]) -> bool:
+    return failures.is_silent(stored(tree))
+
+
+def of_giving_up(action: Mapping[str, Any]) -> Failure:
+    return failures.of_giving_up(stored({"actions": [action]}).actions[0])
+
+
+class OfRecord(SynchronousTestCase):
+    def told(self, name: str, diagnosis: str = "") -> tuple[str, str, str]:
+        found = of_record(record(name), diagnosis)
+        return found.code, found.step, found.text.partition(";")[0]
+
+    def test_recorded_failures_get_their_codes(self) -> None:
+        """Each way in which the real engine failed is told apart."""
+        cases = {
+            "job-killed-exception": ("EXCEPTION", "asked to fail"),
+            "job-killed-no-class": (
+                "CLASS_MISSING",
+                "java.lang.ClassNotFoundException: Class svcd.examples.Nothing not found",
+            ),
+            "job-killed-exit-3": (
+                "EXIT_CODE",
+                "Main Class [org.apache.oozie.action.hadoop.JavaMain], exit code [3]",
+            ),
+            "job-killed-mapreduce-no-input": (
+                "INPUT_MISSING",
+                "Input path does not exist: /user/root/record/nothing",
+            ),
+            "job-killed-mapreduce-output-exists": (
+                "OUTPUT_EXISTS",
+                "Output directory /user/root/record/mr already exists",
+            ),
+            "job-pig-script-missing": (
+                "FILE_MISSING",
+                "JA008: File does not exist: hdfs://namenode.loopback:8020/user/root/apps/"
+                "noscript/none.pig#none.pig",
+            ),
+            "job-action-undefined-variable": (
+                "VARIABLE_UNKNOWN",
+                "variable [nosuch] cannot be resolved",
+            ),
+        }
+        for name, (code, text) in cases.items():
+            self.assertEqual(self.told(name), (code, "job-node", text), name)
+
+    def test_a_resource_manager_that_died_under_a_job_is_told(self) -> None:
+        """Seen on the real one, killed while the job's program ran."""
+        message = (
+            "Call From vm/127.192.63.13 to 127.192.63.12:8030 failed on connection exception:"
+            " java.net.ConnectException: Connection refused; For more details see: "
+            " http://wiki.apache.org/hadoop/ConnectionRefused"
+        )
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+        action |= {"errorCode": "JA018", "errorMessage": message}
+        told = of_record({"status": "KILLED", "actions": [action]})
+        self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
+        self.assertTrue(
+            told.text.endswith("; check that the cluster's resource manager and name node run"),
+            told.text,
+        )
+
+    def test_another_service_that_refuses_is_not_the_resource_manager(self) -> None:
+        """A program of the user's own may call anything."""
+        message = "Call From vm/127.0.0.1 to db:9030 failed on connection exception: refused"
+        action = {"name": "a", "type": "java", "status": "ERROR", "errorMessage": message}
+        told = of_record({"status": "KILLED", "actions": [action]})
+        self.assertEqual(told.code, "EXCEPTION")
+
+    def test_a_job_that_is_unknown_for_its_resource_manager_is_dead(self) -> None:
+        """Seen on the real one: the engine only says that it does not find the job."""
+        message = "JA017: Unknown hadoop job [application_1_0001] associated with action [w@n]"
+        action = {"name": "n", "type": "map-reduce", "status": "FAILED", "errorMessage": message}
+        record = {"status": "FAILED", "actions": [action]}
+        told = of_record(record, "the resource manager does not answer: http://h:8088/x: refused")
+        self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
+        self.assertIn("does not answer: http://h:8088/x: refused; check", told.text)
+
+    def test_a_file_system_without_data_nodes_is_not_the_resource_manager(self) -> None:
+        """Seen on the real one, whose only data node was killed while the job's program ran."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "START_MANUAL"}
+        messages = (
+            "JA009: hdfs://h:8020/user/svcd/oozie-root/1-W/job-node--map-reduce/action-data.seq"
+            " not a SequenceFile",
+            "JA009: Could not obtain block: BP-1:blk_1 file=/user/svcd/svcd/1/lib/a.jar",
+            "JA009: File /a could only be written to 0 of the 1 minReplication nodes. There are 0"
+            " datanode(s) running and 0 node(s) are excluded in this operation.",
+            "Failed to find datanode, suggest to check cluster health.",
+        )
+        for message in messages:
+            told = of_giving_up({**action, "errorMessage": message})
+            self.assertEqual(told.code, "FILE_SYSTEM", message)
+            self.assertIn("check that the cluster's data nodes run", told.text)
+
+    def test_a_failing_task_is_told_by_the_history(self) -> None:
+        """The record is silent then; the diagnosis fills in."""
+        self.assertTrue(is_silent(record("job-killed-mapreduce-error")))
+        self.assertEqual(
+            self.told("job-killed-mapreduce-error", "Error: java.lang.IllegalStateException: no"),
+            ("TASK_FAILED", "job-node", "Error: java.lang.IllegalStateException: no"),
+        )
+        self.assertEqual(self.told("job-killed-mapreduce-error")[0], "TASK_FAILED")
+
+    def test_a_log_line_says_more_than_an_exit_code(self) -> None:
+        """An exit code alone is no reason."""
+        self.assertTrue(is_silent(record("job-killed-exit-3")))
+        self.assertFalse(is_silent(record("job-killed-exception")))
+        self.assertEqual(
+            self.told("job-killed-exit-3", "java.lang.OutOfMemoryError: Java heap space")[0],
+            "OUT_OF_MEMORY",
+        )
+
+    def test_the_object_stores_faults_are_told_apart(self) -> None:
+        """The file system of object stores names itself first, and then the kind of the fault."""
+        where = "objstore://box/in"
+        cases = {
+            "UNAUTHORIZED: Keystone refused user a of project b at http://i/v3": (
+                "OBJECT_STORE_CREDENTIALS"
+            ),
+            f"FORBIDDEN: user a of project b at http://i/v3 may not GET {where}": (
+                "OBJECT_STORE_FORBIDDEN"
+            ),
+            "NOT_FOUND: the container box does not exist, as user a sees it": "CONTAINER_MISSING",
+            f"NOT_FOUND: {where} does not exist": "INPUT_MISSING",
+            f"UNREACHABLE: GET {where} got no answer in 13 tries": "OBJECT_STORE_UNAVAILABLE",
+            f"SERVER_ERROR: GET {where} was answered 503 in 13 tries": "OBJECT_STORE_UNAVAILABLE",
+            f"REFUSED: PUT {where} was answered 413: over quota": "OBJECT_STORE",
+            "MISCONFIGURED: neither fs.objstore.username nor": "OBJECT_STORE",
+        }
+        for text, code in cases.items():
+            action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+            told = {**action, "errorMessage": f"objstore: {text}", "errorCode": "JA018"}
+            found = of_record({"status": "KILLED", "actions": [told]})
+            self.assertEqual((found.code, text in found.text), (code, True), found.text)
+
+    def test_a_full_disk_is_found_behind_a_job_without_a_history(self) -> None:
+        """The disk was too full for the history too, and the engine says only that."""
+        message = "JA017: Unknown hadoop job [job_1_0002] associated with action [w@job-node]"
+        action = {"name": "job-node", "type": "map-reduce", "status": "FAILED"}
+        record = {"status": "FAILED", "actions": [{**action, "errorMessage": message}]}
+        self.assertTrue(is_silent(record))
+        told = of_record(
+            record,
+            "org.apache.hadoop.ipc.RemoteException: File /tmp/job_1_0002_1.jhist could only be"
+            " written to 0 of the 1 minReplication nodes",
+        )
+        self.assertEqual(told.code, "NO_SPACE")
+        self.assertIn("JA017", told.text)
+        self.assertIn("free space in HDFS", told.text)
+
+    def test_a_name_node_without_space_is_no_other_trouble_of_the_file_system(self) -> None:
+        """On a full disk it goes into safe mode; so it does while it starts."""
+        action = {"name": "job-node", "type": "map-reduce", "status": "START_MANUAL"}
+        mode = "JA009: Cannot create directory /user/svcd. Name node is in safe mode."
+        full = f"{mode}\nResources are low on NN. Please add or free up more resources."
+        found = [of_giving_up({**action, "errorMessage": text}).code for text in (mode, full)]
+        self.assertEqual(found, ["FILE_SYSTEM", "NO_SPACE"])
+
+    def test_a_kill_by_others_is_no_failing_program(self) -> None:
+        """Somebody killed the workflow at the engine."""
+        self.assertEqual(self.told("job-killed")[0], "KILLED_ELSEWHERE")
+
+    def test_a_record_without_actions(self) -> None:
+        """Killed before it began; failed without a word."""
+        self.assertEqual(of_record({"status": "KILLED", "actions": []}).code, "KILLED_ELSEWHERE")
+        self.assertEqual(of_record({"status": "FAILED"}).code, "UNKNOWN")
+
+
+class GivingUp(SynchronousTestCase):
+    def test_the_waiting_action_is_found(self) -> None:
+        """START_MANUAL with its reason; the engine pads the code with blanks."""
+        action = stored(record("job-yarn-down")).gave_up
+        assert action is not None
+        told = failures.of_giving_up(action)
+        self.assertEqual(
+            (told.code, told.step, told.text),
+            (
+                "RESOURCES_UNREACHABLE",
+                "job-node",
+                "JA006: Connection refused; check that the cluster's resource manager and name node"
+                " run",
+            ),
+        )
+
+    def test_more_memory_than_a_node_has_is_the_jobs_fault(self) -> None:
+        """The engine gives it the code of a resource manager that does not answer."""
+        message = (
+            "JA009: Invalid resource request! Cannot allocate containers as requested resource is"
+            " greater than maximum allowed allocation. Requested resource=<memory:9999999>"
+        )
+        told = of_giving_up({"name": "job-node", "status": "START_MANUAL", "errorMessage": message})
+        self.assertEqual(told.code, "ENGINE_REFUSED")
+        self.assertIn("<memory:9999999>; correct job_configs", told.text)
+
+    def test_a_record_without_sense_is_read_all_the_same(self) -> None:
+        """A status that is no text, actions that are none."""
+        odd = {"status": ["KILLED"], "actions": [{"status": ["ERROR"], "name": {}}, 1, None]}
+        self.assertEqual(of_record(odd).code, "UNKNOWN")
+        self.assertIsNone(stored(odd).gave_up)
+        self.assertFalse(is_silent(odd))
+
+    def test_a_running_job_waits_for_nobody(self) -> None:
+        self.assertIsNone(stored(record("job-running")).gave_up)
+
+
+class Texts(SynchronousTestCase):
+    def test_a_reason_is_one_bounded_line(self) -> None:
+        told = failure(Code.UNKNOWN, "s", "a\n  b" + "c" * 5000).text
+        self.assertTrue(told.startswith("a bccc"))
+        self.assertLess(len(told), 2100)
+
+    def test_a_reason_that_goes_on_for_ever(self) -> None:
+        """The engine runs on the caller's machines; its words are searched in bounded time."""
+        bad = "Input Path " * 100_000
+        told = of_record(
+            {"actions": [{"name": "s", "status": "ERROR", "errorCode": "X", "errorMessage": bad}]}
+        )
+        self.assertEqual(told.code, "EXCEPTION")

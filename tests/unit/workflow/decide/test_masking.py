@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.secret import Secret
+from svcd.workflow.decide.masking import MOST_TEXT, masked, masked_text
+from tests.unit.workflow.recorded import record
+
+
+class Masked(SynchronousTestCase):
+    def test_properties_that_tell_a_secret_are_masked(self) -> None:
+        """Pretty XML as the engine writes it, in the record and in its actions."""
+        conf = (
+            "<configuration>\r\n  <property>\r\n    <name>fs.objstore.password</name>\r\n"
+            "    <value>hunter2</value>\r\n  </property>\r\n"
+            "<property><name>fs.objstore.container.in.username</name><value>ann</value></property>"
+            "<property><name>mapred.input.dir</name><value>/in</value></property></configuration>"
+        )
+        clean = masked({"conf": conf, "actions": [{"conf": conf, "retries": 0}]})
+        for text in (clean["conf"], clean["actions"][0]["conf"]):  # type: ignore[index]
+            self.assertNotIn("hunter2", text)
+            self.assertNotIn("<value>ann", text)
+            self.assertIn("<value>/in</value>", text)
+
+    def test_literal_passwords_are_masked_everywhere(self) -> None:
+        """Also escaped, and in messages."""
+        clean = masked({"a": "x p&amp;ss<w y", "b": ["p&ss<w"]}, [Secret("p&ss<w")])
+        self.assertEqual(clean["b"], ["***"])
+        self.assertEqual(masked({"m": "p&amp;ss&lt;w"}, [Secret("p&ss<w")]), {"m": "***"})
+
+    def test_arguments_that_name_a_secret_are_masked(self) -> None:
+        self.assertEqual(
+            masked_text("<param>DB_PASSWORD=abc</param><param>INPUT=/in</param>"),
+            "<param>DB_PASSWORD=***</param><param>INPUT=/in</param>",
+        )
+
+    def test_elements_with_a_namespace_are_masked(self) -> None:
+        """As the engine writes the configuration of an action."""
+        self.assertEqual(
+            masked_text(
+                '<ns0:property><ns0:name>x.password</ns0:name> <ns0:value a="b">abc</ns0:value>'
+                '<ns0:arg>-Dtoken=abc</ns0:arg><name xmlns="u">a.secret</name><value>abc</value>'
+                "<ns0:name>abc</ns0:name><ns0:value>abc</ns0:value>"
+            ),
+            '<ns0:property><ns0:name>x.password</ns0:name> <ns0:value a="b">***</ns0:value>'
+            '<ns0:arg>-Dtoken=***</ns0:arg><name xmlns="u">a.secret</name><value>***</value>'
+            "<ns0:name>abc</ns0:name><ns0:value>abc</ns0:value>",
+        )
+
+    def test_a_short_secret_is_masked_in_definitions(self) -> None:
+        """Where it stands by itself: elsewhere it may be a part of any word."""
+        conf = "<arg>--token</arg><arg>ab</arg><x>-Da=1 -Dp=ab</x><opt>-p ab</opt><y>abc cab</y>"
+        clean = masked({"conf": conf, "message": "ab"}, [Secret("ab"), Secret("")])
+        self.assertEqual(
+            clean,
+            {
+                "conf": "<arg>--token</arg><arg>***</arg><x>-Da=1 -Dp=***</x><opt>-p ***</opt>"
+                "<y>abc cab</y>",
+                "message": "ab",
+            },
+        )
+
+    def test_very_long_names_cost_one_pass(self) -> None:
+        """A caller chooses them; the square of their length would be many seconds."""
+        for text in (
+            f"<param>{'token' * 100_000}</param>",
+            f"<name>{'fs.objstore.' * 40_000}</name><value>x</value>",
+            f"<name>{'token' * 100_000}",
+            f"<name{' ' * 500_000}",
+            f"<{'a' * 500_000}:name>",
+        ):
+            self.assertEqual(masked_text(text), text)
+
+    def test_an_innocent_record_stays_as_it_is(self) -> None:
+        """The real engine's record passes unchanged."""
+        real = record("job-succeeded-mapreduce")
+        self.assertEqual(masked(real), real)
+
+    def test_long_texts_are_cut(self) -> None:
+        clean = masked({"conf": "x" * (MOST_TEXT + 5)})
+        self.assertEqual(len(str(clean["conf"])), MOST_TEXT + len("...(cut)"))

@@ -1,0 +1,311 @@
+"""What executions need at a tick, and what answers make of them, as literal values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
+from svcd.model.job import Execution, ExecutionStatus, Waiting
+from svcd.model.secret import Secret
+from svcd.ports.engine import JobLine
+from svcd.workflow.decide import planner, record, stalls
+from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.planner import Due, Memory, News
+
+S = ExecutionStatus
+NOW_S = 1_767_268_800.0
+MOST_S = 300.0
+C1 = ClusterId("c1")
+NOTHING = Memory()
+
+
+def ago(seconds: float) -> Timestamp:
+    return timestamp(NOW_S - seconds)
+
+
+def tree(status: str = "RUNNING", **action: Any) -> Mapping[str, Any]:
+    """The engine's record of a workflow with one action."""
+    made = {"id": "W@job-node", "name": "job-node", "type": "pig", "status": "RUNNING"}
+    return {
+        "status": status,
+        "lastModTime": "Thu, 01 Jan 2026 11:59:00 GMT",
+        "createdTime": "Thu, 01 Jan 2026 11:50:00 GMT",
+        "actions": [{**made, "externalId": "application_1_0001", "endTime": None, **action}],
+    }
+
+
+def execution(id_: str = "e", **fields: Any) -> Execution:
+    return Execution(
+        id=ExecutionId(id_),
+        tenant_id=TenantId("t"),
+        job_id=JobId("j"),
+        **{"cluster_id": C1, "created_at": ago(100), **fields},
+    )
+
+
+def running(id_: str = "e", **fields: Any) -> Execution:
+    return execution(
+        id_,
+        **{"status": S.RUNNING, "workflow_job_id": "W", "record": tree(), **fields},
+    )
+
+
+def waiting(code: Code, since_s: float = 60.0, until_s: float | None = None) -> Waiting:
+    until = None if until_s is None else ago(-until_s)
+    return Waiting(code=code, step="job-node", text="t", since=ago(since_s), until=until)
+
+
+class DueTests(SynchronousTestCase):
+    def test_each_row_needs_one_thing(self) -> None:
+        rows = [
+            execution("ended", status=S.FAILED),
+            execution("watched", status=S.FAILED, submitting=True),
+            execution("new"),
+            execution("later", retry_at=ago(-1)),
+            execution("cancelled", retry_at=ago(-1), cancel_requested=True),
+            running("orphan", cluster_id=None),
+            running("one"),
+            running("two", cluster_id=ClusterId("c2")),
+            running("three"),
+        ]
+        by_id = {row.id: row for row in rows}
+        self.assertEqual(
+            planner.due(rows, NOW_S),
+            Due(
+                ended=["ended"],
+                starts=["watched", "new", "cancelled"],
+                orphans=["orphan"],
+                at_engines={
+                    C1: [by_id[ExecutionId("one")], by_id[ExecutionId("three")]],
+                    ClusterId("c2"): [by_id[ExecutionId("two")]],
+                },
+            ),
+        )
+
+
+class NeedsRecordTests(SynchronousTestCase):
+    def needs(self, row: Execution, **line: Any) -> bool:
+        known = {
+            "id": "W",
+            "status": "RUNNING",
+            "last_modified": "Thu, 01 Jan 2026 11:59:00 GMT",
+            "external_id": None,
+        }
+        return planner.needs_record(row, JobLine(**{**known, **line}), Memory(), NOW_S, MOST_S)
+
+    def test_record_that_has_not_changed_is_not_read(self) -> None:
+        self.assertFalse(self.needs(running()))
+
+    def test_change_in_the_list_is_read(self) -> None:
+        self.assertTrue(self.needs(running(), status="SUCCEEDED"))
+        self.assertTrue(self.needs(running(), last_modified="Thu, 01 Jan 2026 12:00:00 GMT"))
+        self.assertTrue(planner.needs_record(running(), None, Memory(), NOW_S, MOST_S))
+
+    def test_unwanted_one_is_looked_at(self) -> None:
+        self.assertTrue(self.needs(running(cancel_requested=True)))
+        self.assertTrue(self.needs(running(delete_requested=True)))
+
+    def test_wait_that_the_record_may_end_is_read(self) -> None:
+        """One that only the ResourceManager can end is not, nor one of very many (see the tick)."""
+        self.assertTrue(self.needs(running(waiting=waiting(Code.ENGINE_UNREACHABLE))))
+        self.assertFalse(self.needs(running(waiting=waiting(Code.NO_WORKERS))))
+        held = running(record=tree(externalId=None), waiting=waiting(Code.STEP_WAITS))
+        self.assertFalse(self.needs(held))
+        self.assertTrue(planner.is_unlaunched(held))
+
+
+class AbsorbedTests(SynchronousTestCase):
+    def after(self, row: Execution, status: ExecutionStatus, tree_: Mapping[str, Any]) -> Execution:
+        broken = failure(Code.EXCEPTION, "job-node", "no luck")
+        bad = broken if status in (S.KILLED, S.FAILED) else None
+        news = News(status=status, record=record.read(tree_, ()), failure=bad)
+        return planner.absorbed(row, news, NOW_S, MOST_S)
+
+    def test_failure_comes_with_the_end(self) -> None:
+        after = self.after(running(), S.KILLED, tree("KILLED"))
+        assert after.failure is not None
+        self.assertEqual((after.status, after.failure.code), (S.KILLED, "EXCEPTION"))
+
+    def test_cancelled_one_has_no_failure(self) -> None:
+        after = self.after(running(cancel_requested=True), S.KILLED, tree("KILLED"))
+        self.assertEqual((after.status, after.failure), (S.KILLED, None))
+
+    def test_reason_for_a_kill_is_kept(self) -> None:
+        reason = failure(Code.START_GAVE_UP, "workflow", "x")
+        row = planner.condemned(running(), reason)
+        self.assertEqual(self.after(row, S.KILLED, tree("KILLED")).failure, reason)
+
+    def test_step_that_is_tried_again_is_shown(self) -> None:
+        held = tree(status="RUNNING", externalId=None)
+        [action] = held["actions"]
+        action["status"] = "START_RETRY"
+        action["errorMessage"] = "JA006: Connection refused"
+        after = self.after(running(), S.RUNNING, held)
+        assert after.waiting is not None
+        self.assertEqual(
+            (after.waiting.code, after.waiting.since, after.waiting.until),
+            ("RESOURCES_UNREACHABLE", ago(0), None),
+        )
+
+    def test_suspended_job_that_waits_for_a_person_has_a_deadline(self) -> None:
+        held = tree("SUSPENDED")
+        held["actions"][0]["status"] = "START_MANUAL"
+        after = self.after(running(), S.SUSPENDED, held)
+        assert after.waiting is not None
+        self.assertEqual((after.suspended_since, after.waiting.until), (ago(0), ago(-300)))
+
+    def test_step_that_is_not_handed_on_is_shown_after_a_while(self) -> None:
+        held = tree(externalId=None)
+        early = running(start_time=ago(44))
+        self.assertIsNone(self.after(early, S.RUNNING, held).waiting)
+        late = self.after(running(start_time=ago(45)), S.RUNNING, held).waiting
+        assert late is not None
+        self.assertEqual((late.code, late.since), ("STEP_WAITS", ago(45)))
+
+    def test_wait_for_yarn_lasts_while_the_same_step_runs(self) -> None:
+        row = running(waiting=waiting(Code.NO_WORKERS))
+        self.assertEqual(self.after(row, S.RUNNING, tree()).waiting, row.waiting)
+        other = tree(id="W@other", name="other")
+        self.assertIsNone(self.after(row, S.RUNNING, other).waiting)
+
+
+class OverdueTests(SynchronousTestCase):
+    def code(self, row: Execution, memory: Memory = NOTHING) -> str:
+        found = planner.overdue(row, memory, NOW_S, MOST_S)
+        return "" if found is None else found.code
+
+    def test_job_that_waits_for_a_person(self) -> None:
+        held = tree("SUSPENDED")
+        held["actions"][0]["status"] = "START_MANUAL"
+        row = running(status=S.SUSPENDED, record=held)
+        self.assertEqual(self.code(evolve(row, suspended_since=ago(299))), "")
+        self.assertEqual(self.code(evolve(row, suspended_since=ago(300))), "START_GAVE_UP")
+
+    def test_suspension_by_a_person_lasts(self) -> None:
+        row = running(status=S.SUSPENDED, record=tree("SUSPENDED"), suspended_since=ago(9000))
+        self.assertEqual(self.code(row), "")
+
+    def test_job_that_never_begins(self) -> None:
+        """By the engine's clock, but not before the request."""
+        row = running(status=S.PREP, created_at=ago(9000))
+        self.assertEqual(self.code(row), "START_GAVE_UP")
+        self.assertEqual(self.code(evolve(row, created_at=ago(299))), "")
+
+    def test_nothing_is_there_to_run_it(self) -> None:
+        """Past its deadline, and seen twice by this daemon."""
+        row = running(waiting=waiting(Code.NO_WORKERS, 600.0, 0.0))
+        for troubles, code in ((0, ""), (1, ""), (2, "NO_WORKERS")):
+            memory = Memory(steps=stalls.Memory(troubles=troubles))
+            self.assertEqual(self.code(row, memory), code)
+        seen = Memory(steps=stalls.Memory(troubles=9))
+        self.assertEqual(self.code(running(waiting=waiting(Code.NO_WORKERS, 60, 1)), seen), "")
+        self.assertEqual(self.code(running(waiting=waiting(Code.STEP_WAITS, 9000)), seen), "")
+
+
+class OutageTests(SynchronousTestCase):
+    def test_first_silence_is_not_shown(self) -> None:
+        found = planner.outage(Memory(), "refused", NOW_S, 600.0)
+        self.assertEqual((found.since, found.until), (NOW_S, NOW_S + 600))
+        self.assertFalse(planner.shows_outage(running(), found, NOW_S))
+
+    def test_second_silence_is_shown_once(self) -> None:
+        found = planner.outage(Memory(silent_since=NOW_S - 5), "refused", NOW_S, 600.0)
+        self.assertTrue(planner.shows_outage(running(), found, NOW_S))
+        after = planner.waits_for_engine(running(), found, NOW_S)
+        assert after.waiting is not None
+        self.assertEqual(
+            (after.waiting.code, after.waiting.since, after.waiting.until),
+            ("ENGINE_UNREACHABLE", ago(0), ago(-595)),
+        )
+        self.assertFalse(planner.shows_outage(after, found, NOW_S))
+
+    def test_outage_that_lasts_fails_a_job(self) -> None:
+        found = planner.outage(Memory(silent_since=NOW_S - 600), "refused", NOW_S, 600.0)
+        after = planner.without_engine(running(), found, NOW_S)
+        assert after.failure is not None
+        self.assertEqual((after.status, after.failure.code), (S.FAILED, "ENGINE_UNREACHABLE"))
+        self.assertIn("no answer for 600 s: refused", after.failure.text)
+        cancelled = planner.without_engine(running(cancel_requested=True), found, NOW_S)
+        self.assertEqual((cancelled.status, cancelled.failure), (S.KILLED, None))
+
+
+class StallTests(SynchronousTestCase):
+    """When the ResourceManager is asked about a step."""
+
+    STEP = ("W@job-node", "job-node")
+
+    def test_step_is_asked_about_when_it_has_been_quiet(self) -> None:
+        row = running()
+        memory, ask = stalls.consider(stalls.Memory(), [row], NOW_S)
+        self.assertEqual((dict(memory.steps), ask), ({row.id: (self.STEP, NOW_S)}, ()))
+        memory, ask = stalls.consider(memory, [row], NOW_S + 29)
+        self.assertEqual(ask, ())
+        memory, ask = stalls.consider(memory, [row], NOW_S + 30)
+        self.assertEqual((memory.asked_at, ask), (NOW_S + 30, [row]))
+        memory, ask = stalls.consider(memory, [row], NOW_S + 49)
+        self.assertEqual(ask, ())
+
+    def test_next_step_is_quiet_from_its_beginning(self) -> None:
+        before = stalls.Memory(steps={ExecutionId("e"): (self.STEP, NOW_S - 100)}, troubles=3)
+        row = running(record=tree(id="W@next", name="next"))
+        memory, ask = stalls.consider(before, [row], NOW_S)
+        self.assertEqual(memory.steps[row.id], (("W@next", "next"), NOW_S))
+        self.assertEqual((memory.troubles, ask), (0, ()))
+
+    def test_found_trouble_is_asked_about_at_each_round(self) -> None:
+        row = running(waiting=waiting(Code.NO_WORKERS))
+        self.assertEqual(stalls.consider(stalls.Memory(), [row], NOW_S)[1], [row])
+
+    def test_others_are_not_asked_about(self) -> None:
+        for row in (
+            running(cancel_requested=True),
+            running(status=S.SUSPENDED),
+            running(record=tree(externalId="-")),
+            running(waiting=waiting(Code.ENGINE_UNREACHABLE)),
+        ):
+            old = stalls.Memory(steps={row.id: (self.STEP, NOW_S - 100)})
+            self.assertEqual(stalls.consider(old, [row], NOW_S)[1], ())
+
+
+class TidyTests(SynchronousTestCase):
+    def test_record_of_a_kill_is_completed(self) -> None:
+        """Only of the same end, and not for one that is deleted."""
+        row = running(status=S.KILLED, record=tree("KILLED"))
+        self.assertTrue(planner.needs_last_record(row))
+        self.assertFalse(planner.needs_last_record(evolve(row, delete_requested=True)))
+        last = record.read(tree("KILLED", endTime="x"), ())
+        self.assertEqual(planner.completed(row, last).record, last.tree)
+        self.assertFalse(planner.needs_last_record(planner.completed(row, last)))
+        other = record.read(tree("SUCCEEDED"), ())
+        self.assertIs(planner.completed(row, other), row)
+
+    def test_folder_is_left_after_a_quarter_of_an_hour(self) -> None:
+        self.assertFalse(planner.leaves_folder(running(end_time=ago(899)), NOW_S))
+        self.assertTrue(planner.leaves_folder(running(end_time=ago(900)), NOW_S))
+        self.assertTrue(planner.leaves_folder(running(end_time=ago(-900)), NOW_S))
+
+
+class RecordTests(SynchronousTestCase):
+    def test_row_of_a_former_release_is_read(self) -> None:
+        """Whatever the engine left out."""
+        self.assertEqual(record.stored({}), record.Record())
+        odd = record.stored({"status": None, "actions": [None, {"name": 1}], "lastModTime": 3})
+        self.assertEqual((odd.status, odd.modified, len(odd.actions)), ("", None, 1))
+
+    def test_secrets_are_masked_once_for_all(self) -> None:
+        raw = {**tree(errorMessage="login secret1 refused"), "conf": "secret1"}
+        found = record.read(raw, [Secret("secret1")])
+        self.assertEqual(found.tree["conf"], "***")
+        self.assertEqual(found.actions[0].error_message, "login *** refused")
+        self.assertEqual(record.stored(found.tree), found)
+
+    def test_secret_that_is_a_word_of_the_engine_leaves_the_status(self) -> None:
+        self.assertEqual(record.read(tree(), [Secret("RUNNING")]).status, "RUNNING")
+
+    def test_times_are_read_from_http_dates(self) -> None:
+        found = record.stored(tree())
+        self.assertEqual((found.created, found.ended), (ago(600), None))

@@ -1,0 +1,107 @@
+"""How far an execution has come, and the exit code of its program."""
+
+from __future__ import annotations
+
+import math
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients.probe import HttpProbe
+from svcd.model.job import ExecutionStatus
+from svcd.workflow.act.yarn import applications_of
+from svcd.workflow.decide.progress import progress, return_code
+from svcd.workflow.decide.record import stored
+from svcd.workflow.decide.stalls import Application
+from tests.unit.workflow.recorded import record
+from tests.unit.workflow.support import CALLER, WorkflowCase
+
+
+def application(name: str, share: float) -> Application:
+    return Application(id="application_1_1", name=name, state="RUNNING", age_s=1.0, progress=share)
+
+
+class ProgressTests(SynchronousTestCase):
+    def test_of_the_applications_that_do_the_work(self) -> None:
+        """Their mean; a launcher alone says nothing."""
+        launcher = application("oozie:launcher:T=pig:W=svcd:A=job-node:ID=1", 0.5)
+        work = [application("PigLatin:count.pig", 0.3), application("PigLatin:count.pig", 0.0)]
+        self.assertEqual(progress([launcher, *work], None), 0.15)
+        self.assertEqual(progress(work[1:], 0.9), 0.0)
+        self.assertEqual(progress([launcher], 0.9), 0.9)
+        self.assertEqual(progress([launcher], None), 0.0)
+        self.assertIsNone(progress([], None))
+
+    def test_the_resource_managers_per_cent(self) -> None:
+        """Whatever it answers, it becomes a number from 0.0 to 1.0."""
+        for percent, share in (
+            (5.0, 0.05),
+            (100, 1.0),
+            (130.0, 1.0),
+            (-1, 0.0),
+            ("NaN", 0.0),
+            (math.nan, 0.0),
+            (10**400, 1.0),
+        ):
+            row = {"id": "application_1_1", "state": "RUNNING", "progress": percent}
+            [one] = applications_of({"apps": {"app": [row]}}) or ()
+            self.assertEqual(one.progress, share)
+
+
+class ReturnCodeTests(SynchronousTestCase):
+    def test_of_a_java_program(self) -> None:
+        """As the real engine tells it."""
+        self.assertEqual(return_code(stored(record("job-killed-exit-3")), ""), 3)
+
+    def test_of_a_script(self) -> None:
+        """Its launcher exits with 1 whatever the script does; the launcher's log has the code."""
+        action = {
+            "name": "job-node",
+            "type": "shell",
+            "status": "ERROR",
+            "errorMessage": "Main class [ShellMain], exit code [1]",
+        }
+        failed = stored({"status": "KILLED", "actions": [action]})
+        self.assertEqual(return_code(failed, "Exit code of the Shell command 3"), 3)
+        self.assertIsNone(return_code(failed, ""))
+
+    def test_nobody_knows(self) -> None:
+        for name in ("job-killed", "job-killed-exception", "job-killed-mapreduce-error"):
+            self.assertIsNone(return_code(stored(record(name)), ""))
+
+
+class Lives(WorkflowCase):
+    """With the scripted resource manager, over HTTP."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.asks = HttpProbe(self.agent, self.clock)
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
+
+    def test_progress_grows_until_the_success(self) -> None:
+        """Asked for every 20 s; after success it is 1.0, and the exit code 0."""
+        row = self.execute(configs={"svcd.fake.run_s": "50"})
+        self.clock.advance(2)
+        self.assertEqual((self.execution(row.id).progress, row.return_code), (None, None))
+        seen = []
+        for _ in range(7):
+            self.clock.advance(8)
+            seen.append(self.execution(row.id).progress)
+        self.assertEqual(seen, sorted(seen, key=lambda share: share or 0.0))
+        self.assertGreater(len(set(seen)), 3)
+        after = self.execution(row.id)
+        self.assertEqual(
+            (after.status, after.progress, after.return_code),
+            (ExecutionStatus.SUCCEEDED, 1.0, 0),
+        )
+
+    def test_a_killed_one_keeps_its_progress(self) -> None:
+        row = self.execute(configs={"svcd.fake.run_s": "100"})
+        for _ in range(30):
+            self.clock.advance(1)
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, ExecutionStatus.KILLED)
+        self.assertIsNotNone(after.progress)
+        self.assertLess(after.progress or 0.0, 0.5)
+        self.assertIsNone(after.return_code)

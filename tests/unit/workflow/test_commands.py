@@ -1,0 +1,460 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.errors import (
+    BadJobBinary,
+    DataSourceNameTaken,
+    InvalidCredentials,
+    InvalidData,
+    InvalidReference,
+    NotFound,
+    PlatformError,
+    PlatformTimeout,
+    ServiceUnavailable,
+)
+from svcd.model.cloud import Caller
+from svcd.model.cluster import ClusterStatus
+from svcd.model.ids import ClusterId, JobId, TenantId
+from svcd.model.job import Execution, ExecutionStatus, JobConfigs, JobType
+from svcd.model.requests import (
+    ExecuteRequest,
+    GivenCredentials,
+    NewCluster,
+    NewDataSource,
+    NewJob,
+    NewJobBinary,
+)
+from svcd.ports.store import Page
+from svcd.workflow.decide.rules import job_faults
+from tests.unit.workflow.support import CALLER, CLUSTER, IN, JAR, OUT, PIG, TENANT, WorkflowCase
+
+S = ExecutionStatus
+ACCOUNT = GivenCredentials(user="ann", password="secret")
+STRANGER = Caller(tenant_id=TenantId("other"), user_id="u2")
+HANG = {"svcd.fake.outcome": "hang"}
+
+
+class Objects(WorkflowCase):
+    def test_a_data_source(self) -> None:
+        new = NewDataSource(name="d", type="objstore", url="objstore://a/b", credentials=ACCOUNT)
+        made = self.run_to_end(self.jobs.create_data_source(CALLER, new))
+        kept = self.tx(lambda tx: tx.data_sources.get(TENANT, made.id))
+        self.assertEqual(kept, made)
+        assert kept.credentials is not None
+        self.assertEqual(kept.credentials.password, "secret")
+        self.fail_to_end(self.jobs.create_data_source(CALLER, new), DataSourceNameTaken)
+
+    def test_an_object_store_source_needs_an_account(self) -> None:
+        new = NewDataSource(name="d", type="objstore", url="objstore://a")
+        self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidCredentials)
+        plain = NewDataSource(name="d", type="hdfs", url="/data")
+        self.assertEqual(
+            self.run_to_end(self.jobs.create_data_source(CALLER, plain)).credentials, None
+        )
+
+    def test_half_an_account_is_refused(self) -> None:
+        """Of every kind of source and binary; which half lacks is told, and no part is quoted."""
+        user, password = GivenCredentials(user="ann"), GivenCredentials(user="", password="pw")
+        for given, text in (
+            (user, "password: missing, user was given; give both or none"),
+            (password, "user: missing, password was given; give both or none"),
+        ):
+            for kind, url in (("objstore", "objstore://a"), ("hdfs", "/data")):
+                source = NewDataSource(name="d", type=kind, url=url, credentials=given)
+                error = self.fail_to_end(
+                    self.jobs.create_data_source(CALLER, source), InvalidCredentials
+                )
+                self.assertEqual(error.message, f"$.credentials.{text}")
+            for url in ("internaldb://i1", "objstore-internal://box/o", "http://x/y"):
+                binary = NewJobBinary(name="n", url=url, extra=given)
+                error = self.fail_to_end(
+                    self.jobs.create_job_binary(CALLER, binary), InvalidCredentials
+                )
+                self.assertEqual(error.message, f"$.extra.{text}")
+
+    def test_a_data_source_that_no_job_could_be_told_is_refused(self) -> None:
+        """Every place at once, and nothing of the account."""
+        account = GivenCredentials(user="u\ufffe", password="p\uffff")
+        new = NewDataSource(name="d", type="hdfs", url="/d\uffff", credentials=account)
+        error = self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidData)
+        self.assertEqual(
+            str(error).split("\n"),
+            [
+                "$.url: holds U+FFFF, which XML cannot carry",
+                "$.credentials.user: holds U+FFFE, which XML cannot carry",
+                "$.credentials.password: holds U+FFFF, which XML cannot carry",
+            ],
+        )
+
+    def test_a_job_binary_names_something_that_is_there(self) -> None:
+        cases: list[tuple[str, GivenCredentials, type[Exception]]] = [
+            ("internaldb://nope", GivenCredentials(), InvalidReference),
+            ("internaldb://", GivenCredentials(), BadJobBinary),
+            ("http://x/y", GivenCredentials(), BadJobBinary),
+            ("objstore-internal://box", ACCOUNT, BadJobBinary),
+            ("objstore-internal://box/o", GivenCredentials(), BadJobBinary),
+        ]
+        for url, extra, kind in cases:
+            new = NewJobBinary(name="n", url=url, extra=extra)
+            self.fail_to_end(self.jobs.create_job_binary(CALLER, new), kind)
+        self.assertEqual(len(self.tx(lambda tx: tx.job_binaries.page(TENANT, Page()))), 3)
+        good = NewJobBinary(name="n", url="internaldb://i1")
+        self.assertEqual(self.run_to_end(self.jobs.create_job_binary(CALLER, good)).extra, None)
+
+    def test_another_tenants_binary_is_unknown(self) -> None:
+        new = NewJobBinary(name="n", url="internaldb://i1")
+        self.fail_to_end(self.jobs.create_job_binary(STRANGER, new), InvalidReference)
+
+    def test_all_unknown_binaries_of_a_job_are_named(self) -> None:
+        new = NewJob(name="j", type=JobType.PIG, mains=("b1", "x"), libs=("y",))
+        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidReference)
+        self.assertEqual(
+            error.message,
+            "$.mains[1]: job binary 'x' not found\n$.libs[0]: job binary 'y' not found",
+        )
+        self.assertEqual(len(self.tx(lambda tx: tx.jobs.page(TENANT, Page()))), 2)
+
+    def test_a_job_without_its_script_is_refused(self) -> None:
+        new = NewJob(name="j", type=JobType.PIG, libs=("b3",))
+        self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
+
+
+class Rules(WorkflowCase):
+    def test_binaries_by_type(self) -> None:
+        """Which of (nothing, a main, a library) each type takes."""
+        taken = {
+            job_type.value: tuple(
+                not job_faults(job_type, mains, libs)
+                for mains, libs in (((), ()), (("m",), ()), ((), ("l",)), (("m",), ("l",)))
+            )
+            for job_type in JobType
+        }
+        self.assertEqual(
+            taken,
+            {
+                "Pig": (False, True, False, True),
+                "Hive": (False, True, False, True),
+                "Shell": (False, True, False, True),
+                "Spark": (False, True, False, True),
+                "Jar": (False, True, True, True),
+                "MapReduce": (False, False, True, False),
+                "Java": (False, False, True, False),
+            },
+        )
+
+    def test_a_binary_given_twice_is_refused(self) -> None:
+        self.assertEqual(
+            job_faults(JobType.JAR, (), ("a", "b", "a")), ["$.libs: given more than once: a"]
+        )
+
+
+class Execute(WorkflowCase):
+    def refused(self, kind: type[Exception], job: JobId = PIG, **fields: Any) -> str:
+        request = ExecuteRequest(
+            **{"cluster_id": CLUSTER, "input_id": IN, "output_id": OUT, **fields}
+        )
+        error = self.fail_to_end(self.jobs.execute(CALLER, job, request), kind)
+        self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
+        return str(error.message)
+
+    def test_an_unknown_job_is_not_found(self) -> None:
+        self.assertIn("not found", self.refused(NotFound, JobId("nope")))
+
+    def test_all_unknown_references_are_named(self) -> None:
+        self.assertEqual(
+            self.refused(InvalidReference, cluster_id="c9", input_id="i9", output_id="o9"),
+            "$.cluster_id: cluster 'c9' not found\n"
+            "$.input_id: data source 'i9' not found\n"
+            "$.output_id: data source 'o9' not found",
+        )
+
+    def test_input_and_output_are_needed(self) -> None:
+        self.assertEqual(
+            self.refused(InvalidData, input_id=None, output_id=None),
+            "$.input_id: a Pig job needs a data source\n$.output_id: a Pig job needs a data source",
+        )
+
+    def test_a_cluster_that_goes_or_failed_is_refused(self) -> None:
+        for status in (ClusterStatus.DELETING, ClusterStatus.ERROR):
+            self.set_cluster(status=status)
+            self.assertIn(status.value, self.refused(InvalidReference))
+
+    def test_a_type_the_cluster_cannot_run_is_refused(self) -> None:
+        self.fake_engines.types = (JobType.PIG,)
+        self.assertIn("cannot run Jar jobs; it runs Pig", self.refused(InvalidReference, JAR))
+        self.fake_engines.types = (JobType.SPARK,)
+        self.assertIn("it runs no jobs", self.refused(InvalidReference, JAR))
+
+    def test_what_no_definition_can_hold_is_refused(self) -> None:
+        """With its place; also what only the submission would hold, and what is too long."""
+        for configs, told in (
+            (
+                JobConfigs(params={"P": "\x01"}),
+                "$.job_configs.params.P: holds U+0001, which XML cannot carry",
+            ),
+            (
+                JobConfigs(configs={"oozie.use.it": "\uffff"}),
+                '$.job_configs.configs["oozie.use.it"]: holds U+FFFF, which XML cannot carry',
+            ),
+            (
+                JobConfigs(args=("x" * 100_000,)),
+                "$.job_configs: the workflow definition would have more than 100000 characters, "
+                "the most that the engine of the cluster takes; put what is long into a file",
+            ),
+        ):
+            self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
+
+    def test_what_a_job_of_its_type_would_never_see_is_refused(self) -> None:
+        """All at once, with the reason and the places that it sees."""
+        configs = JobConfigs(
+            configs={"edp.java.main_class": "a.B", "oozie.wf.external.id": "x", "a": 1},
+            args=("x",),
+            params={"P": "x"},
+        )
+        self.assertEqual(
+            self.refused(InvalidData, JAR, job_configs=configs).split("\n"),
+            [
+                "$.job_configs.args: a Jar job takes no args; it takes configs",
+                "$.job_configs.params: a Jar job takes no params; it takes configs",
+                '$.job_configs.configs["edp.java.main_class"]: a Jar job has no such setting; '
+                "settings of a Jar job that begin with edp.: edp.streaming.mapper, "
+                "edp.streaming.reducer",
+                '$.job_configs.configs["oozie.wf.external.id"]: svcd sets it itself; leave it out',
+            ],
+        )
+
+    def test_a_job_whose_output_is_its_input_is_refused(self) -> None:
+        """The same data source, or another one for the same folder."""
+        told = (
+            "$.output_id: it is the same place as the input, which a job must not write to; "
+            "name another data source"
+        )
+        self.assertEqual(self.refused(InvalidData, output_id=IN), told)
+        account = GivenCredentials(user="bob", password="other")
+        for number, url in enumerate(("objstore://box.svc/in/", "objstore://box/in")):
+            new = NewDataSource(name=f"in-{number}", type="objstore", url=url, credentials=account)
+            again = self.run_to_end(self.jobs.create_data_source(CALLER, new))
+            self.assertEqual(self.refused(InvalidData, JAR, output_id=again.id), told)
+
+    def test_a_cluster_without_an_engine_is_refused(self) -> None:
+        """In any status, and a transient one before it is made."""
+        told = (
+            "$.cluster_id: cluster no-engine has no workflow engine, so it runs no jobs; "
+            "use a cluster with the workflow engine among its processes"
+        )
+        for status in (ClusterStatus.ACTIVE, ClusterStatus.WAITING):
+            self.set_cluster(name="no-engine", status=status)
+            self.assertEqual(self.refused(InvalidReference), told)
+        new = NewCluster(name="no-engine", plugin_name="fake", engine_version="1.0")
+        self.assertEqual(self.refused(InvalidReference, cluster_id=None, cluster=new), told)
+
+    def test_a_transient_cluster_is_made_for_the_job(self) -> None:
+        """After the checks: a refused request makes no cluster."""
+        new = NewCluster(name="brief", plugin_name="fake", engine_version="1.0")
+        self.refused(InvalidData, cluster_id=None, cluster=new, input_id=None)
+        self.assertEqual(self.made_clusters, [])
+        row = self.execute(cluster_id=None, cluster=new)
+        self.assertEqual([each.is_transient for each in self.made_clusters], [True])
+        self.assertEqual((row.cluster_id, row.status), (ClusterId("c2"), S.PENDING))
+
+    def test_a_transient_cluster_that_cannot_run_the_job_is_not_made(self) -> None:
+        """Cluster and execution are written together, or neither."""
+        self.fake_engines.types = (JobType.JAR,)
+        new = NewCluster(name="brief", plugin_name="fake", engine_version="1.0")
+        self.refused(InvalidReference, cluster_id=None, cluster=new)
+        found = self.run_to_end(self.store.read(lambda tx: tx.clusters.find(ClusterId("c2"))))
+        self.assertIsNone(found)
+
+
+class Cancel(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+    def running(self, **configs: str) -> Execution:
+        row = self.execute(configs={**HANG, **configs})
+        self.clock.advance(1)
+        return row
+
+    def test_a_running_job_is_answered_killed(self) -> None:
+        """No failure: somebody wanted it."""
+        row = self.running()
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual((after.status, after.failure), (S.KILLED, None))
+        self.assertIsNotNone(after.end_time)
+        self.assertEqual(self.info(row.id)["actions"][1]["status"], "KILLED")
+
+    def test_a_pending_job_never_starts(self) -> None:
+        self.set_cluster(status=ClusterStatus.SPAWNING)
+        row = self.execute()
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, S.KILLED)
+        self.set_cluster(status=ClusterStatus.ACTIVE)
+        self.clock.advance(30)
+        self.assertEqual(self.scripted.submissions, 0)
+
+    def test_a_finished_job_is_answered_unchanged(self) -> None:
+        row = self.execute()
+        self.clock.advance(20)
+        before = self.execution(row.id)
+        self.assertEqual(self.run_to_end(self.jobs.cancel(CALLER, row.id)), before)
+        self.assertEqual(self.execution(row.id), before)
+
+    def test_a_job_that_is_being_staged_never_starts(self) -> None:
+        self.objects.lag_s = 3.0
+        row = self.execute()
+        self.clock.advance(1)
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, S.KILLED)
+        self.clock.advance(30)
+        self.assertEqual(self.scripted.submissions, 0)
+
+    def test_a_job_that_is_being_submitted_is_killed_when_it_arrives(self) -> None:
+        self.faults.add(
+            FaultRule(where="engine", method="POST", effect=Effect.DELAY, delay_s=2.0, times=1)
+        )
+        row = self.execute()
+        self.clock.advance(1)
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, S.KILLED)
+        [job] = self.scripted.jobs.values()
+        self.assertEqual(job.status(self.clock.seconds()), "KILLED")
+
+    def test_a_dead_engine_keeps_the_wish(self) -> None:
+        """Answered in time, and carried out when the engine is back."""
+        row = self.running()
+        rule = self.faults.add(FaultRule(where="engine", effect=Effect.TIMEOUT_BEFORE))
+        began = self.clock.seconds()
+        error = self.fail_to_end(self.jobs.cancel(CALLER, row.id), PlatformTimeout)
+        self.assertLess(self.clock.seconds() - began, 5.2)
+        self.assertIn("will be carried out", error.message)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        rule.remove()
+        self.clock.advance(60)
+        after = self.execution(row.id)
+        self.assertEqual((after.status, after.failure), (S.KILLED, None))
+
+    def test_a_kill_that_was_carried_out_with_a_fault_is_answered_killed(self) -> None:
+        """With a dead name node Oozie kills the job, and says that it could not remove a folder."""
+        row = self.running()
+        self.scripted.untidy = True
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual((after.status, after.failure), (S.KILLED, None))
+
+    def test_an_engine_that_stays_dead_ends_the_job_as_wished(self) -> None:
+        """KILLED, since that was asked for, and without a failure."""
+        row = self.running()
+        self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
+        self.fail_to_end(self.jobs.cancel(CALLER, row.id), PlatformError)
+        self.clock.advance(2000)
+        after = self.execution(row.id)
+        self.assertEqual((after.status, after.failure), (S.KILLED, None))
+
+    def test_an_unreachable_engine_is_told(self) -> None:
+        row = self.running()
+        self.agent.unserve("http://cloud.memory")
+        self.fail_to_end(self.jobs.cancel(CALLER, row.id), ServiceUnavailable)
+
+    def test_an_end_that_was_faster_is_answered(self) -> None:
+        """The kill has no effect on a job that succeeded in between."""
+        row = self.execute(configs={"svcd.fake.run_s": "6"})
+        self.clock.advance(7)  # ended at the engine, not read yet
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(after.status, S.SUCCEEDED)
+
+    def test_another_tenants_execution_is_not_found(self) -> None:
+        row = self.running()
+        for command in (self.jobs.cancel, self.jobs.refresh, self.jobs.log):
+            self.fail_to_end(command(STRANGER, row.id), NotFound)  # type: ignore[arg-type]
+        self.fail_to_end(self.jobs.delete_execution(STRANGER, row.id), NotFound)
+
+
+class Refresh(WorkflowCase):
+    def test_it_asks_the_engine_now(self) -> None:
+        """Without any loop running."""
+        row = self.execute()
+        self.assertEqual(self.run_to_end(self.jobs.refresh(CALLER, row.id)).status, S.PENDING)
+        self.clock.advance(0.1)
+        self.clock.advance(6)
+        after = self.run_to_end(self.jobs.refresh(CALLER, row.id))
+        self.assertEqual(after.status, S.SUCCEEDED)
+
+    def test_a_dead_engine_is_told(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        self.agent.unserve("http://cloud.memory")
+        self.fail_to_end(self.jobs.refresh(CALLER, row.id), ServiceUnavailable)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+
+
+class Delete(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+    def gone(self, row: Execution) -> bool:
+        return self.tx(lambda tx: tx.executions.find(row.id)) is None
+
+    def test_a_finished_one_is_gone_at_once(self) -> None:
+        row = self.execute()
+        self.clock.advance(20)
+        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.assertTrue(self.gone(row))
+
+    def test_a_waiting_one_is_gone_at_once(self) -> None:
+        self.set_cluster(status=ClusterStatus.SPAWNING)
+        row = self.execute()
+        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.assertTrue(self.gone(row))
+
+    def test_a_running_one_is_killed_first(self) -> None:
+        """Hidden at once, gone when its job is dead."""
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        rule = self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
+        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.fail_to_end(self.jobs.cancel(CALLER, row.id), NotFound)
+        self.assertFalse(self.gone(row))
+        rule.remove()
+        self.clock.advance(30)
+        self.assertTrue(self.gone(row))
+        [job] = self.scripted.jobs.values()
+        self.assertEqual(job.status(self.clock.seconds()), "KILLED")
+
+
+class Log(WorkflowCase):
+    def test_the_engines_log_and_the_programs_output(self) -> None:
+        """Passwords are taken out; the machine's address stands for its name."""
+        self.probe.answer(
+            r"/ws/v1/cluster/apps/",
+            200,
+            b'{"app": {"amContainerLogs": '
+            b'"http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/hadoop"}}',
+        )
+        self.probe.answer(r"container_1_1_01_000001/stdout", 200, b"hello, password secret\n")
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
+        self.assertIn(f"==> job execution {row.id}: RUNNING <==", text)
+        self.assertIn("stdout <==\nhello, password ***\n", text)
+        self.assertIn("==> engine <==\n", text)
+        self.assertIn("INFO submitted", text)
+        hosts = {urlsplit(url).hostname for url in self.probe.asked}
+        self.assertEqual(hosts, {"10.0.0.2", "cloud.memory"})
+
+    def test_a_silent_engine_is_named_in_the_text(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        self.agent.unserve("http://cloud.memory")
+        text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
+        self.assertIn("==> engine <==\nnot available: ", text)
+
+    def test_a_pending_job_has_a_log_too(self) -> None:
+        self.set_cluster(status=ClusterStatus.SPAWNING)
+        row = self.execute()
+        text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
+        self.assertEqual(text, f"==> job execution {row.id}: Pending <==\n\n")

@@ -1,0 +1,170 @@
+"""A job whose launcher died: how that is recognized, and what becomes of what it had begun."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients.probe import HttpProbe
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
+from svcd.workflow.decide.record import Record, stored
+from tests.unit.workflow.support import CALLER, WorkflowCase
+
+LAUNCHER = "application_1795305754044_0001"
+DIED = (
+    "Application application_1795305754044_0001 failed 1 times (global limit =2; local limit is =1)"
+    " due to AM Container for appattempt_1795305754044_0001_000001 exited with  exitCode: 137\n"
+    "Failing this attempt."
+)
+ADVICE = (
+    "remove the job's partial output and execute the job again; if the launcher dies again, give "
+    "it more memory (oozie.launcher.memory.mb)"
+)
+DIES = {"svcd.fake.outcome": "launcher"}
+
+
+def record(**changes: Any) -> Record:
+    """Of a workflow whose launcher was killed, as Oozie 5.2.1 leaves it."""
+    action = {
+        "id": "0000000-261122000229626-oozie-root-W@job-node",
+        "name": "job-node",
+        "type": "pig",
+        "status": "ERROR",
+        "externalStatus": "FAILED/KILLED",
+        "externalId": LAUNCHER,
+        "errorCode": None,
+        "errorMessage": None,
+        **changes,
+    }
+    start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
+    return stored({"status": "KILLED", "actions": [start, action]})
+
+
+class Suspects(SynchronousTestCase):
+    def test_an_action_that_failed_without_a_word(self) -> None:
+        action = suspect(record())
+        assert action is not None
+        self.assertEqual(action.external_id, LAUNCHER)
+
+    def test_an_action_that_failed_by_an_error_of_the_engine(self) -> None:
+        """Of a map-reduce job whose launcher died after it had submitted."""
+        words = 'NullPointerException: Cannot invoke "...JobID.getId()" because "id" is null'
+        self.assertIsNotNone(suspect(record(type="map-reduce", errorMessage=words)))
+
+    def test_an_action_that_was_killed_by_the_engine(self) -> None:
+        """It has killed the children too."""
+        self.assertIsNone(suspect(record(status="KILLED")))
+
+    def test_an_action_that_went_well_or_never_began(self) -> None:
+        self.assertIsNone(suspect(record(status="OK")))
+        self.assertIsNone(suspect(record(externalId=None)))
+        self.assertIsNone(suspect(stored({"status": "KILLED", "actions": None})))
+
+    def test_only_yarn_ends_a_launcher_as_failed_or_killed(self) -> None:
+        self.assertTrue(died({"state": "FAILED", "finalStatus": "FAILED"}))
+        self.assertTrue(died({"state": "KILLED", "finalStatus": "KILLED"}))
+        self.assertFalse(died({"state": "FINISHED", "finalStatus": "FAILED"}))
+        self.assertFalse(died({"state": "RUNNING"}))
+        self.assertFalse(died({}))
+
+
+class Telling(SynchronousTestCase):
+    def text(self, sweep: Sweep, diagnostics: str = DIED) -> str:
+        action = suspect(record())
+        assert action is not None
+        failure = lost(action, diagnostics, sweep)
+        self.assertEqual((failure.code, failure.step), ("LAUNCHER_LOST", "job-node"))
+        head, tail = f"the launcher {LAUNCHER} died: ", f"; {ADVICE}"
+        self.assertTrue(failure.text.startswith(head) and failure.text.endswith(tail))
+        return failure.text[len(head) : -len(tail)]
+
+    def test_what_yarn_says_is_quoted_in_one_line(self) -> None:
+        self.assertEqual(
+            self.text(Sweep()),
+            "Application application_1795305754044_0001 failed 1 times (global limit =2; local "
+            "limit is =1) due to AM Container for appattempt_1795305754044_0001_000001 exited with "
+            "exitCode: 137 Failing this attempt.",
+        )
+
+    def test_what_was_killed_and_what_still_runs_is_named(self) -> None:
+        sweep = Sweep(killed=("application_1_2",), left=("application_1_3",), reason="no")
+        self.assertEqual(
+            self.text(sweep, ""),
+            "YARN gives no reason; of what it had begun, killed: application_1_2; "
+            "still running: application_1_3 (no)",
+        )
+
+    def test_what_is_not_known_is_said(self) -> None:
+        self.assertEqual(
+            self.text(Sweep(left=None, reason="silent"), ""),
+            "YARN gives no reason; whether more of it runs is not known (silent)",
+        )
+
+
+class LaunchersTests(WorkflowCase):
+    """On the scripted engine and its resource manager."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.asks = HttpProbe(self.agent, self.clock)
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
+
+    def child_runs(self) -> bool:
+        jobs, now = self.scripted.jobs.values(), self.scripted.now()
+        return self.scripted.yarn.answer("apps", jobs, now) != {"apps": None}
+
+    def test_the_child_is_killed_before_the_end_is_told(self) -> None:
+        row = self.execute(configs=DIES)
+        self.clock.advance(12)
+        info = self.info(row.id)
+        self.assertEqual(info["status"], "KILLED")
+        self.assertEqual(info["failure"]["code"], "LAUNCHER_LOST")
+        self.assertIn(
+            "of what it had begun, killed: application_1767225600000_00011",
+            info["failure"]["text"],
+        )
+        self.assertFalse(self.child_runs())
+
+    def test_a_cancel_that_comes_too_late_leaves_no_child(self) -> None:
+        """The engine has ended the workflow by itself, so its kill does nothing."""
+        row = self.execute(configs={**DIES, "svcd.fake.run_s": "2"})
+        self.faults.add(FaultRule(where="engine", method="GET", effect=Effect.RESET_BEFORE))
+        self.clock.advance(8)
+        self.assertTrue(self.child_runs())
+        self.faults.clear()
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(self.info(row.id)["status"], "KILLED")
+        self.assertFalse(self.child_runs())
+
+    def test_a_refused_kill_is_told(self) -> None:
+        rule = FaultRule(where="yarn", method="PUT", effect=Effect.ANSWER, status=403)
+        self.faults.add(rule)
+        row = self.execute(configs=DIES)
+        self.clock.advance(40)
+        self.assertIn(
+            "; still running: application_1767225600000_00011 "
+            "(the resource manager refuses to kill them: HTTP 403); ",
+            self.info(row.id)["failure"]["text"],
+        )
+
+    def test_a_kill_without_an_answer_is_repeated(self) -> None:
+        rule = FaultRule(where="yarn", method="PUT", effect=Effect.RESET_BEFORE, times=3)
+        self.faults.add(rule)
+        row = self.execute(configs=DIES)
+        self.clock.advance(40)
+        self.assertEqual(self.info(row.id)["failure"]["code"], "LAUNCHER_LOST")
+        self.assertFalse(self.child_runs())
+
+    def test_a_silent_resource_manager_keeps_no_job_from_its_end(self) -> None:
+        self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
+        row = self.execute(configs=DIES)
+        self.clock.advance(60)
+        info = self.info(row.id)
+        self.assertEqual(
+            (info["status"], info["failure"]["code"]), ("KILLED", "RESOURCES_UNREACHABLE")
+        )

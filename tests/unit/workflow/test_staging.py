@@ -1,0 +1,109 @@
+"""Binaries on their way from the object store into HDFS, while the store has its troubles."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from svcd.embedded.faults import FaultRule
+from svcd.model.ids import JobBinaryId, Timestamp
+from svcd.model.job import Credentials, Execution, ExecutionStatus, JobBinary
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from tests.unit.workflow.support import PIG, TENANT, WorkflowCase
+
+S = ExecutionStatus
+NAMES = (
+    "with blank.jar",
+    "per%41cent%2F.jar",
+    "plus+and&=;.jar",
+    "hash#and?question.jar",
+    "a\"quote'and`.jar",
+    "grüße 日本語 ☃.jar",
+    "l" * 200 + ".jar",
+)
+
+
+class Staging(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+    def told(self, row: Execution) -> tuple[str, str]:
+        failure = self.execution(row.id).failure
+        assert failure is not None
+        return failure.code, failure.text
+
+    def test_a_store_that_breaks_off_is_read_again_from_the_start(self) -> None:
+        """Nothing is submitted with half a library."""
+        self.objects.cuts = 2
+        row = self.execute()
+        self.clock.advance(0.5)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual((waiting["code"], waiting["step"]), ("BINARY_UNREADABLE", "staging"))
+        self.assertIn("no piece for 30 s", waiting["text"])
+        self.assertEqual(self.scripted.submissions, 0)
+        self.clock.advance(4)
+        path = f"/user/hadoop/svcd/{row.id}/lib/udf.jar"
+        self.assertEqual(self.scripted.files.read(path), b"PK\x03\x04 udf")
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+
+    def test_each_refusal_of_the_store_ends_it_with_its_own_words(self) -> None:
+        """At once: waiting would not help."""
+        for kind, text in (
+            (Fault.UNAUTHORIZED, "http://k refuses user 'ann' in project 'demo'"),
+            (Fault.FORBIDDEN, "the user may not read objects of container 'box'"),
+            (Fault.NOT_FOUND, "container 'box' does not exist"),
+            (Fault.NOT_FOUND, "object 'udf.jar' does not exist in container 'box'"),
+        ):
+            self.objects.error = CloudError("object-store", kind, text)
+            row = self.execute()
+            self.clock.advance(1)
+            code, said = self.told(row)
+            self.assertEqual(code, "BINARY_UNREADABLE")
+            self.assertIn(text, said)
+            self.assertIn("job binary 'udf.jar' (objstore-internal://box/udf.jar)", said)
+
+    def test_objects_of_any_name_are_staged(self) -> None:
+        """Under the name of the binary; the object's own name may hold anything."""
+        account = Credentials(user="ann", password="secret")
+        binaries = []
+        for number, name in enumerate(NAMES):
+            made = JobBinary(
+                id=JobBinaryId(f"n{number}"),
+                tenant_id=TENANT,
+                name=f"lib{number}.jar",
+                url=f"objstore-internal://box/deep er/{name}",
+                extra=account,
+                created_at=self.execution_time(),
+            )
+            binaries.append(made.id)
+            self.objects.objects[(TENANT, "box", f"deep er/{name}")] = name.encode()
+            self.add(made)
+        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
+        self.tx(lambda tx: tx.jobs.remove(TENANT, PIG))
+        self.tx(lambda tx: tx.jobs.add(evolve(job, libs=tuple(binaries))))
+        row = self.execute()
+        self.clock.advance(1)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        for number, name in enumerate(NAMES):
+            path = f"/user/hadoop/svcd/{row.id}/lib/lib{number}.jar"
+            self.assertEqual(self.scripted.files.read(path), name.encode())
+
+    def execution_time(self) -> Timestamp:
+        return self.tx(lambda tx: tx.jobs.get(TENANT, PIG)).created_at
+
+    def add(self, made: JobBinary) -> None:
+        self.tx(lambda tx: tx.job_binaries.add(made))
+
+    def test_a_hidden_execution_does_not_hold_its_job(self) -> None:
+        """It has ended and was deleted; only its folder is still to be removed."""
+        row = self.execute(configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(6)
+        self.faults.add(FaultRule(where="hdfs", status=503))
+        wished = evolve(self.execution(row.id), delete_requested=True, cancel_requested=True)
+        self.tx(lambda tx: tx.executions.save(wished))
+        self.clock.advance(10)
+        self.assertIsNotNone(self.tx(lambda tx: tx.executions.find(row.id)))
+        self.tx(lambda tx: tx.jobs.remove(TENANT, PIG))
+        self.clock.advance(1000)
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.embedded.oozie_jobs import Job
+from svcd.model.cluster import ClusterEvent
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.settings import Workflow
+from tests.unit.workflow.support import CLUSTER, TENANT, WorkflowCase
+
+S = ExecutionStatus
+HANG = {"svcd.fake.outcome": "hang"}
+
+
+class _Case(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+    def wish(self, row: Execution, **changes: bool) -> None:
+        wished = evolve(self.execution(row.id), **changes)
+        self.assertTrue(self.tx(lambda tx: tx.executions.save(wished)))
+
+
+class Waits(_Case):
+    """What a job waits for is said while it waits."""
+
+    workflow = Workflow(submit_deadline_s=120.0, unreachable_deadline_s=300.0)
+
+    def events(self) -> Sequence[ClusterEvent]:
+        return self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
+
+    def job(self) -> Job:
+        [job] = self.scripted.jobs.values()
+        return job
+
+    def test_a_dead_name_node_is_told_at_once(self) -> None:
+        """What is missing, since when, until when; and it is forgotten when it is back."""
+        rule = self.faults.add(FaultRule(where="hdfs", effect=Effect.RESET_BEFORE))
+        row = self.execute()
+        self.clock.advance(0.5)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual(
+            (waiting["code"], waiting["step"], waiting["since"], waiting["until"]),
+            ("STAGING_FAILED", "staging", "2026-01-01T00:00:00", "2026-01-01T00:02:00"),
+        )
+        self.assertIn("check the cluster's file system", waiting["text"])
+        self.assertEqual(self.info(row.id)["status"], "Pending")
+        self.clock.advance(20)
+        self.assertEqual(self.info(row.id)["waiting"]["since"], "2026-01-01T00:00:00")
+        rule.remove()
+        self.clock.advance(40)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+        self.assertNotIn("waiting", self.info(row.id))
+
+    def test_a_dead_engine_is_told_at_once(self) -> None:
+        self.faults.add(FaultRule(where="engine", status=503))
+        row = self.execute()
+        self.clock.advance(0.5)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual((waiting["code"], waiting["step"]), ("ENGINE_UNREACHABLE", "submit"))
+
+    def test_the_clusters_story_tells_of_it_once(self) -> None:
+        """However many jobs wait for the same, and however often each is tried."""
+        rule = self.faults.add(FaultRule(where="hdfs", status=503))
+        rows = [self.execute() for _ in range(3)]
+        self.clock.advance(60)
+        rule.remove()
+        self.clock.advance(40)
+        told = [(e.step, e.outcome, e.code) for e in self.events()]
+        self.assertEqual(told, [("job", "retry", "STAGING_FAILED"), ("job", "done", "")])
+        self.assertIn(f"job execution {rows[0].id} waits (until ", self.events()[0].text)
+        self.assertIn("HTTP 503", self.events()[0].text)
+
+    def test_an_end_ends_the_waiting(self) -> None:
+        """Then the failure says why."""
+        self.faults.add(FaultRule(where="hdfs", status=503))
+        row = self.execute()
+        self.clock.advance(200)
+        self.assertEqual(self.info(row.id)["failure"]["code"], "STAGING_FAILED")
+        self.assertNotIn("waiting", self.info(row.id))
+
+    def test_a_silent_engine_is_told_of_a_running_job(self) -> None:
+        """The record is the last one that was read, and is shown as such."""
+        row = self.execute(configs=HANG)
+        self.clock.advance(6)
+        rule = self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
+        self.clock.advance(20)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual(self.info(row.id)["status"], "RUNNING")
+        self.assertEqual((waiting["code"], waiting["step"]), ("ENGINE_UNREACHABLE", "workflow"))
+        self.assertEqual(waiting["until"], "2026-01-01T00:05:10")
+        rule.remove()
+        self.clock.advance(10)
+        self.assertNotIn("waiting", self.info(row.id))
+
+    def test_a_step_that_the_engine_tries_again_is_told(self) -> None:
+        """The resource manager is gone: the list of the engine looks as if all was well."""
+        row = self.execute(configs={**HANG, "svcd.fake.holding": "START_RETRY"})
+        self.clock.advance(20)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual(
+            (waiting["code"], waiting["step"], waiting["until"]),
+            ("RESOURCES_UNREACHABLE", "job-node", None),
+        )
+        self.assertIn(
+            "check that the cluster's resource manager and name node run", waiting["text"]
+        )
+        self.job().holding = ""
+        self.clock.advance(60)
+        self.assertNotIn("waiting", self.info(row.id))
+
+    def test_a_step_that_does_not_begin_is_told(self) -> None:
+        """The engine itself waits for the resource manager, for minutes, and says nothing."""
+        row = self.execute(configs={**HANG, "svcd.fake.holding": "PREP"})
+        self.clock.advance(30)
+        self.assertNotIn("waiting", self.info(row.id))
+        self.clock.advance(30)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual((waiting["code"], waiting["since"]), ("STEP_WAITS", "2026-01-01T00:00:00"))
+
+    def test_many_steps_that_do_not_begin_are_not_all_looked_at(self) -> None:
+        """The engine is in trouble already: a tick asks it for 20 of them, not for each."""
+        rows = [self.execute(configs={**HANG, "svcd.fake.holding": "PREP"}) for _ in range(60)]
+        self.clock.advance(300)
+        codes = {self.info(row.id)["waiting"]["code"] for row in rows}
+        self.assertEqual(codes, {"STEP_WAITS"})
+        before = dict(self.scripted.calls)
+        self.clock.advance(50)
+        spent = {kind: self.scripted.calls[kind] - before[kind] for kind in ("GET jobs", "GET job")}
+        self.assertEqual(spent, {"GET jobs": 10, "GET job": 200})
+
+    def test_a_suspended_job_tells_when_it_is_given_up(self) -> None:
+        row = self.execute(configs={"svcd.fake.outcome": "suspend"})
+        self.clock.advance(60)
+        self.assertEqual(self.execution(row.id).status, S.SUSPENDED)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual(waiting["code"], "RESOURCES_UNREACHABLE")
+        self.assertIsNotNone(waiting["until"])
+
+
+class Doubts(_Case):
+    """A submit whose fate is not known: never twice, never unwatched."""
+
+    workflow = Workflow(submit_deadline_s=300.0)
+
+    def held(self, seconds: float, times: int | None = 1) -> None:
+        """The engine sits on the submit that long, answers all else, and then takes it."""
+        self.faults.add(
+            FaultRule(
+                where="engine", method="POST", effect=Effect.LATE, delay_s=seconds, times=times
+            )
+        )
+
+    def test_a_held_submit_is_not_sent_twice(self) -> None:
+        """The engine denies the job for longer than we wait, and accepts the submit after that."""
+        self.held(200.0)
+        row = self.execute(configs=HANG)
+        self.clock.advance(190)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        self.clock.advance(600)
+        self.assertEqual(self.scripted.submissions, 1)
+
+    def test_a_second_submit_has_a_folder_of_its_own(self) -> None:
+        """The first one cannot find its definition, whenever it is looked at."""
+        self.held(200.0)
+        row = self.execute(configs=HANG)
+        self.clock.advance(190)
+        [job] = self.scripted.jobs.values()
+        self.assertIn(f"/user/hadoop/svcd/{row.id}-2/", job.app_path)
+        self.assertFalse(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}"))
+
+    def given_up(self) -> Execution:
+        """An execution that failed while its submit was in doubt: HDFS is gone too."""
+        self.held(600.0)
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        rule = self.faults.add(FaultRule(where="hdfs", status=503))
+        self.clock.advance(330)
+        after = self.execution(row.id)
+        self.assertEqual((after.status, after.end_time is None), (S.FAILED, False))
+        assert after.failure is not None
+        self.assertEqual(after.failure.code, "ENGINE_UNREACHABLE")
+        self.assertIn("may still take it", after.failure.text)
+        self.assertEqual(self.scripted.submissions, 0)
+        self.rule = rule
+        return row
+
+    def killed(self) -> bool:
+        [job] = self.scripted.jobs.values()
+        return job.status(self.clock.seconds()) == "KILLED"
+
+    def test_what_appears_after_giving_up_is_killed(self) -> None:
+        row = self.given_up()
+        self.clock.advance(350)
+        self.assertTrue(self.killed())
+        self.assertEqual(self.execution(row.id).status, S.FAILED)
+        self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
+
+    def test_a_new_daemon_goes_on_watching(self) -> None:
+        self.given_up()
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.controller.start()
+        self.clock.advance(350)
+        self.assertTrue(self.killed())
+
+    def test_a_deleted_one_is_watched_too(self) -> None:
+        """Its row goes when nothing can come any more."""
+        row = self.given_up()
+        self.wish(row, delete_requested=True)
+        self.clock.advance(350)
+        self.assertTrue(self.killed())
+        self.rule.remove()
+        self.clock.advance(60)
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+
+    def test_the_watch_ends_once_nothing_can_come(self) -> None:
+        """The definition is removed as soon as HDFS is back; the submit then fails."""
+        self.given_up()
+        self.rule.remove()
+        self.clock.advance(100)
+        self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
+        self.clock.advance(400)
+        self.assertEqual(self.scripted.submissions, 0)
+
+    def test_the_watch_is_bounded(self) -> None:
+        """An engine that never answers again is left after an hour."""
+        row = self.given_up()
+        self.faults.clear()
+        self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
+        self.clock.advance(3000)
+        self.assertEqual(len(self.tx(lambda tx: tx.executions.unfinished())), 1)
+        self.clock.advance(900)
+        self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
+        self.assertIn("may still take it", self.info(row.id)["failure"]["text"])
+
+    def test_a_cancel_in_doubt_is_not_believed_too_early(self) -> None:
+        """KILLED only when the submit can do nothing any more."""
+        self.held(200.0)
+        row = self.execute(configs=HANG)
+        self.clock.advance(1)
+        self.wish(row, cancel_requested=True)
+        self.clock.advance(100)
+        self.assertEqual(self.execution(row.id).status, S.PENDING)
+        self.clock.advance(80)
+        self.assertEqual(self.execution(row.id).status, S.KILLED)
+        self.clock.advance(100)
+        self.assertEqual(self.scripted.submissions, 0)
+
+
+class Folders(_Case):
+    """Nothing stays in HDFS."""
+
+    def left(self) -> list[str]:
+        prefix = "/user/hadoop/svcd/"
+        return [path for path in self.scripted.files.nodes if path.startswith(prefix)]
+
+    def delete(self, row: Execution) -> None:
+        self.wish(row, delete_requested=True, cancel_requested=True)
+        self.controller.wake()
+
+    def test_deleting_a_running_execution_removes_its_folder(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(6)
+        self.assertTrue(self.left())
+        self.delete(row)
+        self.clock.advance(20)
+        self.assertEqual(self.left(), [])
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+
+    def test_a_dead_file_system_keeps_the_row_until_it_is_back(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(6)
+        rule = self.faults.add(FaultRule(where="hdfs", status=503))
+        self.delete(row)
+        self.clock.advance(60)
+        rule.remove()
+        self.clock.advance(60)
+        self.assertEqual(self.left(), [])
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+
+    def test_a_file_system_that_stays_dead_does_not_keep_it_for_ever(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(6)
+        self.faults.add(FaultRule(where="hdfs", status=503))
+        self.delete(row)
+        self.clock.advance(1200)
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+
+    def test_an_execution_that_failed_in_staging_leaves_nothing(self) -> None:
+        del self.objects.objects[(TENANT, "box", "udf.jar")]
+        row = self.execute()
+        self.clock.advance(20)
+        self.assertEqual(self.execution(row.id).status, S.FAILED)
+        self.assertEqual(self.left(), [])
