@@ -114,7 +114,10 @@ def _live(svcd: FakeService) -> dict[str, list[str]]:
         "name": "small",
         "plugin_name": "fake",
         "engine_version": "0.1",
-        "node_groups": [{"name": "w", "count": 1, "node_group_template_id": template}],
+        "node_groups": [
+            {"name": "m", "count": 1, "flavor_id": "2", "node_processes": ["namenode"]},
+            {"name": "w", "count": 1, "node_group_template_id": template},
+        ],
     }
     big = api.post("/cluster-templates", body)["cluster_template"]["id"]
     failed = api.new_cluster("failed", 1)

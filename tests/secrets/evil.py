@@ -10,7 +10,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from twisted.web.http import Request
-from twisted.web.resource import IResource, Resource
+from twisted.web.resource import IResource, Resource, getChildForRequest
 
 from svcd.embedded.scripted import Said
 from svcd.ports.machines import Host
@@ -55,7 +55,7 @@ class EvilCloud(Resource):
 
     def render(self, request: Request) -> Any:
         if self._rng.random() >= self.rate:
-            return self._inner.render(request)
+            return getChildForRequest(self._inner, request).render(request)
         self.echoed += 1
         return self._refuse(request)
 

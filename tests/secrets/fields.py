@@ -85,6 +85,7 @@ HARMLESS: Mapping[str, str] = {
     "ports.machines.CommandResult.host_key": "public",
     "ports.machines.Host.host_key": "public",
     "provisioning.decide.facts.Facts.keypair": "public",
+    "provisioning.decide.facts.Facts.keypairs": "names",
     "provisioning.act.perform.Ports.sealer": "an object without a repr of its own",
     "provisioning.decide.steps.Step.key": "names a step",
     "service.Outside.sealer": "an object without a repr of its own",

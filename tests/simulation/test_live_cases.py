@@ -36,7 +36,7 @@ class TraceTests(SynchronousTestCase):
         outside = {"store", "identity", "image", "compute", "network", "volume", "ssh"}
         self.assertEqual(heard, outside)
         heard = {each.where for each in enumeration.trace(OPERATIONS["execute"])}
-        self.assertEqual(heard - {"probe"}, {"store", "identity", "hdfs", "engine"})
+        self.assertEqual(heard - {"probe"}, {"store", "identity", "hdfs", "engine", "yarn"})
         heard = {each.where for each in enumeration.trace(OPERATIONS["execute stored"])}
         self.assertIn("object-store", heard)
 

@@ -155,7 +155,7 @@ class TrustTests(WatchedCloudTestCase):
         shown = self.api.cluster(cluster_id)
         self.assertEqual(shown["status"], "Error")
         self.assertIn("CREDENTIALS_EXPIRED", shown["status_description"])
-        self.assertIn("fresh token", shown["status_description"])
+        self.assertIn("new token", shown["status_description"])
         self.delete(cluster_id)
 
     def test_trust_lost_while_active(self) -> None:
