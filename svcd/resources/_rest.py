@@ -281,6 +281,8 @@ class Rest(Routed[Route]):
         call = Call(caller, "1.1" if of_path.pattern.startswith("/v1.1") else "1.0", request.args)
         if made.exists is not None:
             await made.exists(call, **values)
+            if body is not None:
+                _refuse_if_gone(body)
         shape = made.spec.body
         if isinstance(shape, Shape):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)
@@ -335,6 +337,7 @@ class Rest(Routed[Route]):
         if spec.body is None:
             return None
         content = request.content
+        _refuse_if_gone(content)
         if not spec.streams:
             most = self._options.max_json_bytes if made.limit is None else made.limit
             size = content.seek(0, 2)
@@ -517,6 +520,12 @@ async def _closed(download: Download) -> None:
     close = getattr(download.pieces, "aclose", None)
     if close is not None:
         await close()
+
+
+def _refuse_if_gone(content: Any) -> None:
+    """A lost connection closes the file of its body. Raises Disconnected."""
+    if content.closed:
+        raise Disconnected
 
 
 def _raw_body(request: Any) -> Body:

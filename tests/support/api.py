@@ -149,13 +149,16 @@ async def _one(data: bytes) -> AsyncIterator[bytes]:
 
 
 class StandInIdentity:
-    """Knows tokens `token-<tenant>`; `down` makes it fail."""
+    """Knows tokens `token-<tenant>`; `down` makes it fail. answer: each login waits for it."""
 
     down = False
+    answer: Deferred[None] | None = None
 
     async def authenticate(self, token: Secret) -> Caller:
         if self.down:
             raise ServiceUnavailable("identity does not answer")
+        if self.answer is not None:
+            await self.answer
         name = token.reveal()
         if not name.startswith("token-"):
             raise Unauthorized("the token was refused")

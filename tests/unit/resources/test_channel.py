@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.testing import StringTransport
 from twisted.logger import globalLogPublisher
@@ -16,7 +17,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Logging, Server, Settings
-from tests.support.api import StandInService
+from tests.support.api import StandInIdentity, StandInService
 
 NGT = (
     b'{"name":"%b","plugin_name":"vanilla","engine_version":"3.5.0","flavor_id":"2",'
@@ -42,9 +43,12 @@ STATUSES = [200, 202, 202, 202, 404, 200]
 class Connected:
     """A service with one connection to a transport in memory. of: one with the same service."""
 
-    def __init__(self, of: Connected | None = None, **server: Any) -> None:
+    def __init__(
+        self, of: Connected | None = None, identity: StandInIdentity | None = None, **server: Any
+    ) -> None:
         chosen = evolve(Settings(), server=Server(**server), log=Logging(access=False))
-        self.service = StandInService(settings=chosen) if of is None else of.service
+        made = of.service if of else StandInService(identity=identity, settings=chosen)
+        self.service = made
         self.channel = self.service.site.buildProtocol(None)
         self.transport = StringTransport()
         self.channel.makeConnection(self.transport)
@@ -190,6 +194,27 @@ class ChannelTests(SynchronousTestCase):
         peers[3].channel.dataReceived(get)
         self.assertEqual(peers[3].statuses(), [503, 200])
         peers[0].service.close()
+
+    def test_caller_that_leaves_during_its_login_changes_nothing(self) -> None:
+        """Its body is gone, nothing is made, and no failure is logged."""
+        identity = StandInIdentity()
+        identity.answer = login = Deferred()
+        peer = Connected(identity=identity)
+        head = b"X-Auth-Token: token-demo\r\nContent-Type: application/json\r\n"
+        body = NGT % b"x"
+        peer.channel.dataReceived(
+            b"POST /v1.0/demo/node-group-templates HTTP/1.1\r\nHost: a\r\n"
+            b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+        )
+        peer.channel.connectionLost(Failure(ConnectionLost()))
+        login.callback(None)
+        identity.answer = None
+        self.assertEqual(self.flushLoggedErrors(ValueError), [])
+        shown = peer.service.call(
+            "GET", "/v1.0/demo/node-group-templates", headers={"X-Auth-Token": "token-demo"}
+        )
+        self.assertEqual(shown.json, {"node_group_templates": []})
+        peer.service.close()
 
     def test_idle_connections_fill_no_log(self) -> None:
         """One that is closed for its silence is nothing to tell, nor one that must be cut off."""
