@@ -1,5 +1,5 @@
-# Every target stands alone on a fresh clone: it makes its own venv and installs, as root on a
-# machine with apt, what it needs of the system; otherwise it says which command does.
+# Every target works on a fresh clone: it makes its own venv. As root on a machine with apt it
+# installs the missing packages of the system; otherwise it prints the command that does.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,55 +23,55 @@ $(VENV)/.stamp: setup.py pyproject.toml
 		--config-settings editable_mode=compat -e '.[dev,postgresql]'
 	@touch $@
 
-venv: $(VENV)/.stamp ## Make .venv with everything for running, tests and lint
+venv: $(VENV)/.stamp ## Make .venv with all packages for running, tests and lint
 	@:
 
 image: venv ## Build the software tree of the vanilla distribution
 	@scripts/need jdk maven
 	@$(BIN)/svcd image build vanilla $(IMAGE)
 
-demo: image ## Build a cluster of real Hadoop here, run jobs on it, delete it
+demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
 	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)
 
-run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" passes on
+run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" for settings
 	@$(BIN)/twistd -n --pidfile= svcd --set server.state_dir=$(STATE) $(ARGS)
 
-lint: venv ## ruff, mypy --strict, import contracts
+lint: venv ## Run ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: lint image ## The tests, ten minutes; SVCD_TEST_EXHAUSTIVE=1 for all of them; TESTS=MODULE for one
+test: lint image ## Run a sample of the tests, about nine minutes; SVCD_TEST_EXHAUSTIVE=1 for all; TESTS=MODULE for one
 	@scripts/need postgresql
 	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
 
 SEEDS ?= 10000
 FROM ?= 0
 
-simulate: venv ## Histories of the whole service by seeds; SEEDS=1 FROM=42 ARGS=--show replays one
+simulate: venv ## Run random histories of the whole service; SEEDS=1 FROM=42 ARGS=--show replays one
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --from $(FROM) $(ARGS)
 
 KILLS ?= 100
 SEED ?= 0
 
-kills: image ## kill -9 of the daemon amid real jobs, 100 times; ARGS="--platform JSON": a real cloud
+kills: image ## Kill the daemon 100 times during real jobs; ARGS="--platform JSON" for a real cloud
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
 
 LINES ?= 1000000
 
-secrets: venv ## Lives with canaries in every credential, searched for them; LINES=20000 for fewer
+secrets: venv ## Search a million lines of output for secrets; LINES=20000 for fewer
 	@$(BIN)/python -m tests.secrets --lines $(LINES) $(ARGS)
 
-faults: venv ## Faults done to the real OpenStack of SVCD_TEST_OS_PLATFORM, some ten minutes
+faults: venv ## Break the real OpenStack of SVCD_TEST_OS_PLATFORM during work, about ten minutes
 	@$(BIN)/python -m tests.run tests.faults.services tests.faults.behind
 
-bench: venv ## Benchmarks, all or ARGS=NAME (ARGS=--help lists them): ratios within one run
+bench: venv ## Run all benchmarks, or ARGS=NAME (ARGS=--help lists them)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-format: venv ## Format the code, and mend what ruff can
+format: venv ## Format the code, and apply ruff's fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-clean: ## Remove .venv and what builds and tests leave; never the state folder
+clean: ## Remove .venv and the files of builds and tests, never the state folder
 	rm -rf $(VENV) build dist *.egg-info _trial_temp*

@@ -1,6 +1,4 @@
-"""Draws the tables of states as docs/states.md: `python -m tests.support.states >
-docs/states.md`.
-"""
+"""`python -m tests.support.states > docs/states.md`: draw the tables of states as a page."""
 
 from __future__ import annotations
 
@@ -12,26 +10,32 @@ from svcd.workflow.decide.lifecycle import MOVES, SUBMITS
 _HEAD = """\
 # States of a job execution
 
-These drawings are made from the tables in `svcd/workflow/decide/lifecycle.py`
-(`python -m tests.support.states > docs/states.md`). A move that is not drawn is ignored.
+`python -m tests.support.states > docs/states.md` draws this page from the tables in
+`svcd/workflow/decide/lifecycle.py`. svcd ignores a move that the drawings do not show.
 
 ## `info.status`
 
-`Pending` is svcd's word; the others are words of the workflow engine.
+`Pending` is a status of svcd. All other statuses are those of the workflow engine.
 """
 
 _SUBMIT = """\
 ## The submit of a `Pending` execution
 
 svcd writes `sent` to the row before it calls the engine. From then on the engine may have a job
-that svcd does not know. Only a refusal (`turn away`) or the whole way by `denied` and `fenced`
-leads back to `idle`, from where svcd submits again. So no job runs twice. The notes in
-`svcd/workflow/decide/submission.py` say how long each state lasts and why.
+that svcd does not know. svcd submits again only from `idle`, and two ways lead back there:
+
+- `turn away`: the call did not leave svcd, or the engine was too busy to process it.
+- `deny`, `fence`, `clear`: the engine denies the job, svcd removes the definition, and the engine
+  still denies the job. From then on the submit cannot start a job.
+
+So no job runs twice. `silence` means that the engine does not answer, `take` that it has the job,
+and `end` that the execution has ended. The notes in `svcd/workflow/decide/submission.py` say how
+long each state lasts and why.
 """
 
 
 def drawn() -> str:
-    """The page."""
+    """Return the text of the page."""
     executions = {before: dict.fromkeys(afters, "") for before, afters in MOVES.items()}
     submits: dict[str, dict[str, str]] = {}
     for before, moves in SUBMITS.items():
@@ -42,7 +46,7 @@ def drawn() -> str:
 
 
 def _diagram(table: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """table: state -> next state -> moves."""
+    """Yield the lines of one drawing. table: state -> next state -> moves."""
     yield "```mermaid"
     yield "stateDiagram-v2"
     yield f"    [*] --> {next(iter(table))}"
