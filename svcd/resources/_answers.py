@@ -1,4 +1,4 @@
-"""What goes back: answers as values, their header bytes, and errors in their one shape.
+"""Answers as values, their header lines, and the one form of every error.
 
 Source: interface, "Errors": the body has exactly `error_code`, `error_name`, `error_message`.
 """
@@ -16,7 +16,7 @@ from svcd.errors import SvcdError
 JSON = b"application/json"
 
 _MOST_CHARACTERS = 16_384
-"""Of a message: it quotes what the caller has sent, which may be a megabyte."""
+"""Limits an error message: it may quote the request body, which can be a megabyte."""
 
 _encoder = msgspec.json.Encoder()
 encode = _encoder.encode
@@ -28,7 +28,7 @@ STATUS_LINES: Mapping[int, bytes] = {
 
 @define(slots=True)
 class Answer:
-    """A whole answer. headers: beyond the usual ones."""
+    """A whole answer. headers: in addition to the headers of every answer."""
 
     status: int
     body: bytes = b""
@@ -46,7 +46,7 @@ class Download:
 
 
 def error_answer(error: SvcdError) -> Answer:
-    """The answer for `error`."""
+    """The answer that reports `error`."""
     message = error.message
     if len(message) > _MOST_CHARACTERS:
         message = message[:_MOST_CHARACTERS] + "… (the rest is left out)"
@@ -55,7 +55,7 @@ def error_answer(error: SvcdError) -> Answer:
 
 
 def header_lines(headers: Mapping[str, str]) -> bytes:
-    """Header lines, made safe: whatever could end a line is replaced."""
+    """Header lines. A carriage return or line feed inside a value becomes a space."""
     lines = [
         f"{name}: {value}".replace("\r", " ").replace("\n", " ") for name, value in headers.items()
     ]
@@ -63,7 +63,7 @@ def header_lines(headers: Mapping[str, str]) -> bytes:
 
 
 def raw_error(error: SvcdError, request_id: str) -> bytes:
-    """A whole response for a request that never became one; the connection is closed after it."""
+    """A whole response for input that is not a readable request. Its connection closes after it."""
     answer = error_answer(error)
     return b"".join(
         (

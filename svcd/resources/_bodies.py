@@ -1,8 +1,8 @@
 # mypy: allow-untyped-calls
-"""Bodies that are too big to hold: uploads as an async iterator, downloads as a producer.
+"""Bodies that are too large for memory: uploads as an async iterator, downloads as a producer.
 
-Nothing here holds more than a few pieces: an upload pauses its connection while the reader is
-behind, a download rests while the connection's buffer is full.
+This module holds at most a few pieces of a body. An upload pauses its connection while the reader
+is slower. A download pauses while the buffer of the connection is full.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from zope.interface import implementer
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 PIECE_BYTES = 262_144
+"""Size of one piece of a body; only the last piece is smaller."""
 _HIGH_BYTES = 2 * PIECE_BYTES
+"""An upload pauses its connection when it holds so many unread bytes."""
 
 
 class Disconnected(Exception):
-    """The caller went away while its body was read or its answer was written."""
+    """The caller disconnected while the body was read or the answer was written."""
 
 
 class Body:
@@ -35,7 +37,7 @@ class Body:
         raise NotImplementedError
 
     async def read(self) -> bytes:
-        """All of it; only for routes whose limit is small."""
+        """The whole body; only for routes with a small limit."""
         return b"".join([piece async for piece in self])
 
 
@@ -54,8 +56,8 @@ class WholeBody(Body):
 class StreamedBody(Body):
     """A body that is still arriving. `pause` and `resume` act on its connection.
 
-    started: called once when the reader first wants something (`100 Continue` is sent then).
-    Raises the error given to `fail` at the reader.
+    started: called once, when the reader asks for the first piece (it sends `100 Continue`).
+    The reader gets the error that is given to `fail`.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class StreamedBody(Body):
 
     @property
     def paused(self) -> bool:
-        """Whether the connection rests because of us."""
+        """Whether this body has paused its connection."""
         return self._paused
 
     def push(self, data: bytes) -> None:
@@ -92,12 +94,12 @@ class StreamedBody(Body):
             self._wake()
 
     def end(self) -> None:
-        """All of it has arrived."""
+        """The whole body has arrived."""
         self._ended = True
         self._wake()
 
     def fail(self, error: Exception) -> None:
-        """It will never arrive."""
+        """The rest of the body will not arrive: raise `error` at the reader."""
         if not self._ended and self._error is None:
             self._error = error
             self._wake()
@@ -144,7 +146,7 @@ class StreamedBody(Body):
 class Sender:
     """Writes pieces to a request as fast as its connection takes them.
 
-    stall_s: a connection that takes nothing for so long counts as gone.
+    stall_s: a connection that accepts no data for so many seconds counts as lost.
     """
 
     def __init__(self, request: Request, clock: IReactorTime, stall_s: float) -> None:
@@ -156,7 +158,7 @@ class Sender:
         self._turn: Deferred[None] | None = None
 
     async def send(self, pieces: AsyncIterator[bytes]) -> None:
-        """All of `pieces`. Raises Disconnected, and what the iterator raises."""
+        """Write all `pieces`. Raises Disconnected, and the errors of the iterator."""
         self._request.registerProducer(self, True)
         try:
             async for piece in pieces:

@@ -1,16 +1,18 @@
 # mypy: allow-untyped-calls
-"""One HTTP connection: what Twisted's parser leaves open is closed here.
+"""One HTTP connection, with the limits and deadlines that Twisted's parser does not have.
 
-Header deadline and least body rate (a trickling peer never resets them), limits of request line and
-headers, `Host`, `100 Continue` only when the body is wanted, JSON for requests that cannot be read,
-and a lingering close so that a peer that is still sending can read why it was refused.
+These are: a header deadline and a minimum body rate, which a few bytes now and then do not reset;
+limits of the request line and the headers; exactly one `Host`; `100 Continue` only when a handler
+reads the body; JSON errors for unreadable requests; and a lingering close, so that a peer that is
+still sending can read the error.
 
 Note: lingering close. Closing a socket with unread data makes the kernel send a reset, and the peer
-may lose our answer. So the answer is followed by a half close, what still arrives is thrown away,
-and the connection is dropped at the peer's end of stream or after `_LINGER_S`.
+may lose our answer. So the channel closes only its sending side after the answer and discards all
+further input. It closes the connection at the peer's end of stream or after `_LINGER_S`.
 
-Note: pipelining. A chunk of input may hold a thousand requests. When the answer to one does not go
-out, the next is not taken up, or a peer that reads nothing would fill our memory with answers.
+Note: pipelining. A chunk of input may hold a thousand requests. The channel does not process the
+next request while the answer to one still waits in its buffer. Otherwise a peer that reads nothing
+would fill our memory with answers.
 """
 
 from __future__ import annotations
@@ -40,12 +42,17 @@ if TYPE_CHECKING:
     from svcd.resources._site import ApiRequest, ApiSite
 
 _LINGER_S = 2.0
+"""How long a lingering close waits for the peer's end of stream."""
 _FLUSH_S = 15.0
-"""A connection to be closed that takes nothing for so long, or for the idle time, is cut off."""
+"""A closing connection whose peer accepts no data for so long (or for the idle time) is aborted."""
 _LINGER_BYTES = 16 * 1024 * 1024
+"""A lingering close discards so many bytes, then it aborts the connection."""
 _MAX_REQUEST_LINE = 16_384
+"""Bytes of a request line."""
 _MAX_BLANK_LINES = 4
+"""Blank lines before a request."""
 _MAX_LENGTH_DIGITS = 20
+"""Characters of the value of Content-Length."""
 
 
 @implementer(IHalfCloseableProtocol)
@@ -91,21 +98,21 @@ class ApiChannel(HTTPChannel):
         self.site.closed(self)
 
     def timeoutConnection(self) -> None:
-        """Idle for too long. Twisted's own says so in the log, ten thousand times if need be."""
+        """Close an idle connection. Twisted's own method would log every one of them."""
         self.loseConnection()
 
     def readConnectionLost(self) -> None:
-        """The peer sends nothing more, but may still read: what it asked for is answered."""
+        """The peer has closed its sending side. It still gets the answers to its requests."""
         self.persistent = False
         if self._lingering or not self.requests or not self.requests[-1].complete:
             self._stop_timer()
             self.loseConnection()
 
     def writeConnectionLost(self) -> None:
-        """Our own half close, see `linger`."""
+        """Our sending side is closed, see `linger`."""
 
     def close_when_idle(self) -> None:
-        """Take no further request; close now when none is being answered."""
+        """Accept no further request. Close now when no request is being answered."""
         self.persistent = False
         if not self.requests and not self._lingering:
             self.loseConnection()
@@ -191,7 +198,7 @@ class ApiChannel(HTTPChannel):
             self.send_continue(request)
 
     def send_continue(self, request: ApiRequest) -> None:
-        """`100 Continue` when the peer waits for it."""
+        """Send `100 Continue` when the peer waits for it."""
         expect = request.requestHeaders.getRawHeaders(b"Expect")
         if expect and expect[0].lower() == b"100-continue" and self._version == b"HTTP/1.1":
             self._send100Continue()
@@ -209,7 +216,7 @@ class ApiChannel(HTTPChannel):
         self.refuse(BadRequest("the request is not HTTP that this server understands"))
 
     def refuse(self, error: SvcdError) -> None:
-        """Answer what cannot become a request, or break the body of the one that is arriving."""
+        """Answer unreadable input with `error`, or fail the body that is arriving."""
         if self._lingering or self.transport is None:
             return
         request = self.requests[-1] if self.requests else None
@@ -221,7 +228,7 @@ class ApiChannel(HTTPChannel):
         self.linger()
 
     def linger(self) -> None:
-        """Half close, read on for a moment without looking, then close."""
+        """Close our sending side, discard input for a moment, then close the connection."""
         self._lingering = True
         self._in_header = self._in_body = False
         self._stop_timer()
@@ -235,7 +242,7 @@ class ApiChannel(HTTPChannel):
         self._timer = self.callLater(_LINGER_S, self._lingered)
 
     def loseConnection(self) -> None:
-        """Close when what was written has gone out, or nothing of it goes any more. Idempotent."""
+        """Close after the peer has accepted all output, or accepts no more of it. Idempotent."""
         self._unregister()
         if self._closing is None:
             self._closing = self.callLater(self._flush_s(), self._check_closing, self._pending())
@@ -253,7 +260,7 @@ class ApiChannel(HTTPChannel):
         return min(_FLUSH_S, float(self.timeOut or _FLUSH_S))
 
     def _pending(self) -> int:
-        """Bytes that the peer has not taken yet, as far as the transport tells."""
+        """Bytes that the transport still has to send."""
         inner = getattr(self.transport, "transport", self.transport)  # below TLS
         waiting: int = len(getattr(inner, "dataBuffer", b"")) + getattr(inner, "_tempDataLen", 0)
         return waiting - int(getattr(inner, "offset", 0))
@@ -264,7 +271,7 @@ class ApiChannel(HTTPChannel):
             self._networkProducer.unregisterProducer()
 
     def abort(self) -> None:
-        """Cut the connection off."""
+        """Abort the connection; unsent output is lost."""
         self.transport.abortConnection()
 
     def _lingered(self) -> None:
@@ -274,7 +281,7 @@ class ApiChannel(HTTPChannel):
     def requestDone(self, request: Any) -> None:
         if request.complete:
             if self._waitingForTransport:
-                self.paused = True  # what follows in the buffer waits for `resumeProducing`
+                self.paused = True  # the rest of the buffer waits for `resumeProducing`
                 self._networkProducer.pauseProducing()
             super().requestDone(request)
             return
@@ -282,7 +289,7 @@ class ApiChannel(HTTPChannel):
         self.linger()
 
     def resumeProducing(self) -> None:
-        """What was written has gone out: take up the requests that have arrived meanwhile."""
+        """All output is sent: process the requests that have arrived meanwhile."""
         self._all_sent()
         super().resumeProducing()
         if self.paused:
@@ -290,7 +297,7 @@ class ApiChannel(HTTPChannel):
             self.dataReceived(b"")
 
     def unsent(self, size: int) -> None:
-        """So many bytes were written; they count until they have gone out."""
+        """Count `size` written bytes until they are sent."""
         if self._waitingForTransport:
             self._unsent += size
             self.site.unsent_bytes += size

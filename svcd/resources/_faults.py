@@ -1,4 +1,4 @@
-"""One table: what a fault of the cloud, the engine or a deadline becomes for the caller.
+"""One table: the error that a caller gets for a fault of the cloud, the engine or a deadline.
 
 Source: behaviour, Part I 3.
 """
@@ -22,10 +22,11 @@ from svcd.ports.faults import Fault, PortError
 from svcd.runtime.tasks import DeadlineExceeded
 
 _RETRY_AFTER_S = 5
+"""`Retry-After` of a 503 when the peer gave none."""
 
 
 def as_answerable(error: BaseException) -> SvcdError | None:
-    """The error of ours that says what `error` was; None for a bug."""
+    """The SvcdError that reports `error`; None for a bug."""
     if isinstance(error, SvcdError):
         return error
     if isinstance(error, PortError):
@@ -36,7 +37,7 @@ def as_answerable(error: BaseException) -> SvcdError | None:
 
 
 def of_port(error: PortError) -> SvcdError:
-    """A fault of a peer."""
+    """The SvcdError for a fault of a peer."""
     text = error.text
     match error.kind:
         case Fault.NOT_FOUND:
@@ -50,7 +51,7 @@ def of_port(error: PortError) -> SvcdError:
         case Fault.REFUSED:
             return InvalidReference(text)
         case Fault.TIMEOUT:
-            return PlatformTimeout(f"{text}; it may have been done, look before you try again")
+            return PlatformTimeout(f"{text}; it may have succeeded: check before you try again")
         case Fault.UNREACHABLE | Fault.BUSY:
             return ServiceUnavailable(f"{text}; try again", _retry_after(error))
         case Fault.SERVER_ERROR | Fault.HOST_KEY:

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 @lru_cache(maxsize=256)
 def accepts_json(accept: bytes) -> bool:
-    """Whether an `Accept` header lets us answer with application/json.
+    """Whether an `Accept` header allows an answer in application/json.
 
-    An empty one excludes nothing. The most specific range that matches decides by its q-value; an
-    unreadable q counts as 1.
+    An empty header allows everything. The most specific range that matches decides by its q-value.
+    An unreadable q-value counts as 1.
     """
     if not accept.strip():
         return True

@@ -11,16 +11,19 @@ from svcd.resources._paths import shown
 from svcd.resources._route import Call
 
 MAX_LIMIT = 1000
+"""Largest value of `?limit`."""
 
 _ALL = Page()
 _LIKENESS = 0.75
-_MOST_LOOKED_AT = 20
+"""A name that is at least so similar to a known name counts as misspelled."""
+_MOST_CHECKED = 20
+"""Query parameters that are checked for misspelling, per request."""
 
 
 def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Page:
-    """The page that `call` asks for. Raises ValidationError for a bad limit or a misspelled name.
+    """The page that `call` requests. Raises ValidationError for a bad limit or a misspelled name.
 
-    also: other query parameters of the list.
+    also: further query parameters that the list accepts.
     """
     if not call.has_query or call.version == "1.0":
         return _ALL
@@ -40,15 +43,15 @@ def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Pag
 
 
 def refuse_misspelled(call: Call, known: Sequence[str]) -> None:
-    """Unknown query parameters are ignored under v1.0, and under v1.1 unless they are nearly known.
+    """Raises ValidationError when a query parameter looks like a misspelled known one (v1.1).
 
-    Raises ValidationError.
+    Other unknown query parameters are ignored, under v1.0 all of them.
     """
     if call.version == "1.0":
         return
     faults = [
         f"?{shown(name)}: unknown query parameter; did you mean {near}?"
-        for name in call.names[:_MOST_LOOKED_AT]
+        for name in call.names[:_MOST_CHECKED]
         if name not in known and (near := nearest(name, known, _LIKENESS))
     ]
     if faults:

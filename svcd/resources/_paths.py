@@ -1,4 +1,4 @@
-"""What the path of a request says, as text that can be used and shown."""
+"""The values in the path of a request, decoded, and safe to show in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
 def tenant_in(path: bytes) -> str | None:
-    """The tenant of a path that is no route, so that the order of the checks holds for it too."""
+    """The tenant in a path without a route: the token is checked before the path gets a 404."""
     segments = segments_of(path) or []
     if len(segments) > 2 and segments[0] in (b"v1.0", b"v1.1"):
         return segments[1].decode("utf-8", "replace")
@@ -19,7 +19,7 @@ def tenant_in(path: bytes) -> str | None:
 
 
 def decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] | None:
-    """The path's values as text; None when one is no text or holds a control character."""
+    """The values in the path as text; None when one is not UTF-8 or has a control character."""
     try:
         result = {n: v.decode("utf-8") for n, v in zip(names, values, strict=True)}
     except UnicodeDecodeError:
@@ -31,7 +31,7 @@ def decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] |
 
 
 def shown(value: bytes | str) -> str:
-    """`value` for a message: printable and short."""
+    """`value` for use in a message: printable, at most 200 characters."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     if not text.isprintable():
         text = "".join(c if c.isprintable() else "?" for c in text)

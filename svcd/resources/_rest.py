@@ -1,15 +1,15 @@
 # mypy: allow-untyped-calls
-"""The one door: every request passes here, and only here are status codes and headers made.
+"""The door: every request passes through it, and it alone sets status codes and headers.
 
 Order of checks (behaviour, Part I 4): HTTP -> token -> tenant -> route -> size and media type ->
-id in the path -> shape -> references -> rules -> act. The first four and the shape are the door's;
-`exists` of a route is the id check; the rest are the commands'.
+id in the path -> shape -> references -> rules -> act. The door makes the first five checks and the
+check of the shape. `exists` of a route checks the id in the path. The commands make the others.
 
-Note: shielded. A handler is never cancelled: not when its caller goes away, not when it takes
-longer than `request_timeout_s` (the caller is told, the work goes on and is logged if it fails). So
-no database call is ever cut off.
+Note: shielded. The door never cancels a handler. When the caller disconnects, the handler runs to
+its end. When the handler takes longer than `request_timeout_s`, the caller gets a 504, the handler
+runs to its end, and the log reports a failure. So no database call is ever interrupted.
 
-Klein runs the handlers; finding them and the order of the checks are the door's.
+The door finds the handler and keeps the order of the checks. Klein runs the handler.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _JSON_SUFFIX = b".json"
 _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
 }
-"""Methods that metrics tell apart; a peer cannot make more."""
+"""Methods that metrics count by name; every other method counts as "other"."""
 
 
 class _Exchange:
@@ -119,7 +119,7 @@ class Rest(Routed[Route]):
     # ---- routes ----
 
     def endpoints_of(self, resource: HasRoutes) -> Iterable[Route]:
-        """With what each asks of the door."""
+        """The routes of `resource`, each with its Spec."""
         made = list(bound(resource, self._options.sizes))
         self._routes += made
         return made
@@ -130,15 +130,15 @@ class Rest(Routed[Route]):
 
     @route(app, "GET", "/openapi.json", open=True, plain=True)
     async def describe(self, call: Call) -> Answer:
-        """This description."""
+        """Return this description of the interface."""
         if self._description is None:
             self._description = encode(document(self._routes))
         return Answer(200, self._description, JSON)
 
-    # ---- what the site asks ----
+    # ---- called by the site ----
 
     def new_request_id(self) -> str:
-        """Unique in the life of the daemon, and most likely beyond."""
+        """An id that is unique in this process, and very likely across restarts."""
         self._count += 1
         return f"{self._prefix}{self._count:x}"
 
@@ -165,7 +165,7 @@ class Rest(Routed[Route]):
     # ---- resource ----
 
     def render(self, request: Any) -> Any:
-        """Answer `request`, now or later."""
+        """Answer `request`, at once or when its handler has ended."""
         x = _Exchange(request, self._request_id(request), self._clock.seconds())
         self.metrics.request_started()
         token = logs.request_id.set(x.request_id)
@@ -225,8 +225,8 @@ class Rest(Routed[Route]):
             x,
             error_answer(
                 PlatformTimeout(
-                    f"the request took longer than {seconds:g} s; what it asked for may still be "
-                    "done, look before you try again"
+                    f"the request took longer than {seconds:g} s and may still succeed: "
+                    "check the result before you try again"
                 )
             ),
         )
@@ -236,7 +236,7 @@ class Rest(Routed[Route]):
     def _find(
         self, path: bytes, method: bytes
     ) -> tuple[Leaf[Route], tuple[bytes, ...], bool] | None:
-        """The leaf, the path's values, and whether `.json` was cut off."""
+        """The leaf, the values in the path, and whether the suffix `.json` was removed."""
         segments = segments_of(path)
         if segments is None:
             return None
@@ -296,7 +296,7 @@ class Rest(Routed[Route]):
         return self._wrapped(made, result)
 
     async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
-        """The caller, whose tenant is that of the path. tenant None: the path names none."""
+        """The caller; its tenant is the tenant of the path. tenant None: the path has no tenant."""
         if self._identity is None:
             return self._anyone(x, tenant)
         given = x.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
@@ -313,7 +313,7 @@ class Rest(Routed[Route]):
         return caller
 
     def _anyone(self, x: _Exchange, tenant: str | None) -> Caller:
-        """The caller without tokens: the path alone says whose tenant it is."""
+        """The caller with `auth.mode=none`: the path alone gives the tenant."""
         if tenant is None or not _TENANT.match(tenant):
             raise NotFound(f"path {shown(x.request.path)} not found")
         x.tenant = tenant
@@ -321,7 +321,7 @@ class Rest(Routed[Route]):
         return _anonymous(tenant)
 
     def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
-        """The body's file after the checks of size and media types."""
+        """The file of the body, after the checks of its size and of the media types."""
         spec = made.spec
         limit = getattr(request, "too_large", None)
         if limit is not None:
@@ -370,7 +370,7 @@ class Rest(Routed[Route]):
         if isinstance(result, bytes):
             parts = (before, result, after)
         elif isinstance(result, list) and result and isinstance(result[0], bytes):
-            parts = (before, b"[", b",".join(result), b"]", after)  # of one piece: no copy
+            parts = (before, b"[", b",".join(result), b"]", after)
         else:
             parts = (before, encode(result), after)
         return Answer(made.spec.success, b"".join(parts))
@@ -421,7 +421,7 @@ class Rest(Routed[Route]):
         request.finish()
 
     def _send(self, x: _Exchange, download: Download) -> None:
-        """Start a download; it runs on its own until its end or the caller's."""
+        """Start a download. It runs until it is complete or the caller disconnects."""
         request = x.request
         if isinstance(request, ApiRequest):
             lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
@@ -442,7 +442,7 @@ class Rest(Routed[Route]):
         def done(result: Any) -> None:
             if isinstance(result, Failure):
                 if not result.check(Disconnected):
-                    log.failure("Download broke off", failure=result)
+                    log.failure("A download was interrupted", failure=result)
                 if not request._disconnected:
                     request.loseConnection()
             elif not request._disconnected:
@@ -468,7 +468,7 @@ class Rest(Routed[Route]):
             await _closed(download)
 
     def _forget(self, download: Download) -> None:
-        """It is not sent after all."""
+        """Close `download` without sending it."""
         self._running += 1
 
         def done(result: Any) -> None:
@@ -494,7 +494,7 @@ class Rest(Routed[Route]):
                 incident=incident,
             )
             answerable = InternalError(
-                f"internal error, incident {incident}: the log of the service says more"
+                f"internal error, incident {incident}: see the log of the service"
             )
         answer = error_answer(answerable)
         if answer.status == 401 and self._identity is not None:
@@ -516,7 +516,7 @@ class Rest(Routed[Route]):
 
 
 async def _closed(download: Download) -> None:
-    """Let go of what its pieces come from."""
+    """Close the source of the pieces of `download`."""
     close = getattr(download.pieces, "aclose", None)
     if close is not None:
         await close()

@@ -1,4 +1,4 @@
-"""The route decorator of the door's resources, and the routes it makes of their methods."""
+"""The route decorator of the door's resources, and the routes of their methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUCCESS = {"GET": 200, "POST": 202, "PUT": 202, "DELETE": 204}
 
 
 class Raw:
-    """In place of a shape: the handler gets the `Body` itself, whatever its media type."""
+    """Used in place of a shape: the handler gets the `Body` itself, with any media type."""
 
 
 RAW = Raw()
@@ -29,14 +29,14 @@ RAW = Raw()
 
 @frozen(kw_only=True, eq=False)
 class Spec:
-    """What a handler asks of the door, beside its rules.
+    """How the door serves a handler.
 
-    body: a compiled shape, RAW, or None when a body is ignored. returns: the key that wraps the
-    result, None for none. success: the status. exists: the method that is awaited before the body
-    is looked at; raises NotFound. limit: the server setting with the most bytes of a body, None for
-    the usual. streams: the handler reads the body while it arrives. plain: the result is an
-    `Answer` or `Download` made by the handler. open: no token, no tenant. suffix: whether `.json`
-    may follow the last segment.
+    body: a compiled shape, RAW, or None when the door ignores the body. returns: the key that wraps
+    the result, None for an unwrapped result. success: the status. exists: the method that the door
+    awaits before it checks the body; raises NotFound. limit: the name of the body's limit in
+    `Options.sizes`, None for `max_json_bytes`. streams: the handler reads the body while it
+    arrives. plain: the handler returns an `Answer` or a `Download`. open: the route needs no token
+    and has no tenant. suffix: whether `.json` may follow the last segment.
     """
 
     body: Shape[Any] | Raw | None = None
@@ -58,7 +58,8 @@ _SPEC: Final = "__svcd_spec__"
 class Route(Endpoint):
     """A route of the door. handler, exists: bound methods.
 
-    limit: most bytes of a body, None for the usual. wrapper: what stands around the result.
+    limit: most bytes of a body, None for `max_json_bytes`. wrapper: the JSON text before and after
+    the result.
     """
 
     spec: Spec
@@ -83,11 +84,11 @@ def route(
     open: bool = False,
     suffix: bool = True,
 ) -> Callable[[F], F]:
-    """Marks a method of a resource class as the handler of `method` of each of `paths`.
+    """Registers a method of a resource class as the handler of `method` for all `paths`.
 
-    paths: below `/v1.x/<tenant_id>` of the versions from `since` on, with `<name>` segments that
-    become keyword arguments; absolute when `open`. body: an attrs class of `svcd.model.requests`
-    (argument `body`), or RAW. See `Spec` for the rest.
+    paths: below `/v1.x/<tenant_id>` for every version from `since` on; absolute when `open`. Their
+    `<name>` segments become keyword arguments. body: an attrs class of `svcd.model.requests`
+    (argument `body`), or RAW. See `Spec` for the others.
     """
     prefixes = [""] if open else [f"/v{v}/<tenant_id>" for v in VERSIONS if v >= since]
     spec = Spec(
@@ -105,15 +106,15 @@ def route(
         app, [method], *(prefix + path for path in paths for prefix in prefixes)
     )
 
-    def mark(function: F) -> F:
+    def decorate(function: F) -> F:
         function.__dict__[_SPEC] = spec
         return register(function)
 
-    return mark
+    return decorate
 
 
 def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
-    """The routes of `resource`. sizes: the limits by their names."""
+    """The routes of `resource`. sizes: the body limits by their names, in bytes."""
     for each in endpoints(resource):
         handler = getattr(resource, each.endpoint)
         spec: Spec = handler.__func__.__dict__[_SPEC]
@@ -129,9 +130,9 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
 
 
 class Call:
-    """What a handler knows of its request beside the path and the body.
+    """A request as its handler sees it, without the path and the body.
 
-    version: "1.0" or "1.1". query: all query parameters, decoded.
+    version: "1.0" or "1.1".
     """
 
     __slots__ = ("_args", "caller", "tenant_id", "version")
@@ -143,11 +144,11 @@ class Call:
         self._args = args
 
     def all(self, name: str) -> list[str]:
-        """Every value of a query parameter."""
+        """All values of a query parameter."""
         return [v.decode("utf-8", "replace") for v in self._args.get(name.encode(), ())]
 
     def one(self, name: str) -> str | None:
-        """The last value of a query parameter."""
+        """The last value of a query parameter; None when it is absent."""
         values = self.all(name)
         return values[-1] if values else None
 
@@ -164,10 +165,10 @@ class Call:
 
 @frozen(kw_only=True)
 class Options:
-    """What the door takes from the settings.
+    """The settings of the door.
 
-    stall_s: a peer that reads nothing of a download for so long is dropped. sizes: bytes by the
-    `limit` names of routes.
+    stall_s: the door disconnects a peer that reads nothing of a download for so many seconds.
+    sizes: most bytes of a body, by the `limit` names of routes.
     """
 
     request_timeout_s: float = 60.0

@@ -1,11 +1,12 @@
 # mypy: allow-untyped-calls
 """The HTTP server of the API: requests that know their limits before their body, and draining.
 
-Only this and `_channel` know Twisted's parser. The resource works without them too (in memory).
+Only this module and `_channel` know Twisted's parser. The resource also works without them (in
+memory).
 
-Note: early requests. A body that is streamed, or one that is declared too large, is answered before
-it has arrived: the request is processed at the end of its headers (`early`). When it is answered
-before it is `complete`, the connection is closed after the answer.
+Note: early requests. A request with a streamed body, or with a declared length over the limit, is
+processed at the end of its headers (`early`). When the answer comes before the body is `complete`,
+the server closes the connection after the answer.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 log = Logger()
 
 LARGE_ANSWER_BYTES = 65_536
-"""Answers larger than that are counted while they wait to be read."""
+"""The server counts the unsent bytes of answers that are larger than this."""
 _IN_MEMORY_BYTES = 65_536
-"""Larger bodies that are not streamed wait in a file, so that many slow peers fill no memory."""
+"""A larger body that is not streamed goes to a file, so that slow peers do not fill memory."""
 
 
 class Door(Protocol):
-    """What the site needs of the resource it serves."""
+    """The methods of the resource that the site calls."""
 
     metrics: Metrics
 
     def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
-        """Most bytes of the body of such a request, and whether it is streamed."""
+        """Most bytes of the body of such a request, and whether the handler streams it."""
         ...
 
     def new_request_id(self) -> str: ...
@@ -58,9 +59,9 @@ class Door(Protocol):
 class ApiRequest(Request):
     """A request of the API.
 
-    early: it is processed before its body is there. complete: the body is there.
-    too_large: the limit that its body is over, else None. body: the body of a streamed request.
-    unkept: why its body could not be kept until it is whole, else None.
+    early: the request is processed before its body has arrived. complete: the body has arrived.
+    too_large: the limit that the body exceeds, else None. body: the body of a streamed request.
+    unkept: the error when the server could not store the body, else None.
     """
 
     channel: ApiChannel
@@ -74,7 +75,7 @@ class ApiRequest(Request):
     _received = 0
 
     def gotLength(self, length: int | None) -> None:
-        """The headers are there; decides what becomes of the body."""
+        """The headers have arrived: refuse, stream or store the body."""
         channel = self.channel
         self._limit, streams = channel.site.door.body_rule(channel._command, channel._path)
         if length is not None and length > self._limit:
@@ -95,7 +96,7 @@ class ApiRequest(Request):
             self.content = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
 
     def handleContentChunk(self, data: bytes) -> None:
-        """A part of the body; nothing beyond the limit is kept."""
+        """Take a part of the body. Bytes beyond the limit are discarded."""
         if self.too_large is not None or self.unkept is not None or self.finished:
             return
         self._received += len(data)
@@ -122,7 +123,7 @@ class ApiRequest(Request):
         elif not self.early:
             self._describe(command, path, version)
             try:
-                self.content.seek(0)  # the file's own buffer goes out
+                self.content.seek(0)  # flushes the buffer of the file
             except OSError as error:
                 self._not_kept(error)
             self.process()
@@ -133,17 +134,17 @@ class ApiRequest(Request):
             self.body.fail(error)
 
     def body_paused(self) -> bool:
-        """Whether the body is slow because of us."""
+        """Whether svcd has paused the body, so that its low rate is not the peer's fault."""
         return self.body is not None and self.body.paused
 
     def _not_kept(self, error: OSError) -> None:
-        """The folder for large bodies is full, or no more files may be open."""
+        """The body could not be stored: the folder is full, or too many files are open."""
         with suppress(OSError):
             self.content.close()
         self.content = io.BytesIO()
-        log.warn("A body could not be kept in {folder}: {error}", folder=_folder(), error=error)
+        log.warn("A body could not be stored in {folder}: {error}", folder=_folder(), error=error)
         self.unkept = ServiceUnavailable(
-            f"the body cannot be kept until it is whole: {error.strerror} in {_folder()}; try again"
+            f"the server cannot store the body: {error.strerror} in {_folder()}; try again"
         )
 
     def _begin(self) -> None:
@@ -159,12 +160,12 @@ class ApiRequest(Request):
         self.args = _parameters(query) if question else {}
 
     def process(self) -> None:
-        """Hand over to the door, which never raises."""
+        """Pass the request to the door, which never raises."""
         self.site = self.channel.site
         self.site.door.render(self)
 
     def respond(self, status: int, lines: bytes, body: bytes, last: bool = True) -> None:
-        """Write the whole answer in one go. lines: header lines. last: the body is all there is."""
+        """Write an answer in one call. lines: header lines. last: no more of the body follows."""
         if self._disconnected or self.finished:
             return
         channel = self.channel
@@ -183,19 +184,19 @@ class ApiRequest(Request):
             self._cleanup()
 
     def crowded(self) -> bool:
-        """Whether so many answers wait for peers that read nothing that no large one may follow."""
+        """Whether the limit of unsent bytes is reached, so that no large answer may follow."""
         site = self.channel.site
         return site.unsent_bytes >= site.most_unsent_bytes
 
     def connectionLost(self, reason: Failure) -> None:
-        """The peer is gone."""
+        """The peer has disconnected."""
         if self.body is not None:
             self.body.fail(Disconnected())
         super().connectionLost(reason)
 
 
 def _folder() -> str:
-    """Where temporary files are; there may be no such place."""
+    """The folder for temporary files, for a message. The system may have none."""
     try:
         return tempfile.gettempdir()
     except OSError:
@@ -203,7 +204,7 @@ def _folder() -> str:
 
 
 def _parameters(query: bytes) -> dict[bytes, list[bytes]]:
-    """The decoded parameters; `urllib` itself fails for bytes beyond ASCII."""
+    """The decoded query parameters. `urllib.parse.parse_qs` fails for bytes beyond ASCII."""
     found: dict[bytes, list[bytes]] = {}
     for each in query.split(b"&"):
         if each:
@@ -213,12 +214,12 @@ def _parameters(query: bytes) -> dict[bytes, list[bytes]]:
 
 
 def too_large(limit: int) -> SvcdError:
-    """The error of a body over `limit`."""
+    """The error for a body that is larger than `limit` bytes."""
     return ContentTooLarge(f"the body is larger than {limit} bytes, the most for this request")
 
 
 class _Refusing(ApiChannel):
-    """A connection too many: it is told so and closed."""
+    """A connection above `max_connections`: it gets a 503 and is closed."""
 
     def connectionMade(self) -> None:
         self.transport.write(
@@ -239,9 +240,10 @@ class _Refusing(ApiChannel):
 class ApiSite(Site):
     """The server. Durations in seconds.
 
-    header_deadline_s: for the header of a request, and the span over which a body's rate is looked
-    at. max_connections: open at once; more are answered 503 and closed. most_unsent_bytes: of large
-    answers that were written and wait for slow readers; while there are more, others are told 503.
+    header_deadline_s: time for the header of a request, and the span over which the rate of a body
+    is measured. max_connections: open at once; further connections get a 503 and are closed.
+    most_unsent_bytes: of large answers that slow readers have not read; above this limit a request
+    with a large answer gets a 503.
     """
 
     requestFactory = ApiRequest
@@ -278,16 +280,16 @@ class ApiSite(Site):
         return [b"http/1.1"]
 
     def startFactory(self) -> None:
-        """No log file and no clock of Twisted's own access log."""
+        """Does nothing: Twisted would open its own access log and start a clock for it."""
 
     def stopFactory(self) -> None:
-        """See startFactory."""
+        """Does nothing, see startFactory."""
 
     def log(self, request: Request) -> None:  # type: ignore[override]
-        """The door writes the access log."""
+        """Does nothing: the door writes the access log."""
 
     def buildProtocol(self, addr: IAddress | None) -> ApiChannel:  # type: ignore[override]
-        """A channel for the connection."""
+        """A channel for a new connection."""
         many = len(self._channels) >= self._max_connections
         if many:
             self.door.metrics.refused("too_many")
@@ -302,14 +304,14 @@ class ApiSite(Site):
     # ---- called by channels ----
 
     def opened(self, channel: ApiChannel) -> None:
-        """A connection was made."""
+        """`channel` was opened."""
         self._channels.add(channel)
         self.door.metrics.connections(len(self._channels))
         if self.draining:
             channel.close_when_idle()
 
     def closed(self, channel: ApiChannel) -> None:
-        """A connection is gone."""
+        """`channel` was closed."""
         self._channels.discard(channel)
         self.door.metrics.connections(len(self._channels))
         if not self._channels:
@@ -318,11 +320,11 @@ class ApiSite(Site):
                 each.callback(None)
 
     def new_request_id(self) -> str:
-        """For answers to what never became a request."""
+        """An id for the answer to an unreadable request."""
         return self.door.new_request_id()
 
     def refused(self, error: SvcdError) -> None:
-        """Count what never became a request."""
+        """Count an unreadable request in the metrics."""
         self.door.metrics.refused("too_slow" if error.status == 408 else "bad_request")
 
     def common_lines(self) -> bytes:
@@ -336,9 +338,9 @@ class ApiSite(Site):
     # ---- stopping ----
 
     async def drain(self, seconds: float) -> bool:
-        """Close idle connections, let the others end, and wait for them and for all handlers.
+        """Close idle connections, and wait for the other connections and for all handlers.
 
-        Whether everything ended within `seconds`; what did not is cut off.
+        Returns whether all ended within `seconds`. Connections that did not are aborted.
         """
         self.draining = True
         for channel in list(self._channels):

@@ -1,4 +1,4 @@
-"""Puts the resources behind the door: the whole API as one resource and one site."""
+"""Builds the API: the door with all resources, and the site that listens for it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from svcd.resources.job_binary_internals import JobBinaryInternals
 from svcd.resources.job_executions import JobExecutions
 from svcd.resources.jobs import Jobs
 from svcd.resources.node_group_templates import NodeGroupTemplates
-from svcd.resources.ownership_tags import Marks
+from svcd.resources.ownership_tags import OwnershipTags
 from svcd.resources.plugins import Plugins
 from svcd.resources.system import System
 
 __all__ = ["ApiServices", "ApiSite", "Rest", "build"]
 
 _CONVERT_BYTES = 262_144
+"""Limits the configuration file that `convert-config` accepts."""
 
 
 def build(services: ApiServices) -> tuple[Rest, ApiSite]:
     """The API as a leaf resource (for in-memory agents) and as a site (for listening).
 
-    The resource does everything but what needs a connection: deadlines of header and body, limits
-    before the body, streaming of uploads, draining.
+    Only the site has the parts that need a connection: deadlines of header and body, limits before
+    the body arrives, streaming of uploads, draining.
     """
     server = services.settings.server
     provisioning = services.settings.provisioning
@@ -58,7 +59,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         JobBinaries,
         Jobs,
         JobExecutions,
-        Marks,
+        OwnershipTags,
     ):
         rest.add(family(services))
     site = ApiSite(

@@ -1,4 +1,4 @@
-"""Cluster templates."""
+"""The resource of the cluster templates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClusterTemplates:
 
     @route(app, "GET", "/cluster-templates", returns="cluster_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
-        """All, by creation."""
+        """List the cluster templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(
             lambda tx: tx.cluster_templates.rendered_page(call.tenant_id, page)
@@ -36,19 +36,19 @@ class ClusterTemplates:
 
     @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.ClusterTemplate]:
-        """One."""
+        """Return one cluster template."""
         id_ = ClusterTemplateId(template_id)
         return await self._store.rendered("cluster_templates", call.tenant_id, id_)
 
     @route(app, "POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
-        """Make one."""
+        """Create a cluster template."""
         return wire.ClusterTemplate.of(
             await self._commands.create_cluster_template(call.caller, body)
         )
 
     @route(app, "DELETE", "/cluster-templates/<template_id>")
     async def delete(self, call: Call, template_id: str) -> None:
-        """Refused while a cluster uses it."""
+        """Delete a cluster template. It is refused while a cluster uses the template."""
         id_ = ClusterTemplateId(template_id)
         await self._store.tx(lambda tx: tx.cluster_templates.remove(call.tenant_id, id_))

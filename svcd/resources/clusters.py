@@ -1,4 +1,4 @@
-"""Clusters, and additive their events."""
+"""The resource of the clusters, and of their events (additive)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Clusters:
 
     @route(app, "GET", "/clusters", returns="clusters")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
-        """All, by creation."""
+        """List the clusters of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(lambda tx: tx.clusters.rendered_page(call.tenant_id, page))
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
-        """One."""
+        """Return one cluster."""
         id_ = ClusterId(cluster_id)
         return await self._store.rendered("clusters", call.tenant_id, id_)
 
@@ -50,27 +50,27 @@ class Clusters:
 
     @route(app, "POST", "/clusters", body=NewCluster, returns="cluster")
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
-        """Accept a new cluster; it is built behind the answer."""
+        """Accept a new cluster. svcd builds the cluster after the answer."""
         return wire.Cluster.of(await self._commands.create(call.caller, body))
 
     @route(
         app, "PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists"
     )
     async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:
-        """Accept a change of size."""
+        """Accept a change of the cluster's size."""
         id_ = ClusterId(cluster_id)
         return wire.Cluster.of(await self._commands.scale(call.caller, id_, body))
 
     @route(app, "DELETE", "/clusters/<cluster_id>")
     async def delete(self, call: Call, cluster_id: str) -> None:
-        """Accept the end of the cluster. `?force=true` (v1.1, additive) drops the record."""
+        """Accept the deletion of a cluster. `?force=true` (v1.1, additive) drops the record."""
         refuse_misspelled(call, ("force",))
         force = call.version != "1.0" and (call.one("force") or "").lower() in ("true", "1", "yes")
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 
     @route(app, "GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
     async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Event]:
-        """Its story, oldest first (additive)."""
+        """List the events of a cluster, oldest first (additive)."""
         id_ = ClusterId(cluster_id)
         events = await self._store.read(lambda tx: tx.clusters.events(call.tenant_id, id_))
         return [wire.Event.of(each) for each in events]

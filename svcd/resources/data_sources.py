@@ -1,4 +1,4 @@
-"""Data sources."""
+"""The resource of the data sources."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class DataSources:
 
     @route(app, "GET", "/data-sources", returns="data_sources", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.DataSource]:
-        """All, by creation."""
+        """List the data sources of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.data_sources.page(call.tenant_id, page))
         return [wire_jobs.DataSource.of(each, self._hide) for each in found]
 
     @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:
-        """One."""
+        """Return one data source."""
         id_ = DataSourceId(data_source_id)
         found = await self._store.read(lambda tx: tx.data_sources.get(call.tenant_id, id_))
         return wire_jobs.DataSource.of(found, self._hide)
 
     @route(app, "POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
-        """Make one; the location itself is not looked at."""
+        """Create a data source. svcd does not check its location."""
         made = await self._commands.create_data_source(call.caller, body)
         return wire_jobs.DataSource.of(made, self._hide, created=True)
 
     @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1")
     async def delete(self, call: Call, data_source_id: str) -> None:
-        """Refused while an execution refers to it."""
+        """Delete a data source. It is refused while an execution refers to the data source."""
         id_ = DataSourceId(data_source_id)
         await self._store.tx(lambda tx: tx.data_sources.remove(call.tenant_id, id_))

@@ -1,4 +1,4 @@
-"""What the resources are given: the commands of the rooms below, as Protocols, and the ports."""
+"""The dependencies of the resources: the ports, and the commands of other rooms as Protocols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from svcd.settings import Settings
 
 
 class ClusterCommands(Protocol):
-    """`svcd.provisioning.commands.Clusters`."""
+    """The commands of `svcd.provisioning.commands.Clusters`."""
 
     async def create(self, caller: Caller, new: NewCluster) -> Cluster: ...
     async def scale(
@@ -43,7 +43,7 @@ class ClusterCommands(Protocol):
 
 
 class TemplateCommands(Protocol):
-    """`svcd.provisioning.commands.Templates`."""
+    """The commands of `svcd.provisioning.commands.Templates`."""
 
     async def create_node_group_template(
         self, caller: Caller, new: NewNodeGroupTemplate
@@ -54,7 +54,7 @@ class TemplateCommands(Protocol):
 
 
 class JobCommands(Protocol):
-    """`svcd.workflow.commands.Jobs`."""
+    """The commands of `svcd.workflow.commands.Jobs`."""
 
     async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource: ...
     async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary: ...
@@ -67,7 +67,7 @@ class JobCommands(Protocol):
     async def delete_execution(self, caller: Caller, execution_id: ExecutionId) -> None: ...
     async def log(self, caller: Caller, execution_id: ExecutionId) -> bytes: ...
     def hints(self, type_name: str) -> JobConfig:
-        """Raises NotFound."""
+        """The hints for a job type. Raises NotFound."""
         ...
 
 
@@ -77,10 +77,10 @@ async def _always_ready() -> Mapping[str, str]:
 
 @frozen(kw_only=True)
 class ApiServices:
-    """Everything the API stands on.
+    """All dependencies of the API.
 
-    identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else why not.
-    new_id: makes the ids of what the door itself creates. installation: see
+    identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else the reason.
+    new_id: makes the ids of the records that the resources create. installation: see
     svcd.model.ownership_tags.
     """
 

@@ -1,4 +1,4 @@
-"""Image registry: metadata on the platform's images and nothing else (behaviour, Part I 14)."""
+"""The image registry: it is kept as metadata of the cloud's images (behaviour, Part I 14)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Images:
 
     @route(app, "GET", "/images", returns="images")
     async def list(self, call: Call) -> Sequence[wire.Image]:
-        """Registered images that carry all the tags asked for."""
+        """List the registered images that have all requested tags."""
         page = page_of(call, _FILTERS, also=("tags",))
         wanted = set(call.all("tags"))
         shown = [
@@ -63,7 +63,7 @@ class Images:
 
     @route(app, "GET", "/images/<image_id>", returns="image")
     async def get(self, call: Call, image_id: str) -> wire.Image:
-        """One registered image."""
+        """Return one registered image."""
         image = await self._image(call, image_id)
         if not wire.is_registered(image):
             raise ImageNotRegistered(
@@ -73,9 +73,9 @@ class Images:
 
     @route(app, "POST", "/images/<image_id>", body=RegisterImage, returns="image", exists="_exists")
     async def register(self, call: Call, image_id: str, body: RegisterImage) -> wire.Image:
-        """Register, or overwrite what was registered.
+        """Register an image, or overwrite its registration.
 
-        Tags of an image that is not registered go: a registration begins without any.
+        A new registration has no tags: tags of an image that is not registered are removed.
         """
         image = await self._image(call, image_id)
         given = {wire.IMAGE_USERNAME: body.username}
@@ -89,7 +89,7 @@ class Images:
 
     @route(app, "DELETE", "/images/<image_id>")
     async def unregister(self, call: Call, image_id: str) -> None:
-        """Forget it; its tags go too. Idempotent."""
+        """Remove the registration of an image and its tags. Idempotent."""
         image = await self._image(call, image_id)
         user = await self._store.read(lambda tx: tx.clusters.uses_image(call.tenant_id, image_id))
         if user is not None:
@@ -107,13 +107,13 @@ class Images:
 
     @route(app, "POST", "/images/<image_id>/tag", body=Tags, returns="image", exists="_exists")
     async def tag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
-        """Add tags. Idempotent."""
+        """Add tags to an image. Idempotent."""
         given = {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in body.tags}
         return await self._change(call, image_id, given, [])
 
     @route(app, "POST", "/images/<image_id>/untag", body=Tags, returns="image", exists="_exists")
     async def untag(self, call: Call, image_id: str, body: Tags) -> wire.Image:
-        """Remove tags. Idempotent."""
+        """Remove tags from an image. Idempotent."""
         return await self._change(call, image_id, {}, [wire.IMAGE_TAG + tag for tag in body.tags])
 
     async def _change(

@@ -1,4 +1,4 @@
-"""Job binaries: links to binaries kept by svcd or in the object store."""
+"""The resource of the job binaries: links to binaries in svcd or in the object store."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class JobBinaries:
 
     @route(app, "GET", "/job-binaries", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinary]:
-        """All, by creation."""
+        """List the job binaries of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
         return [wire_jobs.JobBinary.of(each, self._hide) for each in found]
 
     @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:
-        """One."""
+        """Return one job binary."""
         return wire_jobs.JobBinary.of(await self._record(call, binary_id), self._hide)
 
     async def _record(self, call: Call, binary_id: str) -> JobBinary:
@@ -51,31 +51,31 @@ class JobBinaries:
 
     @route(app, "POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
-        """Make one."""
+        """Create a job binary."""
         made = await self._commands.create_job_binary(call.caller, body)
         return wire_jobs.JobBinary.of(made, self._hide, created=True)
 
     @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:
-        """Refused while a job uses it."""
+        """Delete a job binary. It is refused while a job uses the binary."""
         id_ = JobBinaryId(binary_id)
         await self._store.tx(lambda tx: tx.job_binaries.remove(call.tenant_id, id_))
 
     @route(app, "GET", "/job-binaries/<binary_id>/data", plain=True, since="1.1")
     async def data(self, call: Call, binary_id: str) -> Download:
-        """The raw data, from wherever it is kept."""
+        """Return the raw data of a job binary, from svcd or from the object store."""
         record = await self._record(call, binary_id)
         try:
             size, pieces = await self._binaries.open(call.tenant_id, record)
         except CloudError as error:
-            what = f"job binary {binary_id!r}: {error.text}"
+            where = f"job binary {binary_id!r}: {error.text}"
             if error.kind is Fault.UNAUTHORIZED:
                 raise BadJobBinary(
-                    f"the object store refuses user and password of {what}"
+                    f"the object store refuses the user or password of {where}"
                 ) from None
             if error.kind is Fault.FORBIDDEN:
-                raise BadJobBinary(f"the object store refuses to read {what}") from None
+                raise BadJobBinary(f"the object store does not let the user read {where}") from None
             if error.kind is Fault.NOT_FOUND:
-                raise InvalidReference(f"nothing is where the url points to of {what}") from None
+                raise InvalidReference(f"there is no object at the url of {where}") from None
             raise
         return Download(size=size, pieces=pieces)

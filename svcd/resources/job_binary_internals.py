@@ -1,4 +1,4 @@
-"""Job binary internals: raw data kept by svcd, streamed in and out in pieces of 256 KiB."""
+"""The resource of the job binary internals: raw data that svcd keeps, in pieces of 256 KiB."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class JobBinaryInternals:
 
     @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinaryInternal]:
-        """All, by creation."""
+        """List the job binary internals of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.internals.page(call.tenant_id, page))
         return [wire_jobs.JobBinaryInternal.of(each) for each in found]
@@ -45,7 +45,7 @@ class JobBinaryInternals:
         app, "GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1"
     )
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinaryInternal:
-        """One, without its data."""
+        """Return one job binary internal, without its data."""
         return wire_jobs.JobBinaryInternal.of(await self._record(call, binary_id))
 
     async def _record(self, call: Call, binary_id: str) -> JobBinaryInternal:
@@ -64,7 +64,7 @@ class JobBinaryInternals:
         since="1.1",
     )
     async def upload(self, call: Call, name: str, body: Body) -> wire_jobs.JobBinaryInternal:
-        """Store the body under the name of the path; its media type is ignored."""
+        """Store the body under the name in the path. Its media type is ignored."""
         if not names.is_data_name(name):
             raise BadJobBinary(
                 f"the name in the path must have 1 to {names.MAX_NAME} characters: "
@@ -74,8 +74,8 @@ class JobBinaryInternals:
         await self._store.tx(lambda tx: tx.internals.begin(upload_id))
         try:
             record = await self._receive(call, name, body, upload_id)
-        except Exception:  # not GeneratorExit: what the process dropped is swept at the next start
-            with suppress(ServiceUnavailable):  # swept likewise; the first fault is what is told
+        except Exception:  # not GeneratorExit: the next start removes uploads of an ended process
+            with suppress(ServiceUnavailable):  # removed likewise; the caller gets the first fault
                 await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
             raise
         self._metrics.uploaded(record.datasize)
@@ -108,12 +108,12 @@ class JobBinaryInternals:
 
     @route(app, "GET", "/job-binary-internals/<binary_id>/data", plain=True, since="1.1")
     async def data(self, call: Call, binary_id: str) -> Download:
-        """The raw data."""
+        """Return the raw data."""
         record = await self._record(call, binary_id)
         return Download(size=record.datasize, pieces=self._binaries.pieces(record))
 
     @route(app, "DELETE", "/job-binary-internals/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:
-        """Refused while a job binary points to it."""
+        """Delete a job binary internal. It is refused while a job binary refers to the data."""
         id_ = JobBinaryInternalId(binary_id)
         await self._store.tx(lambda tx: tx.internals.remove(call.tenant_id, id_))

@@ -1,4 +1,4 @@
-"""Job executions. A single one is not wrapped (interface); the list is."""
+"""The resource of the job executions. One execution is not wrapped (interface), the list is."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ class JobExecutions:
 
     @route(app, "GET", "/job-executions", returns="job_executions", since="1.1")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
-        """All, by creation."""
+        """List the job executions of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(lambda tx: tx.executions.rendered_page(call.tenant_id, page))
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
     async def get(self, call: Call, execution_id: str) -> Annotated[bytes, wire_jobs.JobExecution]:
-        """One, as last read from the engine."""
+        """Return one job execution with the status that svcd last read from the engine."""
         id_ = ExecutionId(execution_id)
         return await self._store.rendered("executions", call.tenant_id, id_)
 
     @route(app, "GET", "/job-executions/<execution_id>/refresh-status", since="1.1")
     async def refresh(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
-        """Ask the engine now."""
+        """Read the status from the engine now, and return the job execution."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.refresh(call.caller, id_))
 
     @route(app, "GET", "/job-executions/<execution_id>/cancel", since="1.1")
     async def cancel(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
-        """Kill it; a finished one is answered unchanged."""
+        """Cancel a job execution. A finished one is returned unchanged."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.cancel(call.caller, id_))
 
     @route(app, "GET", "/job-executions/<execution_id>/log", plain=True, since="1.1")
     async def log(self, call: Call, execution_id: str) -> Answer:
-        """The engine's log of it (additive)."""
+        """Return the engine's log of a job execution (additive)."""
         text = await self._commands.log(call.caller, ExecutionId(execution_id))
         return Answer(200, text, b"text/plain; charset=utf-8")
 
     @route(app, "DELETE", "/job-executions/<execution_id>", since="1.1")
     async def delete(self, call: Call, execution_id: str) -> None:
-        """A running one is killed first."""
+        """Delete a job execution. svcd first kills it when it is running."""
         await self._commands.delete_execution(call.caller, ExecutionId(execution_id))

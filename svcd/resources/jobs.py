@@ -1,4 +1,4 @@
-"""Jobs, the hints for their configuration, and execute."""
+"""The resource of the jobs: jobs, hints for their configuration, and their execution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Jobs:
 
     @route(app, "GET", "/jobs", returns="jobs", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.Job]:
-        """All, by creation, with their binaries as objects."""
+        """List the jobs of the tenant with their binaries, in the order of their creation."""
         page = page_of(call, _FILTERS)
 
         async def load(tx: Tx) -> Sequence[wire_jobs.Job]:
@@ -46,7 +46,7 @@ class Jobs:
 
     @route(app, "GET", "/jobs/<job_id>", returns="job", since="1.1")
     async def get(self, call: Call, job_id: str) -> wire_jobs.Job:
-        """One."""
+        """Return one job with its binaries."""
 
         async def load(tx: Tx) -> wire_jobs.Job:
             return await self._expanded(tx, await tx.jobs.get(call.tenant_id, JobId(job_id)))
@@ -62,18 +62,18 @@ class Jobs:
 
     @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1")
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
-        """Make one."""
+        """Create a job."""
         made = await self._commands.create_job(call.caller, body)
         return await self._store.read(lambda tx: self._expanded(tx, made))
 
     @route(app, "DELETE", "/jobs/<job_id>", since="1.1")
     async def delete(self, call: Call, job_id: str) -> None:
-        """Refused while an execution refers to it."""
+        """Delete a job. It is refused while an execution refers to the job."""
         await self._store.tx(lambda tx: tx.jobs.remove(call.tenant_id, JobId(job_id)))
 
     @route(app, "GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
     async def hints(self, call: Call, job_type: str) -> wire_jobs.JobConfig:
-        """Advice for the configuration of a type."""
+        """Return the configuration hints for a job type."""
         return self._commands.hints(job_type)
 
     async def _exists(self, call: Call, job_id: str) -> None:
@@ -91,7 +91,7 @@ class Jobs:
     async def execute(
         self, call: Call, job_id: str, body: ExecuteRequest
     ) -> wire_jobs.JobExecution:
-        """Accept a run on a cluster, or on a new transient one (additive)."""
+        """Accept an execution on a cluster, or on a new transient cluster (additive)."""
         return wire_jobs.JobExecution.of(
             await self._commands.execute(call.caller, JobId(job_id), body)
         )

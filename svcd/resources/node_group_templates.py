@@ -1,4 +1,4 @@
-"""Node group templates."""
+"""The resource of the node group templates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NodeGroupTemplates:
 
     @route(app, "GET", "/node-group-templates", returns="node_group_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
-        """All, by creation."""
+        """List the node group templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._store.read(
             lambda tx: tx.node_group_templates.rendered_page(call.tenant_id, page)
@@ -36,7 +36,7 @@ class NodeGroupTemplates:
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.NodeGroupTemplate]:
-        """One."""
+        """Return one node group template."""
         id_ = NodeGroupTemplateId(template_id)
         return await self._store.rendered("node_group_templates", call.tenant_id, id_)
 
@@ -48,13 +48,13 @@ class NodeGroupTemplates:
         returns="node_group_template",
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
-        """Make one."""
+        """Create a node group template."""
         return wire.NodeGroupTemplate.of(
             await self._commands.create_node_group_template(call.caller, body)
         )
 
     @route(app, "DELETE", "/node-group-templates/<template_id>")
     async def delete(self, call: Call, template_id: str) -> None:
-        """Refused while a cluster or cluster template uses it."""
+        """Delete a node group template. It is refused while a cluster or template uses it."""
         id_ = NodeGroupTemplateId(template_id)
         await self._store.tx(lambda tx: tx.node_group_templates.remove(call.tenant_id, id_))

@@ -1,4 +1,4 @@
-"""`/openapi.json`: the interface as OpenAPI 3.1, made of the routes and the request shapes."""
+"""The document of `/openapi.json`: OpenAPI 3.1, made from the routes and the request shapes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def document(routes: Sequence[Route]) -> Json:
     schemas["Error"] = _ERROR
     by_class = dict(zip(ordered, refs, strict=True))
     paths: Json = {}
-    first: dict[str, str] = {}  # paths that differ in names only are one path in OpenAPI
+    # OpenAPI has one path for rules that differ only in the names of their variables.
+    first: dict[str, str] = {}
     for each in routes:
         path = first.setdefault(
             re.sub(r"<\w+>", "{}", each.pattern), re.sub(r"<(\w+)>", r"{\1}", each.pattern)
@@ -105,7 +106,7 @@ def _is_json(made: Route) -> bool:
 
 
 def _answer_of(made: Route) -> tuple[type, bool]:
-    """The class that the handler's annotation names, and whether it answers a list of it.
+    """The class in the handler's return annotation, and whether the answer is a list of it.
 
     `Annotated[bytes, Cluster]` is the JSON text of a Cluster.
     """

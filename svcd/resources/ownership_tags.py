@@ -1,4 +1,7 @@
-"""What of this daemon's can be in a tenant's cloud (additive): by it leftovers are told."""
+"""The ownership tags of an installation in a tenant's cloud (additive).
+
+`svcd orphans` compares them with the tags in the cloud to find leftovers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
 
-class Marks:
+class OwnershipTags:
     """`/marks`."""
 
     app = Klein()
@@ -21,7 +24,7 @@ class Marks:
 
     @route(app, "GET", "/marks", returns="marks", since="1.1")
     async def get(self, call: Call) -> wire.Marks:
-        """The mark of this installation, the tenant's clusters, the caller's trusts in use."""
+        """Return the tag of this installation, the tenant's clusters and the caller's trusts."""
         tenant = call.tenant_id
         rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
         user = call.caller.user_id

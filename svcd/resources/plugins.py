@@ -1,4 +1,4 @@
-"""Plugins: what can be installed. Read only, and the conversion of configuration files."""
+"""The resource of the plugins: the enabled distributions, and the conversion of their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svcd.resources.dependencies import ApiServices
 
 
 def short(distribution: Any) -> wire.Plugin:
-    """A plugin as in lists."""
+    """A plugin as an entry of a list."""
     return wire.Plugin(
         name=distribution.name,
         title=distribution.title,
@@ -71,17 +71,17 @@ class Plugins:
 
     @route(app, "GET", "/plugins", returns="plugins")
     async def list(self, call: Call) -> Sequence[wire.Plugin]:
-        """All, in the order of the settings."""
+        """List the plugins, in the order of the setting `plugins.enabled`."""
         return [short(each) for each in self._distributions.all()]
 
     @route(app, "GET", "/plugins/<plugin_name>", returns="plugin")
     async def get(self, call: Call, plugin_name: str) -> wire.Plugin:
-        """One."""
+        """Return one plugin."""
         return short(self._distributions.get(plugin_name))
 
     @route(app, "GET", "/plugins/<plugin_name>/<version>", returns="plugin")
     async def version(self, call: Call, plugin_name: str, version: str) -> wire.PluginVersion:
-        """One, with a version's processes, tags and options."""
+        """Return one plugin with the processes, tags and options of a version."""
         return detail(self._of(plugin_name, version), version)
 
     def _of(self, plugin_name: str, version: str) -> Any:
@@ -106,7 +106,7 @@ class Plugins:
     async def convert(
         self, call: Call, plugin_name: str, version: str, body: Body, template_name: str = ""
     ) -> wire.ClusterTemplate:
-        """Make a cluster template of a configuration file."""
+        """Create a cluster template from a configuration file."""
         distribution = self._of(plugin_name, version)
         new: NewClusterTemplate = convert(
             await body.read(),

@@ -1,4 +1,4 @@
-"""What belongs to the daemon and to no tenant: versions, health, metrics. No token needed."""
+"""The resources of the daemon itself: versions, health, metrics. They need no token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class System:
 
     @route(app, "GET", "/", returns="versions", open=True)
     async def versions(self, call: Call) -> Sequence[wire.Version]:
-        """The versions of the interface."""
+        """List the versions of the interface."""
         return [
             wire.Version(id="v1.0", status="SUPPORTED"),
             wire.Version(id="v1.1", status="CURRENT"),
@@ -33,12 +33,12 @@ class System:
 
     @route(app, "GET", "/healthz", open=True)
     async def health(self, call: Call) -> wire.Health:
-        """The process answers."""
+        """Report that the process answers requests."""
         return wire.Health(status="ok")
 
     @route(app, "GET", "/readyz", open=True)
     async def ready(self, call: Call) -> wire.Readiness:
-        """Everything that requests need is there. 503 names what is not."""
+        """Report whether all parts that requests need are ready. A 503 names the others."""
         parts = await self._readiness()
         wrong = [f"{part}: {problem}" for part, problem in parts.items() if problem]
         if wrong:
@@ -47,5 +47,5 @@ class System:
 
     @route(app, "GET", "/metrics", open=True, plain=True)
     async def expose(self, call: Call) -> Answer:
-        """Prometheus text format."""
+        """Return the metrics in Prometheus text format."""
         return Answer(200, self._metrics.exposition(), metrics.CONTENT_TYPE.encode())
