@@ -1,8 +1,8 @@
 """The closed tree of errors that a caller can see: each leaf fixes one status and one `error_name`.
 
-Raised by any room for a fault that the caller (or the cloud behind the caller) has; everything that
-is not a `SvcdError` is a bug and becomes a 500 with an incident id at the door. Messages say what,
-where and what to do; they never hold a secret. `error_name` holds no ids and no names.
+Every room raises them for a fault of the caller or of the caller's cloud. Any other exception is a
+bug: the door turns it into a 500 with an incident id. A message names the fault, its place and the
+remedy, and never holds a secret. `error_name` holds no ids and no names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 
 class SvcdError(Exception):
-    """Root of all errors with an answer of their own.
+    """Root of all errors that the door answers with their own status.
 
     status: HTTP status, which is also `error_code`.
     name: the `error_name` of the body.
@@ -29,7 +29,7 @@ class SvcdError(Exception):
         self.headers: Mapping[str, str] = headers or {}
 
     def below(self, path: str) -> Self:
-        """The same fault of an object that stands at `path` of the body: its paths begin there."""
+        """A copy of the error for an object at `path` of the body: its paths begin there."""
         moved = copy.copy(self)
         moved.message = "\n".join(
             path + line[1:] if line.startswith("$") else line for line in self.message.split("\n")
@@ -56,40 +56,40 @@ class BadRequest(SvcdError):
 
 
 class ValidationError(SvcdError):
-    """The shape of the body is wrong. All faults are reported at once, one a line."""
+    """The shape of the body is wrong. One message reports all faults, one per line."""
 
     status = 400
     name = "VALIDATION_ERROR"
 
     @classmethod
     def of(cls, faults: Sequence[str]) -> ValidationError:
-        """All `faults`, one a line, in the given order."""
+        """The error for `faults`, one per line, in the given order."""
         return cls("\n".join(faults))
 
 
 class InvalidReference(SvcdError):
-    """The body names something unknown or unusable, or the object is in use or in a wrong state."""
+    """A reference is unknown or unusable, or the object is in use or in the wrong state."""
 
     status = 400
     name = "INVALID_REFERENCE"
 
 
 class InvalidData(SvcdError):
-    """Cross-field rules: duplicates, mains and libs by job type, missing input or output."""
+    """The body breaks a rule across fields: duplicates, mains and libs, input and output."""
 
     status = 400
     name = "INVALID_DATA"
 
 
 class InvalidCredentials(SvcdError):
-    """An object store source without user and password."""
+    """A data source in the object store has no user and password."""
 
     status = 400
     name = "INVALID_CREDENTIALS"
 
 
 class BadJobBinary(SvcdError):
-    """Empty upload, bad upload name, object store binary without user and password."""
+    """An upload is empty or badly named, or object store credentials are missing or refused."""
 
     status = 400
     name = "BAD_JOB_BINARY"
@@ -103,21 +103,21 @@ class ImageNotRegistered(SvcdError):
 
 
 class DeletionFailed(SvcdError):
-    """Something refers to the job, binary, internal binary or data source."""
+    """Another record refers to the job, binary, internal binary or data source."""
 
     status = 400
     name = "DELETION_FAILED"
 
 
 class InvalidComponentCount(SvcdError):
-    """Topology: a process occurs too rarely or too often."""
+    """The topology has too few or too many instances of a process."""
 
     status = 400
     name = "INVALID_COMPONENT_COUNT"
 
 
 class MissingService(SvcdError):
-    """Topology: a process needs another one that is not there."""
+    """The topology lacks a process that another process needs."""
 
     status = 400
     name = "MISSING_SERVICE"
@@ -138,14 +138,14 @@ class NodeGroupCannotBeScaled(SvcdError):
 
 
 class QuotaExceeded(SvcdError):
-    """The quota of the cloud cannot hold the request: what is needed and what is left."""
+    """The request exceeds the quota of the cloud. The message names the need and the rest."""
 
     status = 400
     name = "QUOTA_ERROR"
 
 
 class NameTaken(SvcdError):
-    """A resource of this kind has the name in the tenant already."""
+    """The tenant already has a resource of this kind with the name."""
 
     status = 400
     name = "NAME_ALREADY_EXISTS"
@@ -183,29 +183,29 @@ class JobBinaryInternalNameTaken(NameTaken):
 
 
 class Unauthorized(SvcdError):
-    """No token or a refused one; the door adds `WWW-Authenticate`."""
+    """The token is missing or refused. The door adds `WWW-Authenticate`."""
 
     status = 401
     name = "UNAUTHORIZED"
 
 
 class Forbidden(SvcdError):
-    """A valid token of another tenant, or the cloud forbids the caller the operation."""
+    """The token belongs to another tenant, or the cloud forbids the operation to the caller."""
 
     status = 403
     name = "FORBIDDEN"
 
 
 class NotFound(SvcdError):
-    """The id, name or version in the path. The message contains the words "not found"."""
+    """The id, name or version in the path is unknown. The message contains "not found"."""
 
     status = 404
     name = "NOT_FOUND"
 
     @classmethod
-    def of(cls, what: str, key: str) -> NotFound:
-        """For the `what` (for example "cluster") with the id or name `key`."""
-        return cls(f"{what} {key!r} not found")
+    def of(cls, kind: str, key: str) -> NotFound:
+        """The error for a missing record. kind: for example "cluster"; key: its id or name."""
+        return cls(f"{kind} {key!r} not found")
 
 
 class MethodNotAllowed(SvcdError):
@@ -248,25 +248,25 @@ class HeadersTooLarge(SvcdError):
     name = "REQUEST_HEADER_FIELDS_TOO_LARGE"
 
 
-# ---- 5xx: ours, and those behind us -------------------------------------------------------------
+# ---- 5xx: svcd and the services it calls --------------------------------------------------------
 
 
 class InternalError(SvcdError):
-    """A bug: generic text with the incident id that the log carries too. Made by the door only."""
+    """A bug. The message has the incident id of the log. Only the door raises it."""
 
     status = 500
     name = "INTERNAL_SERVER_ERROR"
 
 
 class PlatformError(SvcdError):
-    """Cloud or workflow engine answered with a fault of its own."""
+    """The cloud or the workflow engine answered with an internal fault."""
 
     status = 502
     name = "PLATFORM_ERROR"
 
 
 class ServiceUnavailable(SvcdError):
-    """Cloud, engine or database cannot be reached now; carries `Retry-After`."""
+    """The cloud, the engine or the database is unreachable now. Has `Retry-After`."""
 
     status = 503
     name = "SERVICE_UNAVAILABLE"
@@ -276,7 +276,7 @@ class ServiceUnavailable(SvcdError):
 
 
 class PlatformTimeout(SvcdError):
-    """Cloud or engine did not answer within its time."""
+    """The cloud or the engine did not answer within its time-out."""
 
     status = 504
     name = "PLATFORM_TIMEOUT"

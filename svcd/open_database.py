@@ -1,8 +1,8 @@
-"""Opens what a daemon keeps its rows in: SQLite, PostgreSQL for itself, or PostgreSQL with others.
+"""Opens the database of a daemon: SQLite, its own PostgreSQL, or a shared PostgreSQL.
 
-Note: alone or shared. The embedded cloud is a part of its daemon, and no other daemon can drive
-what is in it. So daemons share a PostgreSQL database when their cloud is an OpenStack, and one with
-an embedded cloud has its database for itself.
+Note: alone or shared. The embedded cloud is a part of its daemon, and no other daemon can control
+its machines. So daemons can share a PostgreSQL database when their cloud is an OpenStack. A daemon
+with an embedded cloud has its own database.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @frozen
 class Opened:
-    """keeper: keeps the leases of a shared database, None otherwise."""
+    """An opened database. keeper: keeps the leases of a shared database, None otherwise."""
 
     database: Database
     keeper: LeaseKeeper | None = None
 
     def store(self, sealer: Sealer) -> SqlStore:
-        """The rows, not opened yet."""
+        """The store of the rows. The caller opens it."""
         if self.keeper is None:
             return SqlStore(self.database, sealer)
         from svcd.store.leases.keeper import require  # here: its libraries are an extra
@@ -47,9 +47,9 @@ class Opened:
 async def open_database(
     reactor: Any, settings: Settings, folder: StateFolder, taken: Callable[[str], None]
 ) -> Opened:
-    """The database of `database.url`, which `preflight` has checked. Raises SchemaError.
+    """Open the database of `database.url`, which `preflight` has checked. Raises SchemaError.
 
-    taken: told with a line when another daemon has taken it for itself.
+    taken: called with a line of text when another daemon has taken the database for itself.
     """
     url = settings.database.url
     if url.startswith("postgres"):
@@ -70,6 +70,6 @@ async def open_database(
 
 
 def _sqlite(path: Path) -> SqliteDatabase:
-    with contextlib.suppress(OSError):  # what is wrong with it is told when it is opened
-        path.touch(0o600)  # SQLite itself would let everybody read it
+    with contextlib.suppress(OSError):  # opening the database reports the fault
+        path.touch(0o600)  # SQLite itself makes the file readable for all users
     return SqliteDatabase(path)

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-calls
-"""The composition root: rooms are put together here and nowhere else.
+"""The composition root: this module alone connects the rooms.
 
-`Daemon` is the service over given ports, on any clock: the real one and the fake differ only in
-what is handed in. `DaemonService` and `CloudService` are what `twistd` runs.
+`Daemon` is the service over given ports, on any clock. The real service and the fake one differ
+only in these arguments. `twistd` runs `DaemonService` and `CloudService`.
 """
 
 from __future__ import annotations
@@ -71,15 +71,19 @@ if TYPE_CHECKING:
 log = Logger()
 
 CLOUD_LOCK = "cloud.lock"
-"""Held by whoever serves the embedded cloud of a state folder: its machines have one master."""
+"""Name of the lock of the process that serves the embedded cloud of a state folder.
+
+Only one process may control its machines.
+"""
 _SWEEP_S = 3600.0
+"""Time between two removals of uploads that dead daemons left."""
 
 
 @frozen(kw_only=True)
 class Outside:
-    """Everything a daemon needs of the outside.
+    """The outside of a daemon: its clock, its database and the clients of its peers.
 
-    identity: None with `auth.mode=none`. keeper: None when nobody else is on the database.
+    identity: None with `auth.mode=none`. keeper: None when no other daemon shares the database.
     """
 
     clock: IReactorTime
@@ -100,7 +104,7 @@ class Outside:
 
 
 class Engines:
-    """Implements workflow.engines.Engines over the distributions."""
+    """Implements workflow.engines.Engines by means of the distributions."""
 
     def __init__(self, distributions: Distributions) -> None:
         self._distributions = distributions
@@ -126,7 +130,10 @@ class Engines:
         return list(found.values())
 
     def _of(self, cluster: Cluster) -> IDistribution | None:
-        """None when it is not enabled any more: its clusters can still be deleted."""
+        """The distribution of `cluster`; None when it is no longer enabled.
+
+        Clusters of a disabled distribution can still be deleted.
+        """
         try:
             return self._distributions.get(cluster.plugin_name)
         except NotFound:
@@ -134,7 +141,7 @@ class Engines:
 
 
 class Daemon:
-    """The rooms, wired. `site` is for listening, `resource` for an agent in memory."""
+    """All rooms of one daemon. `site` serves a port, `resource` serves an agent in memory."""
 
     def __init__(
         self, outside: Outside, settings: Settings, distributions: Distributions, auth_url: str
@@ -157,7 +164,7 @@ class Daemon:
             clock=clock,
             settings=settings.workflow,
             access=access,
-            idle=self._look_for_idle,
+            idle=self._check_idle_clusters,
             noticed=self._check_health,
             rng=rng,
             leases=leases,
@@ -192,7 +199,7 @@ class Daemon:
             self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
             metrics.leases(keeper.holdings.count)
             keeper.holdings.watch(self._gained, self._lost)
-            keeper.told, keeper.buried = self._told, self._sweeps.poke
+            keeper.told, keeper.buried = self._notified, self._sweeps.poke
         self.clusters = Clusters(
             store,
             outside.cloud,
@@ -236,7 +243,7 @@ class Daemon:
         self.resource, self.site = api.build(services)
 
     async def start(self) -> None:
-        """Take up unfinished work. The caller opens the port after this."""
+        """Resume unfinished work. The caller opens the port after this."""
         await self.controller.start()
         self.executions.start()
         self.transient.start()
@@ -246,7 +253,7 @@ class Daemon:
             self._sweeps.start(now=False)
 
     async def stop(self) -> None:
-        """Park all work; the rows say what is left."""
+        """Park all work. The next start resumes it from the rows."""
         if self._sweeps is not None:
             await self._sweeps.stop()
         await self.health_checks.stop()
@@ -257,11 +264,11 @@ class Daemon:
         await self._outside.remote.close()
 
     def activity(self) -> Mapping[str, int]:
-        """How many clusters and executions are being worked on now."""
+        """How many clusters and executions have a running task now."""
         return {"clusters": self.controller.active(), "executions": self.executions.active()}
 
     def _gained(self) -> None:
-        """Leases were got: the same queries as after a start find what there is to do."""
+        """This daemon has got leases: the queries of a start find the work of their rows."""
         self.controller.wake_all()
         self.executions.gained()
         self.transient.wake()
@@ -272,7 +279,7 @@ class Daemon:
         self.executions.forget()
         self.health_checks.forget()
 
-    def _told(self, text: str) -> None:
+    def _notified(self, text: str) -> None:
         """Another daemon has changed a row; see `notify` of both controllers."""
         match text.split():
             case ["cluster", id_]:
@@ -281,9 +288,9 @@ class Daemon:
                 self.executions.notified(ExecutionId(id_), key)
                 self.transient.wake()
             case _:
-                log.warn("Another daemon told something unknown: {text}", text=text[:80])
+                log.warn("Another daemon sent an unknown notification: {text}", text=text[:80])
 
-    def _look_for_idle(self) -> None:
+    def _check_idle_clusters(self) -> None:
         self.transient.wake()
 
     def _check_health(self, cluster_id: ClusterId) -> None:
@@ -302,9 +309,9 @@ class Daemon:
 
 
 class DaemonService:
-    """`twistd svcd`: everything real, on the reactor.
+    """The service of `twistd svcd`: the daemon with its real clients, on the reactor.
 
-    broken: fails with StartError when it cannot go on.
+    broken: fails with StartError when the daemon cannot continue.
     """
 
     def __init__(self, reactor: Any, loaded: Loaded) -> None:
@@ -319,7 +326,7 @@ class DaemonService:
         self.broken: Deferred[None] = Deferred()
 
     async def start(self) -> None:
-        """Raises StartError."""
+        """Open everything, resume unfinished work and listen. Raises StartError."""
         self._settings = settings = open_files.fitted(self._settings)
         try:
             self._folder = StateFolder(settings.server.state_dir)
@@ -375,7 +382,7 @@ class DaemonService:
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
 
     async def stop(self) -> None:
-        """Listener first, then requests in flight, then work, then what it stands on."""
+        """Stop the listener, then requests, then tasks, then the embedded cloud and the store."""
         if self._folder is not None:
             self._folder.remove_endpoints()
         if self._port is not None:
@@ -422,7 +429,7 @@ class DaemonService:
 
 
 class CloudService:
-    """`twistd svcd-cloud`: the embedded cloud without the daemon."""
+    """The service of `twistd svcd-cloud`: the embedded cloud without the daemon."""
 
     def __init__(self, reactor: Any, loaded: Loaded) -> None:
         self._reactor = reactor
@@ -431,7 +438,7 @@ class CloudService:
         self._host: EmbeddedHost | None = None
 
     async def start(self) -> None:
-        """Raises StartError."""
+        """Start the embedded cloud. Raises StartError."""
         try:
             self._folder = StateFolder(self._settings.server.state_dir, CLOUD_LOCK)
             self._host = EmbeddedHost(
@@ -446,7 +453,7 @@ class CloudService:
         log.info("Serving identity at {url}", url=self._host.client_settings().auth_url)
 
     async def stop(self) -> None:
-        """Machines live on."""
+        """Stop the embedded cloud. Its machines continue to run."""
         if self._folder is not None:
             self._folder.remove_endpoints()
         if self._host is not None:
@@ -460,7 +467,7 @@ def _image_problem(prefix: Path) -> str:
 
 
 def first_command(base: str, settings: Settings) -> str:
-    """A command to paste: it lists the distributions on offer."""
+    """A shell command for users to paste: it lists the plugins."""
     embedded = settings.cloud.kind == "embedded"
     token = '-H "X-Auth-Token: $TOKEN" ' if settings.auth.mode == "keystone" else ""
     tenant = settings.embedded.tenant if embedded else "$PROJECT_ID"

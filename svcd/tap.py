@@ -1,12 +1,14 @@
 # mypy: allow-untyped-calls
-"""`twistd svcd`: options, log observer, signals and exit code. The only room with the reactor.
+"""The program `twistd svcd`: options, log observer, signals, exit code, and the reactor.
+
+No other module imports the reactor.
 
 Note: why `reactor.seconds` is replaced. Twisted's reactor times its delayed calls by its own method
-`seconds`, which reads the wall clock; a wall clock that is set back would stop all timers for that
-long. See `svcd.runtime.clock`. The reactor takes no other clock, and a wrapper around it would not
-reach the calls that Twisted itself delays (time-outs of connections). The docstring of
-IReactorTime.seconds leaves the source open, and the attribute is public. It is set once, before the
-first timer of svcd, and by this function alone.
+`seconds`, which reads the wall clock. If the wall clock were set back, all timers would stop until
+it has caught up. See `svcd.runtime.clock`. The reactor takes no other clock, and a wrapper around
+it would not reach the calls that Twisted itself delays (time-outs of connections). The docstring of
+IReactorTime.seconds leaves the source open, and the attribute is public. `make` alone sets it,
+once, before the first timer of svcd.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Options(usage.Options):
         self.flags.append(text)
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Wrong usage or settings: one line on stderr, exit code 2."""
+        """Parse `options`. Wrong usage or settings print one line on stderr and exit with 2."""
         try:
             super().parseOptions(options)
             config = Path(self["config"]) if self["config"] else None
@@ -80,9 +82,10 @@ class Options(usage.Options):
 
 
 class Startable(Protocol):
-    """What a process is made for. `start` raises StartError.
+    """The service of a process. `start` raises StartError.
 
-    It may have a Deferred `broken`, which fails with StartError when it cannot go on.
+    The service may have a Deferred `broken`, which fails with StartError when the service cannot
+    continue.
     """
 
     async def start(self) -> None: ...
@@ -101,7 +104,7 @@ class _Root(MultiService):
         self._stopping = False
 
     def setServiceParent(self, parent: Any) -> None:
-        """twistd takes its log observer from the application, which is our parent."""
+        """Set our log observer on the application, our parent, where twistd takes it from."""
         if isinstance(parent, Componentized):
             parent.setComponent(ILogObserver, self._observer)
         super().setServiceParent(parent)
@@ -114,7 +117,7 @@ class _Root(MultiService):
         return Deferred.fromCoroutine(self._end()).addErrback(self._badly_ended)
 
     def _begin(self) -> None:
-        # Our own handlers: twistd would end by the signal itself and not with exit code 0.
+        # Our own handlers: with its own ones twistd ends by the signal and not with exit code 0.
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         log.info("Starting, process {pid}", pid=os.getpid())
@@ -135,7 +138,7 @@ class _Root(MultiService):
         if not failure.check(StartError):
             log.failure("Start failed", failure=failure)
             text = f"start failed: {failure.getErrorMessage()}"
-        # twistd has put its log in the place of sys.stderr
+        # twistd has replaced sys.stderr by its log
         print(f"svcd: {text}", file=sys.__stderr__, flush=True)
         _exit_with(2 if failure.check(SettingsRefused) else 1)
         self._core.stop()
@@ -144,7 +147,7 @@ class _Root(MultiService):
         log.info("Stopping")
         self._stopping = True
         try:
-            if self._starting is not None:  # else it would go on starting what is stopped
+            if self._starting is not None:  # or the start would continue during the stop
                 self._starting.cancel()
                 await self._starting
             await self._daemon.stop()
@@ -154,7 +157,7 @@ class _Root(MultiService):
         return None
 
     def _badly_ended(self, failure: Failure) -> None:
-        """The process must end all the same, and say so."""
+        """Report the failed stop by the log and the exit code. The process ends all the same."""
         log.failure("Stop failed", failure=failure)
         _exit_with(1)
 
@@ -166,7 +169,7 @@ def _as_deferred(result: Any) -> Deferred[Any]:
 
 
 def _exit_with(code: int) -> None:
-    """Make the process end with `code`; twistd itself knows only 0."""
+    """Make the process exit with `code`; twistd itself always exits with 0."""
 
     def leave() -> NoReturn:
         sys.stdout.flush()
@@ -177,7 +180,7 @@ def _exit_with(code: int) -> None:
 
 
 def _stream(options: usage.Options) -> IO[str]:
-    """Where log lines go: twistd's --logfile, else stdout."""
+    """The stream for the log: twistd's --logfile, else stdout."""
     parent = getattr(options, "parent", None)
     name = parent.get("logfile") if parent is not None else None
     daemonized = parent is not None and not parent.get("nodaemon")
@@ -189,17 +192,17 @@ def _stream(options: usage.Options) -> IO[str]:
 
 
 def unbuffered(stream: IO[str]) -> IO[str]:
-    """`stream` without a buffer, so that a write that fails leaves nothing for later ones."""
+    """`stream` without a buffer: a failed write leaves no rest that later writes would send."""
     try:
         place = stream.fileno()
-    except (AttributeError, OSError, ValueError):  # in memory, closed, or none at all
+    except (AttributeError, OSError, ValueError):  # in memory, closed, or None
         return stream
     whole = io.FileIO(place, "w", closefd=False)
     return _Kept(whole, stream)
 
 
 class _Kept(io.TextIOWrapper):
-    """UTF-8 on a file that belongs to another stream, which it keeps open."""
+    """UTF-8 text on the file of another stream. It keeps that stream open."""
 
     def __init__(self, whole: io.FileIO, owner: IO[str]) -> None:
         super().__init__(whole, encoding="utf-8", errors="backslashreplace", write_through=True)
@@ -209,20 +212,20 @@ class _Kept(io.TextIOWrapper):
 def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> MultiService:
     """The service that twistd runs."""
     loaded = options.loaded
-    if loaded is None:  # made by hand and not by twistd
+    if loaded is None:  # not parsed by twistd
         options.parseOptions([])
         loaded = cast("Loaded", options.loaded)
     observer = logs.observer(
         _stream(options), loaded.settings.log.format, loaded.settings.log.level
     )
-    # Before anything of ours is timed: from here on no setting of the wall clock moves a timer.
+    # Before the first timer: from here on a change of the wall clock moves no timer.
     reactor = cast("Any", _reactor)
     reactor.seconds = SteadyTime().seconds
     return _Root(service(reactor, loaded), observer)
 
 
 def makeService(options: Options) -> MultiService:
-    """See IServiceMaker."""
+    """Make the service of `twistd svcd`, see IServiceMaker."""
     from svcd.service import DaemonService  # here, so that --help is quick
 
     return make(options, DaemonService)

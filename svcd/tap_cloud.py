@@ -1,4 +1,4 @@
-"""`twistd svcd-cloud`: the embedded cloud alone, for clients and for tests that kill the daemon."""
+"""The program `twistd svcd-cloud`: the embedded cloud alone, for clients and for kill tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Options = tap.Options
 
 
 def makeService(options: tap.Options) -> MultiService:
-    """See IServiceMaker."""
+    """Make the service of `twistd svcd-cloud`, see IServiceMaker."""
     from svcd.service import CloudService  # here, so that --help is quick
 
     return tap.make(options, CloudService)

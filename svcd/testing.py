@@ -1,11 +1,11 @@
 # mypy: allow-untyped-calls
-"""svcd inside a test: the whole daemon on a virtual clock, with no socket, thread, file or JVM.
+"""FakeService: the whole daemon on a virtual clock, with no socket, thread, file or JVM.
 
     from svcd.testing import Effect, FakeService, FaultRule
 
-The embedded cloud, the scripted engine and the machines with a scripted shell stand behind the
-ordinary clients, so serialisation, status codes and errors are the real ones. Time moves only by
-`advance` (and as far as one answer needs it). Services are independent of each other.
+svcd's ordinary clients talk to the embedded cloud, the scripted engine and machines with a scripted
+shell. So serialisation, status codes and errors are the real ones. Time moves only by `advance`,
+and as far as one answer needs. Services are independent of each other.
 """
 
 from __future__ import annotations
@@ -74,20 +74,22 @@ T = TypeVar("T")
 API_URL = "http://svcd.test:8386"
 CLOUD_URL = "http://cloud.test:8387"
 _ANSWER_S = 300.0
+"""Virtual seconds that one result may take."""
 _REMEMBERED = 10_000
+"""Requests that `FakeService.requests` keeps."""
 _DEFAULTS = {"plugins.enabled": "fake", "log.access": "false"}
 
 
 @frozen(kw_only=True)
 class Requested:
-    """A request that reached the API. path: with the query."""
+    """A request that reached the API. path: includes the query."""
 
     method: str
     path: str
 
 
 class AnswerHeaders(Mapping[str, str]):
-    """Header fields of an answer, found in any case; the last value of a repeated field."""
+    """Header fields of an answer. Names match in any case; a repeated field has its last value."""
 
     def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
         self._fields = {name.lower(): (name, value) for name, value in fields}
@@ -123,13 +125,13 @@ class Answer:
 
 
 class FakeService:
-    """One svcd.
+    """One svcd with its cloud, engine and machines, all in memory.
 
-    url, tenant, image_id, flavor_id, keypair: ready to be used; the image is registered.
-    treq: a treq-like client for asynchronous code; its URLs are absolute, below `url`.
+    url, tenant, image_id, flavor_id, keypair: ready for use; the image is registered.
+    treq: a treq client for asynchronous code; its URLs are absolute, below `url`.
     faults: rules (FaultRule) that make cloud, engine, HDFS, SSH or store misbehave.
-    settings: `section.key` -> text, as for `--set`. distributions: further ones to choose from by
-    `plugins.enabled`, as if they were installed as plug-ins.
+    settings: `section.key` -> text, as for `--set`. distributions: further distributions that
+    `plugins.enabled` can name, as if they were installed as plug-ins.
     """
 
     url = API_URL
@@ -176,7 +178,7 @@ class FakeService:
         self._register_image()
         self.cloud.start()
         self._agent = _Recording(memory, self._requests)
-        # treq's own producer would read the body by way of the global reactor
+        # treq's own producer would read the body with the global reactor
         self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_body)
         self._ahead_s = 0.0
         self._line = Lifeline(self.clock)
@@ -187,7 +189,7 @@ class FakeService:
 
     @property
     def requests(self) -> Sequence[Requested]:
-        """What the API was asked, newest last; the newest 10,000 are kept."""
+        """The requests that reached the API, newest last; only the newest 10,000."""
         return list(self._requests)
 
     def token(
@@ -195,7 +197,7 @@ class FakeService:
     ) -> str:
         """A token of the cloud's identity service, for `auth.mode=keystone`.
 
-        Without arguments that of the user of `tenant`. Users: demo/demo in project demo,
+        Without arguments the token is for the user of `tenant`. Users: demo/demo in project demo,
         alice/alice in alpha, bob/bob in beta.
         """
         user = {
@@ -222,7 +224,7 @@ class FakeService:
         data: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Ask the API and return its answer. path: from the root, for example /v1.1/demo/jobs."""
+        """Send a request to the API and return its answer. path: for example /v1.1/demo/jobs."""
         if self._closed:
             raise RuntimeError("this FakeService is closed")
         sent = {"accept": "application/json"}
@@ -236,11 +238,11 @@ class FakeService:
         return self.result_of(answer)
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass; everything that falls due happens, each thing at its own moment."""
+        """Let `seconds` pass. Each timer that falls due runs at its own moment."""
         self.clock.advance(seconds)
 
     def result_of(self, waiting: Deferred[T]) -> T:
-        """The result of `waiting`; time moves only as far as that needs, 300 s at the most."""
+        """The result of `waiting`. Time moves only as far as the result needs, at most 300 s."""
         found: list[T | Failure] = []
         waiting.addBoth(found.append)
         end = self.clock.seconds() + _ANSWER_S
@@ -257,7 +259,7 @@ class FakeService:
     def set_clock(self, seconds: float) -> None:
         """Set the clock of the daemon's machine forward by `seconds`, or back when below zero.
 
-        No time passes, and cloud, engine and machines keep theirs. A restart takes the clock over.
+        No time passes. Cloud, engine and machines keep their clocks. A restart keeps the new clock.
         """
         self._ahead_s += seconds
         self._line.set_clock(self._ahead_s)
@@ -265,18 +267,18 @@ class FakeService:
     def kill(self) -> None:
         """End the daemon as `kill -9` does; cloud, engine, machines and rows stay as they are.
 
-        What it has sent is carried out, what it awaits it never learns. The API refuses
-        connections from now on, and requests under way end in ConnectionLost.
+        Its peers carry out the requests that it has sent, and it never gets their answers. The API
+        refuses connections from now on, and unanswered requests fail with ConnectionLost.
         """
         self._line.cut()
         self._memory.unserve(API_URL)
         self._agent.break_off()
 
     def restart(self, settings: Mapping[str, str] | None = None) -> None:
-        """A new daemon on the same rows; the present one is killed before, if there is one.
+        """Kill the present daemon, if there is one, and start a new one on the same rows.
 
-        settings: what is to differ from now on; those of the embedded cloud stay.
-        Raises ServiceUnavailable when a fault rule keeps the store from it: try again.
+        settings: changes from now on; the settings of the embedded cloud cannot change.
+        Raises ServiceUnavailable when a fault rule makes the store fail: try again.
         """
         self._flags |= settings or {}
         self._settings = _loaded(self._flags)
@@ -292,7 +294,7 @@ class FakeService:
             self._memory.serve(API_URL, daemon.resource)
 
         begun = Deferred.fromCoroutine(begin())
-        if line.alive:  # else a listener has killed it before it could begin
+        if line.alive:  # or a listener has killed the daemon before its start
             try:
                 _result(begun)
             except BaseException:
@@ -300,16 +302,16 @@ class FakeService:
                 raise
 
     def activity(self) -> Mapping[str, int]:
-        """What the daemon has under way.
+        """How much work the daemon has at this moment.
 
-        clusters, executions: worked on; calls: to the outside, unanswered; timers: set.
+        clusters, executions: with a running task; calls: unanswered, to its peers; timers: set.
         """
         working = self._daemon.activity() if self._daemon is not None else {}
         line = self._line
         return {**working, "calls": line.in_flight, "timers": len(line.timers())}
 
     def close(self) -> None:
-        """Stop everything; idempotent."""
+        """Stop the daemon and its peers. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -375,7 +377,7 @@ class FakeService:
         self.cloud.core.state.images.put(evolve(image, properties=properties))
 
     def _new_id(self) -> str:
-        """Ids that sort by their making: on this clock many records have one and the same time."""
+        """A new id. Ids sort in the order of creation: many records have the same virtual time."""
         self._ids += 1
         return str(uuid.UUID(int=self._ids << 96 | self._rng.getrandbits(96), version=4))
 
@@ -404,10 +406,10 @@ class FakeService:
 
 
 class FakeServiceMixin:
-    """For trial test cases: `self.fake_service()` makes one and closes it after the test."""
+    """Mix-in for trial test cases: `self.fake_service()` makes a service for one test."""
 
     def fake_service(self, settings: Mapping[str, str] | None = None, seed: int = 0) -> FakeService:
-        """See FakeService."""
+        """A new FakeService, which is closed after the test."""
         service = FakeService(settings, seed)
         cast("_Cleans", self).addCleanup(service.close)
         return service
@@ -418,7 +420,7 @@ class _Cleans(Protocol):
 
 
 class _Faulty:
-    """One daemon's way to the database, which obeys the fault rules for `store`."""
+    """The database as one daemon uses it, subject to the fault rules for `store`."""
 
     def __init__(self, database: SqliteDatabase, faults: Faults, line: Lifeline) -> None:
         self._database = database
@@ -437,7 +439,7 @@ class _Faulty:
         await self._database.script(text)
 
     async def close(self) -> None:
-        """The rows stay for the next daemon."""
+        """Does nothing: the next daemon uses the same rows."""
 
     async def _suffer(self, kind: str, work: Callable[[], Awaitable[T]]) -> T:
         rule = self._faults.match("store", kind, "")
@@ -450,7 +452,7 @@ class _Faulty:
 
 @implementer(IAgent)
 class _Recording:
-    """Remembers requests on their way to the API."""
+    """An agent that records the requests to the API."""
 
     def __init__(self, agent: IAgent, requests: deque[Requested]) -> None:
         self._agent = agent
@@ -458,7 +460,7 @@ class _Recording:
         self._under_way: dict[Deferred[IResponse], None] = {}
 
     def break_off(self) -> None:
-        """The API died: whoever waits for an answer of it learns that the connection broke."""
+        """Fail all unanswered requests with ConnectionLost, because the daemon was killed."""
         under_way, self._under_way = self._under_way, {}
         for each in under_way:
             each.errback(Failure(ConnectionLost("the daemon died")))
@@ -489,7 +491,7 @@ class _Recording:
 
 
 def _body(data: bytes | str | IO[bytes]) -> Bytes:
-    """A request body that is there at once."""
+    """A request body in memory."""
     if isinstance(data, str):
         data = data.encode()
     return Bytes(data if isinstance(data, bytes) else data.read())
@@ -500,7 +502,7 @@ def _loaded(given: Mapping[str, str]) -> Settings:
 
 
 def _result(done: Deferred[None]) -> None:
-    """Raise what `done` has failed with; it must have fired."""
+    """Raise the failure of `done`, which must have fired."""
     found: list[object] = []
     done.addBoth(found.append)
     if not found:

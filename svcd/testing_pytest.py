@@ -1,7 +1,7 @@
-"""The pytest plugin: a fixture `svcd_fake`, a fresh FakeService for each test.
+"""The pytest plugin: the fixture `svcd_fake`, a new FakeService for each test.
 
-pytest loads this module in every run of every project that has svcd installed, so it imports the
-service only when a test asks for it.
+pytest loads this module in every project that has svcd installed. So the module imports the service
+only when a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def svcd_fake() -> Iterator[FakeService]:
-    """A svcd of the test's own, closed after it."""
+    """A new FakeService, which is closed after the test."""
     from svcd.testing import FakeService
 
     with FakeService() as service:
