@@ -1,1 +1,1 @@
-"""What every room runs on: tasks, clocks, leases' fence, logs, metrics, files of the process."""
+"""Shared by every room: tasks, clocks, the fence of leases, logs, metrics, files of the process."""

@@ -1,13 +1,13 @@
-"""The two clocks: a daemon's own, which no setting of the machine's clock moves, and a virtual one.
+"""The two clocks: a daemon's own time, which does not jump, and a virtual clock.
 
-Note: own time. Twisted's reactor counts by `time.time()`: when that is set back, every timer stands
-still for as long; when it is set forward, every deadline of everything has passed at once. So a
-daemon's reactor counts by `SteadyTime`: it begins with the machine's wall time and goes on by a
-clock that nobody sets. Rows, timers and deadlines all use it, so a jump changes no difference
-between two of its moments, and no later moment is ever before an earlier one. To agree again with
-everybody else after a jump it runs at most `STEER` faster or slower than real time. Nothing else
-may read the wall, except for what must notice that the machine stood still
-(`svcd.store.leases.holdings`).
+Note: own time. Twisted's reactor reads `time.time()`. When an administrator sets that clock back,
+every timer stands still for as long; when the clock is set forward, every deadline passes at once.
+So a daemon's reactor reads `SteadyTime`: it starts with the machine's wall time and continues by
+the machine's steady clock, which cannot be set. Rows, timers and deadlines all use it. So a jump of
+the wall clock changes no difference between two of its times, and its time never decreases. After a
+jump, own time runs at most `STEER` faster or slower than real time until it agrees with the wall
+clock again. Only one other module may read the wall clock: `svcd.store.leases.holdings`, which must
+notice that the machine was suspended.
 
 `VirtualClock` is an `IReactorTime` on a heap: time moves only when the owner moves it.
 
@@ -31,10 +31,12 @@ from zope.interface import implementer
 log = Logger()
 
 STEER: Final = 0.01
-"""Most part of a second by which a second of own time may differ from a real one."""
+"""The largest fraction of a second by which a second of own time differs from a real second."""
 
 _JUMP_S: Final = 2.0
+"""A smaller jump of the wall clock is not logged."""
 _BATCH_LIMIT = 1_000_000
+"""Most calls in one `VirtualClock.advance`: a call that repeats without delay must not hang it."""
 
 
 def wall_seconds() -> float:
@@ -43,15 +45,15 @@ def wall_seconds() -> float:
 
 
 def steady_seconds() -> float:
-    """Seconds of a clock that never goes back, and goes on while the machine sleeps."""
+    """Seconds of a clock that never decreases and that also counts while the machine sleeps."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class SteadyTime:
-    """Seconds since the epoch for one process, as the head of this module says.
+    """Seconds since the epoch for one process: see the note "own time".
 
-    wall: may jump. steady: may not. Both are asked at each `seconds`.
+    wall: a clock that may jump. steady: a clock that may not. Each call of `seconds` reads both.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class SteadyTime:
         self._off_s = 0.0
 
     def seconds(self) -> float:
-        """The own time: at a jump of the wall it goes on, and the log tells once."""
+        """The own time. A jump of the wall clock does not change it, and is logged once."""
         steady, wall = self._steady(), self._wall()
         passed = max(0.0, steady - self._read_at)
         off = wall - (self._now + passed)
@@ -77,19 +79,19 @@ class SteadyTime:
         self._now += passed + steered
         self._off_s = off - steered
         if abs(jump) > _JUMP_S:
-            self._tell(jump)
+            self._log_jump(jump)
         return self._now
 
     @property
     def off_s(self) -> float:
-        """How far the machine's clock was ahead of the own time when that was asked last."""
+        """Seconds by which the wall clock was ahead of the own time at the last `seconds`."""
         return self._off_s
 
-    def _tell(self, jump: float) -> None:
+    def _log_jump(self, jump: float) -> None:
         log.warn(
-            "The clock of this machine was set {way}: by {jump:+.1f} s. Work goes on undisturbed by"
-            " svcd's own time, which is {off:.1f} s off now and nears it by {steer:.0f} s in 100 s;"
-            " a restart takes it over at once",
+            "The clock of this machine was set {way}: by {jump:+.1f} s. svcd works by its own time,"
+            " which differs by {off:.1f} s now and approaches the clock by {steer:.0f} s in 100 s;"
+            " restart svcd to use the clock's time at once",
             way="forward" if jump > 0 else "back",
             jump=jump,
             off=abs(self._off_s),
@@ -113,7 +115,7 @@ class VirtualClock:
     def callLater(
         self, delay: float, callable: Callable[..., Any], *args: object, **kw: object
     ) -> IDelayedCall:
-        """See IReactorTime. Calls of one moment run in the order in which they were made."""
+        """See IReactorTime. Calls due at the same time run in the order of their creation."""
         if delay < 0:
             raise ValueError(f"delay must not be negative: {delay}")
         call = DelayedCall(
@@ -123,7 +125,7 @@ class VirtualClock:
         return call
 
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        """The calls that are still to come."""
+        """The calls that have neither run nor been cancelled."""
         return tuple({id(c): c for _, _, c in self._heap if c.active()}.values())
 
     def next_call_in(self) -> float | None:
@@ -132,7 +134,7 @@ class VirtualClock:
         return max(0.0, self._heap[0][0] - self._now) if self._heap else None
 
     def advance(self, seconds: float) -> None:
-        """Move time forward, running every call that falls due on its own moment."""
+        """Move time forward, and run every due call at its own time."""
         if seconds < 0:
             raise ValueError(f"time does not go back: {seconds}")
         end = self._now + seconds
@@ -148,7 +150,7 @@ class VirtualClock:
         raise RuntimeError(f"more than {_BATCH_LIMIT} calls in one advance: a call repeats at once")
 
     def run_due(self) -> None:
-        """Run what is due now, and what becomes due by it, without moving time."""
+        """Run all calls that are due now, also those that they schedule, without moving time."""
         self.advance(0.0)
 
     def _push(self, call: DelayedCall) -> None:
@@ -156,7 +158,7 @@ class VirtualClock:
         heapq.heappush(self._heap, (call.getTime(), self._count, call))
 
     def _forget(self, call: DelayedCall) -> None:
-        """Cancelled: its entry is dropped when it reaches the top."""
+        """Do nothing: a cancelled call is dropped when it reaches the top of the heap."""
 
     def _again(self, call: DelayedCall) -> None:
         self._push(call)

@@ -1,12 +1,12 @@
-"""One call for several who ask for the same thing at the same time; nothing is remembered.
+"""One call for several callers that ask for the same thing at the same time. No result is cached.
 
-A call belongs to none of its askers: it runs under nobody's lease, it goes on when an asker gives
-up, and all its askers get its result or its failure.
+A call belongs to none of its callers: it runs under no lease, it continues when a caller gives up,
+and all its callers get its result or its failure.
 
-Note: fresh or joined. A fresh call begins after all its askers have asked, so its result is never
-older than the result of a call of their own: who asks while a call is under way shares the next
-one. A joined call also answers those who ask while it is under way. That fits results that stay
-valid for longer than a call takes, such as tokens.
+Note: fresh or joined. A fresh call begins after all its callers have asked, so its result is never
+older than the result of a call of their own. A caller that asks while a fresh call runs shares the
+next call. A joined call also answers the callers that ask while it runs. Joined calls fit results
+that stay valid for longer than a call takes, such as tokens.
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 _WAITING = 2000
+"""Most callers that wait in one `Batches`; further ones get ServiceUnavailable."""
 _RETRY_AFTER_S = 2
+"""Retry-After of that ServiceUnavailable."""
 _PATIENCE_S = 1.0
+"""Longest time for which a fresh call delays the next one of its key."""
 
 
 class Coalescer:
-    """The same call, asked for by several. Each kind of call has a key of its own.
+    """One call for several callers with the same key. Each kind of call has a key of its own.
 
-    fresh_by: the calls are fresh, and a call that takes longer than `_PATIENCE_S` on this clock is
-    not waited for: the next one begins beside it. None: the calls are joined.
+    fresh_by: the calls are fresh. When a call takes longer than `_PATIENCE_S` on this clock, the
+    next call begins beside it. None: the calls are joined.
     """
 
     def __init__(self, fresh_by: IReactorTime | None = None) -> None:
@@ -47,7 +50,7 @@ class Coalescer:
         self._calls: dict[Hashable, _Calls] = {}
 
     def get(self, key: Hashable, call: Callable[[], Awaitable[T]]) -> Deferred[T]:
-        """The result of `call`, or of the call of another asker with the same key."""
+        """The result of `call`, or of another caller's call with the same key."""
         asker: Deferred[T] = Deferred()
         calls = self._calls.get(key)
         if calls is None:
@@ -86,8 +89,8 @@ class Coalescer:
 class _Calls:
     """The calls of one key.
 
-    under_way: how many; began: when the newest did; newest: its askers; waiting: for the next
-    call, which is `next`.
+    under_way: number of running calls. began: start of the newest call. newest: callers of the
+    newest call. waiting: callers of the next call. next: the next call.
     """
 
     __slots__ = ("began", "newest", "next", "under_way", "waiting")
@@ -101,11 +104,12 @@ class _Calls:
 
 
 class Batches(Generic[K, V]):
-    """Different keys, asked for together by fresh calls. ask: the values of keys, which differ.
+    """Fetches the values of different keys together, by fresh calls.
 
-    soon: calls a function in the next turn. most: keys of one `ask`; at_once: calls under way.
-    `ask` has to end within a bounded time. When it raises ServiceUnavailable, all who wait get
-    that at once, and not each after a wait of its own.
+    ask: returns the values of distinct keys; it must end within a bounded time. soon: calls a
+    function in the next turn of the reactor. most: most keys in one `ask`. at_once: most calls of
+    `ask` at the same time. When `ask` raises ServiceUnavailable, all waiting callers get that error
+    at once, so that they do not wait one after the other.
     """
 
     def __init__(
@@ -125,17 +129,18 @@ class Batches(Generic[K, V]):
         self._due = False
 
     def get(self, key: K) -> Deferred[V | None]:
-        """The value of `key`, None when it has none. Fails with what `ask` raises."""
+        """The value of `key`, or None when the key has no value. Fails with the error of `ask`."""
         asker: Deferred[V | None] = Deferred()
         if self._count >= _WAITING:
             asker.errback(ServiceUnavailable("too many requests wait", _RETRY_AFTER_S))
             return asker
         self._count += 1
         self._waiting.setdefault(key, []).append(asker)
-        self._look()
+        self._schedule()
         return asker
 
-    def _look(self) -> None:
+    def _schedule(self) -> None:
+        """Send the waiting keys in the next turn, if a further call may begin."""
         if self._waiting and not self._due and self._under_way < self._at_once:
             self._due = True
             self._soon(self._send)
@@ -151,7 +156,7 @@ class Batches(Generic[K, V]):
         def ended(result: Mapping[K, V] | Failure) -> None:
             self._under_way -= 1
             if not isinstance(result, Failure):
-                self._look()
+                self._schedule()
                 for key, askers in asked.items():
                     _answer(askers, result.get(key))
                 return
@@ -159,11 +164,11 @@ class Batches(Generic[K, V]):
             if isinstance(result.value, ServiceUnavailable):
                 turned_away += [each for askers in self._waiting.values() for each in askers]
                 self._waiting, self._count = {}, 0
-            self._look()
+            self._schedule()
             _answer(turned_away, result)
 
         _start(lambda: self._ask(list(asked)), ended)
-        self._look()
+        self._schedule()
 
 
 def _start(call: Callable[[], Awaitable[Any]], ended: Callable[[Any], None]) -> None:
@@ -176,11 +181,11 @@ def _start(call: Callable[[], Awaitable[Any]], ended: Callable[[Any], None]) -> 
 
 
 def _answer(askers: Iterable[Deferred[Any]], result: object) -> None:
-    """Give a value, or a failure, to those who have not given up. A bug never goes unseen."""
+    """Give the result to the callers that have not given up. Log a bug when none is left."""
     left = [asker for asker in askers if not asker.called]
     for asker in left:
         if not asker.called:  # an asker before it may have cancelled it
             asker.callback(result)
     expected = PortError | SvcdError | Parked
     if not left and isinstance(result, Failure) and not isinstance(result.value, expected):
-        log.failure("A shared call failed after all its askers gave up", failure=result)
+        log.failure("A shared call failed after all its callers gave up", failure=result)

@@ -1,13 +1,14 @@
-"""Whether work may still act for what it works on, when several daemons share one database.
+"""The fence: stops work of a daemon that has lost its lease, when daemons share one database.
 
-Note: terms. A daemon drives a cluster, and the executions on it, for as long as it holds their
-lease: one stretch of that is a `Term`. `Leases.drive` runs a piece of work under the term, which
-travels with it in a context variable. So nobody below has to pass it on, and nobody can forget it:
+Note: terms. A daemon drives a cluster, and the executions on it, while it holds their lease. One
+uninterrupted time of holding is a `Term`. `Leases.drive` runs a piece of work under the term, and a
+context variable carries the term along. So no function has to pass the term on, and none can forget
+it:
 
-- a transaction of such work first makes sure, in the database, that the term is still the newest
-  (`svcd.store.store`), so a holder that wakes up late can write nothing;
-- a call to the outside is let go only while the term is believed in (`check`, asked by the HTTP
-  connections and by SSH at the last moment), so such a holder sends nothing either;
+- a transaction of such work first checks in the database that the term is still the newest
+  (`svcd.store.store`), so a holder that was suspended and resumes late can write nothing;
+- a call to the outside is sent only while the daemon knows that the term is in force (the HTTP
+  connections and SSH call `check` at the last moment), so such a holder sends nothing either;
 - when the term ends, the work under it is cancelled.
 
 Requests of callers run under no term. They may write on every daemon: their transactions are
@@ -27,13 +28,13 @@ T = TypeVar("T")
 
 
 class LeaseLost(Parked):
-    """Another daemon drives it now, or may do so: nothing is done, and nobody is told."""
+    """Another daemon drives the work now, or may do so: the work ends here without a report."""
 
 
 class Term(Protocol):
-    """A stretch of time in which this daemon holds the lease of one shard.
+    """One uninterrupted time for which this daemon holds the lease of one shard.
 
-    holder, epoch: as in the lease's row while the term is the newest.
+    holder, epoch: their values in the lease's row while the term is the newest.
     """
 
     @property
@@ -43,7 +44,7 @@ class Term(Protocol):
     @property
     def epoch(self) -> int: ...
     def check(self) -> None:
-        """Raises LeaseLost when the term is not believed in at this moment."""
+        """Raises LeaseLost when the daemon does not know that the term is in force now."""
         ...
 
 
@@ -51,27 +52,27 @@ _TERM: ContextVar[Term | None] = ContextVar("term", default=None)
 
 
 def current() -> Term | None:
-    """The term that the present work runs under."""
+    """The term of the current work, or None."""
     return _TERM.get()
 
 
 def check() -> None:
-    """Raises LeaseLost when the present work may not act any more."""
+    """Raises LeaseLost when the current work may no longer act."""
     term = _TERM.get()
     if term is not None:
         term.check()
 
 
 async def under(term: Term, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`. To be run as a Deferred of its own, so that the term stays inside."""
+    """The result of `work`. Run it as a Deferred of its own, so that only `work` gets the term."""
     _TERM.set(term)
     return await work
 
 
 async def if_held(leases: Leases, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
-    """The result of `work` under the lease of `key`; None: it is not held, or was lost meanwhile.
+    """The result of `work` under the lease of `key`; None when the lease is not held or gets lost.
 
-    For rounds over many keys, of which every daemon does its own. Work that has a task of its own
+    For loops over many keys, of which every daemon handles its own. Work that has a task of its own
     gets its lease from `KeyedTasks`.
     """
     try:
@@ -81,12 +82,12 @@ async def if_held(leases: Leases, key: str, work: Callable[[], Coroutine[Any, An
 
 
 def detached(start: Callable[[], T]) -> T:
-    """The result of `start`; what it starts belongs to nobody's term (nor request)."""
+    """The result of `start`. The work that it starts belongs to no term and to no request."""
     return Context().run(start)
 
 
 class Alone:
-    """Implements ports.Leases for a daemon that has its database to itself: it holds them all."""
+    """Implements ports.Leases for a daemon that does not share its database: it holds them all."""
 
     def holds(self, key: str) -> bool:
         return True

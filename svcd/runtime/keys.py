@@ -1,4 +1,4 @@
-"""Makes SSH key pairs. ed25519 only: every server of the last decade takes it, and it is quick."""
+"""Makes SSH key pairs, always ed25519: every SSH server of the last decade accepts it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svcd.model.secret import Secret
 
 
 def new_key_pair(comment: str) -> tuple[str, Secret]:
-    """A fresh pair: the public line (`ssh-ed25519 AAAA… comment`) and the OpenSSH private text.
+    """A new pair: the public line (`ssh-ed25519 AAAA… comment`) and the OpenSSH private text.
 
     comment: one line, may be empty.
     """

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Listening: the endpoint texts of the settings, and errors that say what to do."""
+"""Opens the listening ports of the settings. Each error says what to do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HOST_AND_PORT = re.compile(
 
 
 _BACKLOG = 1024
-"""Connections that wait to be accepted. Twisted's 50 are full after a moment of other work, and
-then each further peer waits for the second attempt of its kernel, which comes after a second."""
+"""Most connections that wait to be accepted. Twisted's default of 50 is too small for a short
+moment of other work; each further peer then waits a second for the next attempt of its kernel."""
 
 
 class ListenError(Exception):
@@ -27,13 +27,13 @@ class ListenError(Exception):
 
 
 class EndpointError(ListenError):
-    """The text of the setting is no endpoint."""
+    """The text of the setting is not an endpoint."""
 
 
 def description(text: str) -> str:
-    """`tcp:HOST:PORT` as Twisted writes it; any other endpoint text as it is.
+    """Twisted's description of `tcp:HOST:PORT`; any other endpoint text is returned unchanged.
 
-    `[...]` is an IPv6 address.
+    An IPv6 address is written in brackets.
     """
     match = _HOST_AND_PORT.fullmatch(text)
     if match is None:
@@ -46,7 +46,7 @@ def description(text: str) -> str:
 
 
 def with_port(text: str, port: int) -> str:
-    """`text` with `port` in the place of port 0; "" when it asks for another port."""
+    """`text` with `port` in place of port 0; "" when the text names another port."""
     changed, found = re.subn(r"(tcp6?:(?:.*:)?)0(?=$|:)", rf"\g<1>{port}", text, count=1)
     return changed if found else ""
 
@@ -60,7 +60,7 @@ async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListen
     except CannotListenError as error:
         raise ListenError(
             f"cannot listen on {text}: {error.socketError};"
-            f" stop what uses the port (ss -ltnp), or choose another {setting}"
+            f" stop the program that uses the port (ss -ltnp), or choose another {setting}"
         ) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise EndpointError(

@@ -1,11 +1,11 @@
-"""Log lines: what they carry, and how they look (`human` for people, `json` for machines).
+"""Writes log lines in two forms: `human` for people, `json` for programs.
 
-Request, tenant, cluster and execution ids come from context variables, so that a line deep in a
-chain says whose work it was. Nothing here decides what is logged, but what an unexpected exception
-says is searched for the secrets that are alive in the process.
+Request, tenant, cluster and execution ids come from context variables, so that a line from a deep
+call names its request or cluster. This module does not decide what is logged. It removes the
+secrets that are alive in the process from the texts of unexpected exceptions.
 
-Note: a log that takes nothing. Its disk may be full, its reader gone. The daemon goes on without a
-word, counts what it could not say, and says how many lines that were as soon as it can.
+Note: a log that cannot be written. Its disk may be full, or its reader gone. The daemon continues,
+counts the lost lines, and logs their number as soon as a line can be written again.
 """
 
 from __future__ import annotations
@@ -41,18 +41,19 @@ _CONTEXT = {
     "execution": execution,
 }
 _TRACEBACK_LINES = 60
+"""Most lines of a logged traceback; the last ones are kept."""
 _CHATTY = ("twisted", "log_legacy")
-"""What Twisted says at info (a port was opened, a factory was started) we take for debug."""
+"""Namespaces of Twisted. Their info lines (a port was opened) appear at level debug only."""
 
 
 @contextmanager
 def about(**ids: str) -> Iterator[None]:
-    """Lines logged inside carry the given ids: request, tenant, cluster, execution."""
+    """Add the given ids (request, tenant, cluster, execution) to the lines logged in the block."""
     tokens = [(_CONTEXT[name], _CONTEXT[name].set(value)) for name, value in ids.items()]
     thrown_away = False
     try:
         yield
-    except GeneratorExit:  # the coroutine is forgotten, and closed in whatever context there is
+    except GeneratorExit:  # garbage collection closes the coroutine, in an unrelated context
         thrown_away = True
         raise
     finally:
@@ -62,7 +63,7 @@ def about(**ids: str) -> Iterator[None]:
 
 
 def observer(stream: IO[str], form: str, level: str) -> ILogObserver:
-    """An observer that writes one line an event (and the traceback of a failure) to `stream`."""
+    """An observer that writes one line for each event, and a failure's traceback, to `stream`."""
     write = _json_line if form == "json" else _human_line
     lost = 0
 
@@ -70,14 +71,14 @@ def observer(stream: IO[str], form: str, level: str) -> ILogObserver:
         nonlocal lost
         line = write(event)
         if lost:
-            told = {**event, "log_level": LogLevel.warn, "log_namespace": __name__}
-            told |= {"log_format": "{lost} log lines could not be written", "lost": lost}
-            told.pop("log_failure", None)
-            line = "\n" + write(told) + line  # a part of the last lost one may stand there
+            gap = {**event, "log_level": LogLevel.warn, "log_namespace": __name__}
+            gap |= {"log_format": "{lost} log lines could not be written", "lost": lost}
+            gap.pop("log_failure", None)
+            line = "\n" + write(gap) + line  # part of the last lost line may be in the file
         try:
             stream.write(line)
             stream.flush()
-        except (OSError, ValueError):  # ValueError: it was closed
+        except (OSError, ValueError):  # ValueError: the stream was closed
             lost += 1
         else:
             lost = 0
@@ -104,13 +105,16 @@ def _time(event: LogEvent) -> str:
 
 
 def _text(event: LogEvent) -> str:
-    """Python's own formatting is ten times faster; Twisted's knows calls such as `{name()}`."""
+    """The event's message in one line.
+
+    Python's formatting is ten times faster than Twisted's, which also handles `{name()}`.
+    """
     try:
         text: str = event["log_format"].format_map(event)
     except (LookupError, AttributeError, TypeError, ValueError, RuntimeError):
         text = formatEvent(event)
     failure = event.get("log_failure")
-    if failure is not None:  # its text may be quoted
+    if failure is not None:  # the message may quote the exception's text
         text = shown_url(hidden(text, secret.living(), whole=True))
     return _one_line(text)
 

@@ -1,6 +1,6 @@
-"""Counters of one daemon, in a registry of its own so that several daemons fit in one process.
+"""The metrics of one daemon, in a registry of its own so that several daemons fit in one process.
 
-Requests are counted in plain dicts and turned into metric families when they are asked for: the
+Requests are counted in plain dicts, which become metric families when the metrics are read: the
 library's own counters cost a microsecond each, on every request.
 """
 
@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper bounds of the histogram of request durations."""
 _LABELS = ["route", "method"]
 
 
@@ -52,7 +53,7 @@ class _Requests(Collector):
             seconds.add_metric(list(key), buckets, self.sums[key])
         yield seconds
         yield GaugeMetricFamily(
-            "svcd_requests_in_flight", "Requests that are being worked on.", self.in_flight
+            "svcd_requests_in_flight", "Requests that are not answered yet.", self.in_flight
         )
 
 
@@ -84,13 +85,13 @@ class DatabaseFigures(Protocol):
 
 
 class _Database(Collector):
-    """The connections to PostgreSQL, asked for when somebody looks."""
+    """The connections to PostgreSQL, read when the metrics are read."""
 
-    def __init__(self, look: Callable[[], DatabaseFigures | None]) -> None:
-        self._look = look
+    def __init__(self, read: Callable[[], DatabaseFigures | None]) -> None:
+        self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        now = self._look()
+        now = self._read()
         if now is None:
             return
         connections = GaugeMetricFamily(
@@ -101,17 +102,17 @@ class _Database(Collector):
         yield connections
         for name, text, value in (
             ("connections_most", "Most connections (database.connections).", now.most),
-            ("waiting", "Askers that wait for a connection.", now.waiting),
+            ("waiting", "Transactions that wait for a connection.", now.waiting),
             ("reachable", "1 when transactions can begin, else 0.", int(now.reachable)),
         ):
             yield GaugeMetricFamily(f"svcd_database_{name}", text, value)
         for name, text, count in (
             ("connections_opened", "Connections opened.", now.opened),
             ("connections_lost", "Connections found broken.", now.lost),
-            ("refused", "Askers that got no connection.", now.refused),
+            ("refused", "Transactions that got no connection.", now.refused),
             ("transactions_repeated", "Transactions begun again after conflicts.", now.repeated),
-            ("waits", "Askers that had to wait for a connection.", now.waits),
-            ("wait_seconds", "What they waited together.", now.waited_s),
+            ("waits", "Transactions that had to wait for a connection.", now.waits),
+            ("wait_seconds", "Total time that transactions waited for a connection.", now.waited_s),
         ):
             yield CounterMetricFamily(f"svcd_database_{name}", text, count)
 
@@ -130,21 +131,21 @@ class TrustFigures(Protocol):
 class _Trusts(Collector):
     """Trusts that no cluster needs."""
 
-    def __init__(self, look: Callable[[], TrustFigures]) -> None:
-        self._look = look
+    def __init__(self, read: Callable[[], TrustFigures]) -> None:
+        self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        now = self._look()
-        text = "Trusts without a cluster that are to be given back, or looked for, as last seen."
+        now = self._read()
+        text = "Trusts without a cluster that svcd still has to find or delete, at the last check."
         yield GaugeMetricFamily("svcd_loose_trusts", text, now.loose)
-        text = "Trusts that were found without a cluster and given back."
+        text = "Trusts without a cluster that svcd deleted."
         yield CounterMetricFamily("svcd_loose_trusts_returned", text, now.returned)
-        text = "Tries to give one back, or to find it, that failed."
+        text = "Failed attempts to find or delete a trust without a cluster."
         yield CounterMetricFamily("svcd_loose_trusts_failed", text, now.failed)
 
 
 class Metrics:
-    """All metrics of a daemon. `registry` takes those of other rooms."""
+    """All metrics of a daemon. Other rooms register theirs in `registry`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -164,7 +165,7 @@ class Metrics:
         )
 
     def leases(self, held: Callable[[], int]) -> None:
-        """held: how many of the shards of a shared database this daemon drives now."""
+        """Show the number of leases. held: the number of shards that this daemon drives now."""
         gauge = Gauge(
             "svcd_leases_held",
             "Shards of clusters that this daemon drives, of 64 in a shared database.",
@@ -173,20 +174,23 @@ class Metrics:
         gauge.set_function(held)
 
     def unwell(self, count: Callable[[], int]) -> None:
-        """count: Active clusters of which the last look has found something dead."""
+        """Show the number of unwell clusters.
+
+        count: the number of Active clusters in which the last health check found a failed part.
+        """
         gauge = Gauge(
             "svcd_clusters_unwell",
-            "Active clusters of this daemon that were not well when they were looked at last.",
+            "Active clusters of this daemon in which the last health check found a failed part.",
             registry=self.registry,
         )
         gauge.set_function(count)
 
     def request_started(self) -> None:
-        """A request has reached the door."""
+        """Count a request that has reached the door."""
         self._requests.in_flight += 1
 
     def request_finished(self, route: str, method: str, status: int, seconds: float) -> None:
-        """It was answered. route: the pattern, never the path."""
+        """Count an answered request. route: the pattern, never the path."""
         requests = self._requests
         requests.in_flight -= 1
         key = (route, method, status)
@@ -199,26 +203,26 @@ class Metrics:
         slots[bisect_left(_BUCKETS_S, seconds)] += 1
         requests.sums[place] += seconds
 
-    def watch_database(self, look: Callable[[], DatabaseFigures | None]) -> None:
-        """Show what `look` says of the database's connections; None: it has none."""
-        self.registry.register(_Database(look))
+    def watch_database(self, read: Callable[[], DatabaseFigures | None]) -> None:
+        """Show the figures of the database's connections. read: None when it has none."""
+        self.registry.register(_Database(read))
 
-    def watch_trusts(self, look: Callable[[], TrustFigures]) -> None:
-        """Show what `look` says of the trusts that no cluster needs."""
-        self.registry.register(_Trusts(look))
+    def watch_trusts(self, read: Callable[[], TrustFigures]) -> None:
+        """Show the figures of the trusts that no cluster needs."""
+        self.registry.register(_Trusts(read))
 
     def uploaded(self, size: int) -> None:
-        """An internal binary of `size` bytes was stored."""
+        """Count an internal binary of `size` bytes that was stored."""
         self._uploaded.inc(size)
 
     def connections(self, count: int) -> None:
-        """So many connections are open now."""
+        """Show the number of connections that are open now."""
         self._connections.set(count)
 
     def refused(self, reason: str) -> None:
-        """A request could not be read: `bad_request`, `too_slow`, `too_many`."""
+        """Count a request that could not be read: `bad_request`, `too_slow`, `too_many`."""
         self._refused.labels(reason).inc()
 
     def exposition(self) -> bytes:
-        """Everything in the text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,7 +1,7 @@
-"""How many files this process may open, and how many connections of the API fit among them.
+"""Fits the number of API connections to the number of files that this process may open.
 
-Without this a crowd at the door takes the last one, and the daemon can reach neither its cloud nor
-its machines any more. Nothing here decides what becomes of a connection too many: the site does.
+Without this limit many callers can take the last file descriptor, and the daemon can no longer
+reach its cloud or its machines. The site decides what happens to a connection over the limit.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from svcd.settings import Settings
 log = Logger()
 
 OWN = 512
-"""Kept for machines, cloud, database, and for bodies that wait in files."""
+"""File descriptors reserved for machines, cloud, database, and request bodies kept in files."""
 
 
 def fitted(settings: Settings) -> Settings:
-    """`settings` with as many connections as there can be; a warning when those are fewer.
+    """`settings` with `max_connections` lowered to the possible number, with a logged warning.
 
-    The soft limit of the process is raised as far as needed and possible.
+    Raises the soft limit of the process as far as needed and possible.
     """
     wanted = settings.server.max_connections
     allowed = _allowed(wanted)
     if allowed == wanted:
         return settings
     log.warn(
-        "Only {allowed} of server.max_connections={wanted} connections will be taken: the process "
+        "svcd accepts only {allowed} of server.max_connections={wanted} connections: the process "
         "may open too few files; raise ulimit -n (systemd: LimitNOFILE=), or lower the setting",
         allowed=allowed,
         wanted=wanted,
@@ -46,7 +46,7 @@ def _allowed(wanted: int) -> int:
     if soft < needed:
         if hard != resource.RLIM_INFINITY:
             needed = min(needed, hard)
-        with suppress(OSError, ValueError):  # the system may know a lower bound
+        with suppress(OSError, ValueError):  # the system may have a lower bound
             resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
             soft = needed
     return min(wanted, soft - min(OWN, soft // 2))

@@ -1,6 +1,6 @@
-"""Settings that are well-formed one by one and cannot work together: found before anything starts.
+"""Finds settings that cannot work, alone or together, before anything starts.
 
-It looks at values only, never at the machine (`svcd doctor` does that).
+It checks values only, never the machine (`svcd doctor` does that).
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from svcd.settings import (
 )
 
 _LEAST_ADDRESSES = 32
+"""Fewest addresses of `embedded.network`."""
 _MOST_CONNECTIONS = 500
+"""Largest `database.connections`."""
 _RENEWALS = 3
+"""Fewest renewals that fit into one lease."""
 _PORTS = range(1, 65_536)
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 
@@ -32,11 +35,11 @@ class StartError(Exception):
 
 
 class SettingsRefused(StartError):
-    """It cannot start because of a setting's value."""
+    """A daemon cannot start because of a setting's value."""
 
 
 def check(settings: Settings) -> None:
-    """Raises SettingsError."""
+    """Check all settings. Raises SettingsError."""
     if not settings.plugins.enabled:
         raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
     check_database(settings.database)
@@ -49,9 +52,9 @@ def check(settings: Settings) -> None:
 
 
 def _check_blanks(settings: Settings) -> None:
-    """Hadoop's scripts and lists of folders split at blanks, and machines live in the state folder.
+    """Refuse blanks in the paths of machines: Hadoop's scripts split paths and lists at blanks.
 
-    Only what is written in the settings counts, and where the daemon was started.
+    The check uses the settings and the working folder of the daemon, and reads no file.
     """
     for name, path in (
         ("server.state_dir", settings.server.state_dir.absolute()),
@@ -59,12 +62,13 @@ def _check_blanks(settings: Settings) -> None:
     ):
         if any(c.isspace() for c in str(path)):
             raise SettingsError(
-                f"{name}: {str(path)!r} has a blank in it, which Hadoop's start scripts cannot bear"
-                " on loopback machines; name a folder without one"
+                f"{name}: {str(path)!r} has a blank in it; Hadoop's start scripts on loopback"
+                " machines do not work with blanks: name a folder without one"
             )
 
 
 def check_database(database: Database) -> None:
+    """Check `database.*` alone. Raises SettingsError."""
     url = database.url
     scheme, _, rest = url.partition(":")
     if not url or (scheme == "sqlite" and len(rest) > len("///") and rest.startswith("///")):
@@ -93,19 +97,22 @@ def _check_postgres(database: Database) -> None:
     if database.lease_s < _RENEWALS * database.renew_s:
         raise SettingsError(
             f"database.lease_s: expected at least {_RENEWALS} times database.renew_s"
-            f" ({_RENEWALS * database.renew_s:g}), got {database.lease_s:g}: one late renewal must"
-            " not cost a daemon its work"
+            f" ({_RENEWALS * database.renew_s:g}), got {database.lease_s:g}: a daemon must not"
+            " lose its leases by one late renewal"
         )
     if find_spec("txpostgres") is None or find_spec("psycopg2") is None:
         raise SettingsError("database.url: PostgreSQL needs: pip install 'svcd[postgresql]'")
 
 
 def _check_userinfo(url: str) -> None:
-    """libpq would take a part of such a password for host or port, and name it in its errors."""
+    """Refuse unescaped characters in user and password.
+
+    libpq would read a part of such a password as host or port, and show it in its errors.
+    """
     userinfo = url.partition("//")[2].partition("?")[0].rpartition("@")[0]
     if "@" in userinfo or "/" in userinfo or _BAD_PERCENT.search(url):
         raise SettingsError(
-            "database.url: user and password hold a character that must be written as %XX there"
+            "database.url: user or password contains a character that must be written as %XX"
             " (% as %25, @ as %40, / as %2F)"
         )
 
@@ -132,8 +139,8 @@ def _check_embedded(embedded: Embedded) -> None:
 def _check_cloud(cloud: CloudSettings) -> None:
     if cloud.application_credential_id:
         raise SettingsError(
-            "cloud.application_credential_id: the identity service lets an application credential"
-            " neither use a trust nor choose a project, and svcd has to: give cloud.username,"
+            "cloud.application_credential_id: svcd must use trusts and choose projects, and the"
+            " identity service forbids both to an application credential: set cloud.username,"
             " cloud.password and cloud.project"
         )
     missing = [n for n in ("auth_url", "username", "password", "project") if not getattr(cloud, n)]

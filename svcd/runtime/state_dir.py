@@ -1,7 +1,7 @@
-"""The state folder: made private, held by one daemon at a time, and `endpoints.json` in it.
+"""The state folder: creates it, locks it for one daemon, and writes `endpoints.json` in it.
 
-A daemon with `cloud.kind=openstack` and a `svcd-cloud` may share a folder, for each has a lock of
-its own. The file then tells of both, and who stops takes only his own part back.
+A daemon with `cloud.kind=openstack` and a `svcd-cloud` may share a folder, because each has a lock
+of its own. The file then describes both, and each removes only its own part when it stops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StateFolderError(Exception):
 
 
 class StateFolder:
-    """Holds `path` until `release`. The lock goes with the process, however it ends."""
+    """Holds the lock on `path` until `release`, or until the process ends in any way."""
 
     def __init__(self, path: Path, lock_name: str = "lock") -> None:
         """Raises StateFolderError when the folder is not writable or another daemon holds it."""
@@ -53,10 +53,10 @@ class StateFolder:
 
     @property
     def place(self) -> str:
-        """A name for the folder on this machine since its start, in 16 letters.
+        """A name for the folder in 16 hexadecimal digits, valid until the machine restarts.
 
-        Nobody else can hold it at the same time, not even a process with a copy of the folder, or
-        on a copy of the machine.
+        No other process has the same name at the same time, also not one with a copy of the folder
+        or on a copy of the machine.
         """
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
@@ -69,7 +69,7 @@ class StateFolder:
     def write_endpoints(self, endpoints: Mapping[str, Any]) -> None:
         """Write `endpoints.json` in one step: readers see all of it or nothing.
 
-        What another living process has written there is kept beside it.
+        The part that another living process has written stays in the file.
         """
         self._others = self._of_another()
         self._write({**self._others, **endpoints})
@@ -82,7 +82,7 @@ class StateFolder:
         Path(name).replace(self._file)
 
     def remove_endpoints(self) -> None:
-        """Idempotent."""
+        """Remove this process's part from `endpoints.json`. Idempotent."""
         if self._of_another():
             return
         if _lives(self._others):
@@ -92,7 +92,7 @@ class StateFolder:
         self._others = {}
 
     def _of_another(self) -> Mapping[str, Any]:
-        """What the file says, when its writer is another process that lives; else {}."""
+        """The content of the file when its writer is another living process; else {}."""
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -100,11 +100,11 @@ class StateFolder:
         return found if isinstance(found, dict) and _lives(found) else {}
 
     def release(self) -> None:
-        """Let another daemon have the folder."""
+        """Release the lock, so that another daemon can use the folder."""
         os.close(self._lock)
 
 
 def _lives(endpoints: Mapping[str, Any]) -> bool:
-    """Whether the process that wrote them is another one, and there."""
+    """Whether another, living process wrote `endpoints`."""
     pid = endpoints.get("pid")
     return isinstance(pid, int) and pid != os.getpid() and Path("/proc", str(pid)).exists()

@@ -1,8 +1,8 @@
-"""The only door to timers and to coroutines that outlive their caller.
+"""The only module that starts timers and coroutines that outlive their caller.
 
-Everything started here has an owner that can stop it and wait for it. `except Exception` lives
-here, in `Loop` and `KeyedTasks`: a failure is logged with an incident id and the owner goes on. A
-database that is away is no failure of ours: one line says so. Work that is `Parked` rests quietly.
+Everything started here has an owner that can stop it and wait for it. `except Exception` is allowed
+here, in `Loop` and `KeyedTasks`: they log a failure with an incident id and continue. An
+unreachable database is not a bug: one line reports it. Work that is `Parked` rests, without a line.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ K = TypeVar("K")
 log = Logger()
 
 STOP_S = 15.0
-"""Longest wait for cancelled work at a stop: what does not end must not keep the process."""
+"""Longest wait for cancelled work at a stop: work that does not end must not keep the process."""
 
 
 class Parked(Exception):
-    """The work may not go on in this process: its owner lets it rest, and that is no failure."""
+    """The work may not continue in this process. Its owner lets it rest; this is not a failure."""
 
 
 class DeadlineExceeded(Exception):
-    """A wait took longer than it was given. args[0] says which wait, args[1] the seconds."""
+    """A wait took longer than its limit. args[0]: name of the wait; args[1]: limit in seconds."""
 
 
 def incident_id() -> str:
@@ -89,9 +89,10 @@ async def with_deadline(
 
 
 def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
-    """A Deferred of the result that can be cancelled while `work` itself goes on to its end.
+    """A Deferred of the result that can be cancelled while `work` itself runs to its end.
 
-    A failure of abandoned work is logged; that the database cannot serve, as at a stop, in a line.
+    A failure of abandoned work is logged: in one line when the database is unavailable, as it is at
+    a stop, and with a traceback otherwise.
     """
     running: Deferred[T] = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
     abandoned = False
@@ -118,7 +119,10 @@ def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
 async def gather(
     work: Iterable[Callable[[], Coroutine[Any, Any, T]]], limit: int
 ) -> list[T | BaseException]:
-    """Run all, at most `limit` at once; results or exceptions in order. Cancelling cancels all."""
+    """Run all of `work`, at most `limit` at once; return results or exceptions in order.
+
+    Cancelling cancels all.
+    """
     thunks = list(work)
     results: list[T | BaseException | None] = [None] * len(thunks)
     pending = iter(range(len(thunks)))
@@ -136,7 +140,7 @@ async def gather(
     try:
         for each in workers:
             await each
-    except GeneratorExit:  # forgotten with all that it awaits, which may be closing us right now
+    except GeneratorExit:  # garbage collection closes this coroutine and the workers
         raise
     except BaseException:
         for each in workers:
@@ -152,14 +156,14 @@ def _swallow_cancel(failure: Failure) -> None:
 
 @frozen
 class Backoff:
-    """Delays that double from `first_s` to `most_s`, with up to `jitter` of themselves added."""
+    """Delays that double from `first_s` to `most_s`, plus a random part of up to `jitter`."""
 
     first_s: float = 0.5
     most_s: float = 30.0
     jitter: float = 0.2
 
     def delay_s(self, attempt: int, rng: random.Random) -> float:
-        """Seconds to wait before try number `attempt` + 1 (`attempt` counts from 1)."""
+        """Seconds to wait after attempt number `attempt` (counted from 1)."""
         base = min(self.most_s, self.first_s * 2.0 ** min(max(0, attempt - 1), 30))
         return base * (1.0 + self.jitter * rng.random())
 
@@ -186,16 +190,16 @@ class Gate:
     async def __aexit__(self, *_: object) -> None:
         while self._waiting:
             turn = self._waiting.popleft()
-            if not turn.called:  # a cancelled wait stays in the queue until its turn
+            if not turn.called:  # a cancelled wait stays in the queue until it is reached
                 turn.callback(None)
                 return
         self._free += 1
 
 
 class Loop:
-    """A LoopingCall that outlives failures: they are logged, and the next turn comes all the same.
+    """A LoopingCall that continues after failures: a failed turn is logged.
 
-    A turn that is still running when the next one is due delays it; `poke` brings one forward.
+    A turn that is still running when the next one is due delays that one. `poke` runs a turn soon.
     """
 
     def __init__(
@@ -212,12 +216,12 @@ class Loop:
         self._stopped = True
 
     def start(self, now: bool = True) -> None:
-        """Begin; the first turn at once unless `now` is False."""
+        """Begin; the first turn runs at once unless `now` is False."""
         self._stopped = False
         self._call.start(self._every_s, now=now)
 
     def poke(self) -> None:
-        """Run a turn soon: at once when idle, directly after the present one otherwise."""
+        """Run a turn soon: at once when idle, else directly after the current turn."""
         if self._stopped:
             return
         if self._running is not None:
@@ -226,7 +230,7 @@ class Loop:
             self._once()
 
     async def stop(self) -> None:
-        """No turn starts any more; the present one is cancelled and awaited, for STOP_S at most."""
+        """Start no more turns; cancel the current turn and wait for it, at most STOP_S."""
         self._stopped = True
         if self._call.running:
             self._call.stop()
@@ -236,7 +240,7 @@ class Loop:
     def _once(self) -> Deferred[None] | None:
         if self._running is not None:
             return None
-        # In a context of its own: who pokes must not lend it a name, or a lease.
+        # In a context of its own: the turn must not inherit log ids or a lease of `poke`'s caller.
         running = Context().run(Deferred.fromCoroutine, self._guarded())
         if running.called:
             return None
@@ -266,13 +270,14 @@ class Loop:
 class KeyedTasks(Generic[K]):
     """One running task per key. A wake during a run causes exactly one more run.
 
-    work: called with the key; returns the seconds until it wants to run again, or None to rest.
+    work: called with the key; returns the seconds until its next run, or None to rest.
     A failure is logged and retried with back-off. At most `limit` keys run at once.
-    failed: called at each failure: the key, how many in a row, its incident id, the exception.
+    failed: called at each failure with the key, the number of failures in a row, the incident id
+    and the exception.
     leases: work runs only while the lease of its key is held, and is driven under its term.
     lease_key: the lease's key of a task's key, read just before each run; None: the run needs no
     lease. Without `lease_key` a task's key is its lease's key.
-    parked: called with a key whose work was `Parked`, as when the lease is not held or was lost.
+    parked: called with a key whose work was `Parked`: the lease is not held or was lost.
     """
 
     def __init__(
@@ -305,7 +310,7 @@ class KeyedTasks(Generic[K]):
         self._stopping = False
 
     def wake(self, key: K, delay_s: float = 0.0) -> None:
-        """Run `key` soon: after `delay_s`, or once more after the present run."""
+        """Run `key` after `delay_s`, or once more directly after its current run."""
         if self._stopping:
             return
         if key in self._running:
@@ -319,7 +324,7 @@ class KeyedTasks(Generic[K]):
         self._timers[key] = self._clock.callLater(delay_s, self._start, key)
 
     def rest(self, key: K) -> None:
-        """Forget the timer and the failures of `key`; a run goes on to its end."""
+        """Forget the timer and the failures of `key`. A current run continues to its end."""
         timer = self._timers.pop(key, None)
         if timer is not None and timer.active():
             timer.cancel()
@@ -405,7 +410,7 @@ class KeyedTasks(Generic[K]):
 
 
 async def _ended(clock: IReactorTime, name: str, runs: Sequence[Deferred[None]]) -> None:
-    """Cancel all `runs` at once and wait for them; what does not end in time is left, and told."""
+    """Cancel all `runs` and wait for them; those that do not end in time are logged and left."""
     left = [_cancelled(each) for each in runs]
 
     async def all_ended() -> None:
@@ -420,7 +425,7 @@ async def _ended(clock: IReactorTime, name: str, runs: Sequence[Deferred[None]])
 
 
 def _cancelled(running: Deferred[None]) -> Deferred[None]:
-    """Cancel `running`; fires when it has really ended."""
+    """Cancel `running`; the result fires when `running` has ended."""
     ended: Deferred[None] = Deferred()
 
     def end(_: object) -> None:
@@ -432,38 +437,38 @@ def _cancelled(running: Deferred[None]) -> Deferred[None]:
 
 
 class Waiters:
-    """Deferreds that fire together when something has happened, each with its own deadline."""
+    """Deferreds that fire together at the next `fire`."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Deferred[None], None] = {}  # a set has another order in each run
+        self._waiting: dict[Deferred[None], None] = {}  # the order of a set differs in each process
 
     def wait(self) -> Deferred[None]:
-        """Fires at the next `fire`, in order of waiting; cancelling it is harmless."""
+        """A Deferred of the next `fire`; they fire in order of waiting. It may be cancelled."""
         turn: Deferred[None] = Deferred(lambda d: self._waiting.pop(d, None))
         self._waiting[turn] = None
         return turn
 
     def fire(self) -> None:
-        """Wake all that wait now."""
+        """Fire all Deferreds that wait now."""
         waiting, self._waiting = self._waiting, {}
         for turn in list(waiting):
-            if not turn.called:  # cancelled by one that was woken before it
+            if not turn.called:  # an earlier one may have cancelled it
                 turn.callback(None)
 
 
 class Interrupted(Exception):
-    """Work under an `Interrupt` was cut short by its `fire`."""
+    """Work under an `Interrupt` was cancelled by its `fire`."""
 
 
 class Interrupt:
-    """A flag that cancels guarded work when it is raised, and stays up until `clear`."""
+    """A flag that cancels guarded work when it is set, and stays set until `clear`."""
 
     def __init__(self) -> None:
         self.fired = False
         self._guarded: dict[Deferred[Any], None] = {}
 
     def fire(self) -> None:
-        """Cancel all guarded work; what is guarded later fails at once."""
+        """Cancel all guarded work; work guarded later fails at once."""
         self.fired = True
         for each in list(self._guarded):
             each.cancel()
@@ -472,7 +477,7 @@ class Interrupt:
         self.fired = False
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. Raises Interrupted, after `work` was cancelled, once fired."""
+        """The result of `work`. Raises Interrupted when `fire` has cancelled `work`."""
         if self.fired:
             work.close()
             raise Interrupted

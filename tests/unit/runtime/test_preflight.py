@@ -44,7 +44,7 @@ class PreflightTests(SynchronousTestCase):
     def test_an_application_credential_is_refused(self) -> None:
         """Every cluster would fail, for it cannot use a trust."""
         text = self.refused(*self.COMPLETE, "cloud.application_credential_id=a")
-        self.assertIn("neither use a trust nor choose a project", text)
+        self.assertIn("svcd must use trusts and choose projects", text)
 
     def test_missing_parts_of_openstack_are_all_named(self) -> None:
         """In one go."""
