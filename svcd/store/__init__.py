@@ -1,1 +1,1 @@
-"""The rows: one SQL text, two drivers."""
+"""Stores all rows in SQLite or PostgreSQL: one SQL text, two drivers."""

@@ -1,8 +1,9 @@
 """Clusters and their events. Every update is a compare-and-set on `version`.
 
-Note: names without regard to case. The unique index on `name_key` decides which of two inserts has
-the name. Of clusters that an earlier release took with names that differ in case alone, the oldest
-has the key and the others have null; when the holder is dropped, the next one gets the key.
+Note: names without regard to case. The unique index on `name_key` decides which of two inserts gets
+the name. An earlier release accepted names that differ in case alone: of such clusters, the oldest
+has the key and the others have null. When the cluster with the key is dropped, the next one gets
+the key.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from svcd.model.ids import ClusterId
 from svcd.store.family import Family, Table, references
 
 EVENTS_KEPT = 2000
+"""Most events stored for one cluster; the oldest are deleted first."""
 
 _FIND = "select record from clusters where id = :id"
 _SAVE = """
@@ -114,7 +116,7 @@ class Clusters(Family[Cluster]):
             await self._pass_on(str(key[0]), str(key[1]))
 
     async def _pass_on(self, tenant_id: str, name_key: str) -> None:
-        """Give the key to the next cluster of that name, and again when that one goes meanwhile."""
+        """Give the key to the next cluster of that name; try the one after if it is deleted."""
         values = {"tenant_id": tenant_id, "name_key": name_key}
         while (row := await self._sql.one(_KEYLESS, values)) is not None:
             if await self._sql.run(_GIVE_KEY, {"id": row[0], "name_key": name_key}) == 1:

@@ -1,20 +1,21 @@
 # mypy: allow-untyped-calls, allow-subclassing-any
-"""A connection of txpostgres that asks the reactor for less, and tells its owner when it breaks.
+"""A connection of txpostgres that uses the reactor less, and reports to its owner when it breaks.
 
-Note: what a cursor of txpostgres costs. For each statement it takes the connection out of the
-reactor and puts it back, and gives each answer a turn of its own later: more than half of what a
-small statement takes. Here the connection stays in the reactor, and the answer is given when it has
-come. It can be used again by who gets it, for the statement is over by then.
+Note: the cost of a txpostgres cursor. For each statement the cursor removes the connection from the
+reactor and adds it again, and it delivers each answer in a later turn. Both together take more than
+half of the time of a small statement. Here the connection stays in the reactor, and the answer is
+delivered as soon as it has arrived. The receiver can use the connection again at once.
 
-Note: the socket's number. libpq closes the socket by itself when it finds it broken, and a number
-that is closed cannot be taken out of epoll any more. So the reactor watches a copy of ours.
+Note: the socket's number. libpq closes a socket that it finds broken, and epoll cannot remove the
+number of a closed socket. So the reactor watches a duplicate of the socket.
 
-Note: why `except Exception` is here. A statement can fail with errors of psycopg2 and with whatever
-the library raises while it converts parameters and values. All of them belong to the caller of
-`query`, who waits for a Deferred: an error that does not reach it would leave it waiting for ever.
+Note: why `except Exception` is here. A statement can fail with errors of psycopg2 and with any
+error that the library raises while it converts parameters and values. All of them belong to the
+caller of `query`, which waits for a Deferred: an error that does not reach it would leave it
+waiting for ever.
 
-Note: an idle connection that the server closes raises into the reactor, which would log a
-traceback.
+Note: idle connections. When the server closes an idle connection, txpostgres raises into the
+reactor, which would log a traceback. `continuePolling` calls `lost` instead.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _WRITE = int(POLL_WRITE)
 
 
 class Connection(txpostgres.Connection):
-    """lost: called each time the connection is found broken while nobody waits."""
+    """A connection to PostgreSQL. It runs one statement at a time.
+
+    lost: called each time the connection is found broken while no statement runs.
+    """
 
     def __init__(self, reactor: Any, lost: Callable[[BaseException], None]) -> None:
         super().__init__(reactor)
@@ -70,9 +74,8 @@ class Connection(txpostgres.Connection):
     ) -> Deferred[Any]:
         """Fires with the plain cursor that holds the answer of the last statement in `text`.
 
-        raw: texts come as bytes. One at a time. Fails with psycopg2.Error, ConnectionDone when it
-        was closed meanwhile, and
-        what the library raises for parameters.
+        raw: texts are returned as bytes. Fails with psycopg2.Error, with ConnectionDone when the
+        connection was closed meanwhile, and with any error of the library for parameters.
         """
         done: Deferred[Any] = Deferred()
         try:
@@ -82,27 +85,27 @@ class Connection(txpostgres.Connection):
             if raw:
                 register_type(BYTES, cursor)
             cursor.execute(text, parameters)
-        except Exception:  # the caller's: see the note
+        except Exception:  # for the caller: see the note
             done.errback()
             return done
         self._waiting = cursor, done
-        self._go_on()
+        self._receive()
         return done
 
-    def _go_on(self) -> None:
-        """What has come of the answer is taken; when it is whole, it is given."""
+    def _receive(self) -> None:
+        """Read the part of the answer that has arrived; deliver the answer when it is complete."""
         if self._waiting is None:
             return
         cursor, done = self._waiting
         try:
             state = self._connection.poll()
-        except Exception:  # the caller's: see the note
+        except Exception:  # for the caller: see the note
             self._waiting = None
             done.errback()
             return
         if state == _OK:
             self._waiting = None
-            self.checkForNotifies()  # they may have come with the answer
+            self.checkForNotifies()  # notifications may have arrived with the answer
             done.callback(cursor)
         elif state == _WRITE:
             self.reactor.addWriter(self)
@@ -111,13 +114,13 @@ class Connection(txpostgres.Connection):
 
     def doRead(self) -> None:
         if self._waiting is not None:
-            self._go_on()
+            self._receive()
             return
         self.reactor.removeReader(self)
         if not self._connection.closed:
             self.continuePolling()
             self.checkForNotifies()
-        if self._copy >= 0 and not self._connection.closed:  # not one that failed to connect
+        if self._copy >= 0 and not self._connection.closed:  # -1: it failed to connect
             self.reactor.addReader(self)
 
     def doWrite(self) -> None:
@@ -125,7 +128,7 @@ class Connection(txpostgres.Connection):
             super().doWrite()
         else:
             self.reactor.removeWriter(self)
-            self._go_on()
+            self._receive()
 
     def continuePolling(self, swallowErrors: bool = False) -> None:
         try:
@@ -136,7 +139,7 @@ class Connection(txpostgres.Connection):
     def connectionLost(self, reason: Failure) -> None:
         if self._waiting is not None:
             if not self._connection.closed:
-                self._go_on()  # it reports what is wrong
+                self._receive()  # it reports the error
                 return
             _, done = self._waiting
             self._waiting = None

@@ -53,11 +53,14 @@ select p.content from pieces p join internals i on i.upload_id = p.upload_id
 
 
 def _used(what: str, id_: str, users: list[str]) -> DeletionFailed:
-    return DeletionFailed(f"{what} {id_!r} is used by {', '.join(users)}: delete that first")
+    return DeletionFailed(f"{what} {id_!r} is used by {', '.join(users)}: delete these first")
 
 
 def _given_up() -> ServiceUnavailable:
-    """Another daemon took the one that receives the upload for dead, and threw its pieces away."""
+    """The error of an upload whose pieces another daemon has deleted.
+
+    That daemon found this one dead, for example because it was suspended.
+    """
     return ServiceUnavailable("the upload was interrupted; nothing was stored, send it again")
 
 
@@ -83,7 +86,7 @@ class DataSources(Family[DataSource]):
 
 
 class Internals(Family[JobBinaryInternal]):
-    """The bytes are rows of `pieces`, written before the record exists and owned by it after."""
+    """Internal binaries. Their bytes are rows of `pieces`, written before the record exists."""
 
     table = Table(
         name="internals",
@@ -95,7 +98,7 @@ class Internals(Family[JobBinaryInternal]):
     )
 
     def __init__(self, sql: Sql, sealer: Sealer, holder: str = "") -> None:
-        """holder: the daemon that receives what is uploaded."""
+        """holder: name of the daemon that receives the uploads."""
         super().__init__(sql, sealer)
         self._holder = holder
 
@@ -120,7 +123,10 @@ class Internals(Family[JobBinaryInternal]):
             raise _given_up()
 
     async def abandon(self, upload_id: str) -> None:
-        """One that was finished stays: the answer to that may have been lost."""
+        """Delete the pieces of an unfinished upload.
+
+        A finished upload stays: only the answer of `finish` may have been lost.
+        """
         if await self._sql.run(_FINISH, {"id": upload_id}):
             await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})
 

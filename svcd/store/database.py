@@ -1,9 +1,9 @@
-"""The driver port: one SQL text, transactions as functions, and the errors they give.
+"""The driver port: one SQL text, transactions as functions, and the errors of both drivers.
 
-A transaction is `await db.tx(fn)` with `fn(sql: Sql)`. Inside it only methods of `sql` may be
-awaited: the SQLite driver runs the coroutine to its end without giving control back, and refuses
-anything else, so code that would hold a PostgreSQL connection over a remote call fails in every
-test run.
+A transaction is `await db.tx(fn)` with `fn(sql: Sql)`. Inside `fn` only methods of `sql` may be
+awaited. The SQLite driver runs the coroutine to its end without returning to the reactor, and
+refuses any other await. So code that would hold a PostgreSQL connection during a remote call fails
+in every test run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Refused: TypeAlias = "Callable[[Conflict], Exception]"
 
 
 class Conflict(Exception):
-    """A uniqueness rule refused the row. args[0] names the columns or the index."""
+    """A unique index refused the row. args[0] names the columns or the index."""
 
 
 class SchemaError(Exception):
@@ -38,9 +38,9 @@ class Sql(Protocol):
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
     ) -> bytes | None:
-        """The texts of that column of all rows, in their order, with commas between, as UTF-8.
+        """The texts of `column` of all rows, in order, separated by commas, as UTF-8.
 
-        None without rows. For many and large ones it costs a fraction of `all`.
+        None without rows. For many or large texts it costs a fraction of `all`.
         """
         ...
 
@@ -51,9 +51,9 @@ class Sql(Protocol):
     async def later(
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
-        """A write that is sent with the next statement, or with the transaction's end.
+        """Delay a write: it is sent with the next statement, or at the end of the transaction.
 
-        A Conflict is raised there, as what `refused` makes of it.
+        That statement raises a Conflict of the write, converted by `refused`.
         """
         ...
 
@@ -63,7 +63,7 @@ class Sql(Protocol):
 
 
 class Database(Protocol):
-    """A database of either driver. One whose answers have to be waited for is a `Distant` too."""
+    """A database of either driver. A database on a server is also a `Distant`."""
 
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
@@ -76,10 +76,12 @@ class Database(Protocol):
 
 @frozen(kw_only=True)
 class DatabaseFigures:
-    """The connections of a database now, and what happened to them since the start.
+    """The connections of a database now, and their counts since the start.
 
-    busy, idle, most: connections; waiting: askers. opened, lost: connections; refused: askers that
-    got none; repeated: transactions begun again after a conflict; waited_s: all waits together.
+    Now: busy, idle: connections; most: limit of connections; waiting: transactions that wait for a
+    connection; reachable: whether transactions can begin. Since the start: opened, lost:
+    connections; refused: transactions that got no connection; repeated: transactions run again
+    after a conflict; waits: number of waits for a connection; waited_s: their total time.
     """
 
     busy: int
@@ -97,10 +99,10 @@ class DatabaseFigures:
 
 @runtime_checkable
 class Distant(Protocol):
-    """A database behind a connection, where one statement for many costs less than many."""
+    """A database on a server, where one statement for many rows costs less than many statements."""
 
     def soon(self, call: Callable[[], object]) -> object:
-        """Have `call` called in the next turn of the reactor."""
+        """Call `call` in the next turn of the reactor."""
         ...
 
     def figures(self) -> DatabaseFigures: ...

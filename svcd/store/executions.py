@@ -1,4 +1,4 @@
-"""Job executions. Those whose deletion was accepted show only to `find` and `unfinished`."""
+"""Job executions. Only `find` and `unfinished` return those whose deletion was accepted."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ select record, coalesce(cluster_id, id), 1, created_at, id
   from executions where ended = 1 and hidden = 1
  order by part, created_at, id
 """
-"""One statement, and an index for each half: it is read at each tick."""
+"""One statement, with an index for each half, because every tick runs it."""
 _UNTIDY = """
 select id from executions
  where cluster_id in (select id from clusters)
    and ended = 1 and record like '%"workflow_dir":"%'
 """
-"""Their records stay where they are: a quotation mark inside a text of theirs is escaped."""
+"""The pattern cannot match inside a text of the record: quotation marks in texts are escaped."""
 _OF_CLUSTER = """
 select record from executions where cluster_id = :cluster_id order by created_at, id
 """
@@ -61,7 +61,10 @@ class Executions(Family[Execution]):
     )
 
     async def add(self, record: Execution) -> None:
-        """A transient cluster remembers that it had one, so that it ends without it too."""
+        """Add the execution. Its transient cluster records that it was used.
+
+        So the cluster also ends when the execution has been deleted.
+        """
         await super().add(record)
         await self._sql.run(_USED, {"id": record.cluster_id})
 
@@ -89,5 +92,8 @@ class Executions(Family[Execution]):
 
 
 def _ended(execution: Execution) -> int:
-    """Whether there is nothing left to do for it. One in doubt may still have a job somewhere."""
+    """1 when svcd has nothing left to do for the execution, else 0.
+
+    A submission without a known result may still have a job in the engine.
+    """
     return int(execution.end_time is not None and not execution.submitting)

@@ -1,7 +1,7 @@
-"""What all families of records share: one table, a record column, paging, and names that clash.
+"""The base of all record families: one table, a record column, paging, and unique names.
 
-A family declares its table once; the SQL texts are built from that declaration when the class is
-first used, never from a request. Filters and markers come as parameters.
+A family declares its table once. The SQL texts are built from that declaration when the class is
+first used, never from a request. Filters and markers are passed as parameters.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def references(ids: Iterable[str | None]) -> str:
 class Table(Generic[R]):
     """A family's declaration.
 
-    what: the word for messages. columns: name -> value of a record, beside id, tenant_id,
-    created_at and record. filters: columns that a list may be filtered by. taken: the error of a
-    name clash. wire: the answer whose JSON is stored beside it. visible: condition of rows that
-    show. any_case: names that differ in case alone clash.
+    what: the noun for messages. columns: name -> value of a record, beside id, tenant_id,
+    created_at and record. filters: columns that a list may be filtered by. taken: the error when a
+    name is in use. wire: makes the answer whose JSON is stored beside the record. sealed: the field
+    with credentials, stored sealed in a column of its own. visible: SQL condition of the rows that
+    callers can read. any_case: names that differ in case alone count as the same.
     """
 
     name: str
@@ -127,7 +128,7 @@ class Family(Generic[R]):
     async def rendered_many(
         self, keys: Sequence[tuple[str, str]]
     ) -> Mapping[tuple[str, str], bytes]:
-        """The JSON objects of those (tenant_id, id) that there are."""
+        """The JSON object of each (tenant_id, id) that exists."""
         names = ", ".join(f":k{n}" for n in range(len(keys)))
         rows = await self._sql.all(
             f"select tenant_id, id, wire from {self.table.name}"
@@ -145,7 +146,7 @@ class Family(Generic[R]):
         return [] if found is None else [found]
 
     async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        """Raise when another record refers to the row that is to be removed."""
+        """Raise when another record refers to the row that a caller wants to remove."""
 
     async def _paged(self, select: str, tenant_id: str, page: Page) -> tuple[str, Parameters]:
         """The statement that reads a page, and its parameters."""

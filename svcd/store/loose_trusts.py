@@ -1,4 +1,4 @@
-"""Trusts that no cluster's row names. There are few: those of requests under way, and mishaps."""
+"""Trusts that no cluster's row names: those of requests in progress, and those left by failures."""
 
 from __future__ import annotations
 

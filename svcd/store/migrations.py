@@ -1,6 +1,7 @@
-"""Numbered SQL files, each applied once, in order, in one transaction each; forward only.
+"""Applies the numbered SQL files, each once, in order, in one transaction each; forward only.
 
-Each begins with its number: of two daemons that start at once, the slower one finds it taken.
+Each script first inserts its number. When two daemons start at the same time, the number is taken
+for the slower one, which then skips the script.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def steps() -> tuple[tuple[int, str], ...]:
 
 
 def newest() -> int:
-    """The schema's number that this release works with."""
+    """The number of the schema that this release uses."""
     return steps()[-1][0]
 
 
 def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
-    """One script for each step after `current`, up to `last`, which also notes that it was run."""
+    """One script for each step after `current`, up to `last`. Each also records its number."""
     stamp = at.replace("'", "")
     for number, text in steps():
         if current < number <= (newest() if last is None else last):
@@ -68,7 +69,7 @@ async def migrate(database: Database, at: str) -> int:
     for script in scripts(current, at):
         try:
             await database.script(script)
-        except Conflict as conflict:  # another daemon that starts now was faster
+        except Conflict as conflict:  # another starting daemon was faster
             if "schema_version" not in str(conflict):
                 raise
     return newest()

@@ -1,7 +1,7 @@
-"""Sessions for those who ask: only fit ones, in order of asking, and never after a long wait.
+"""The pool of database sessions: hands out working sessions in order of request, after short waits.
 
-It grows when somebody asks and none is free, up to its size. While the server cannot be reached
-it refuses at once, and tries again twice a second.
+The pool opens a session when a transaction asks and no session is free, up to its size. While the
+server cannot be reached, the pool refuses at once, and tries to connect twice a second.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from svcd.store.sessions import Lost, Session, Sessions
 
 log = Logger()
 
-_LOOK_S = 0.5
+_CHECK_S = 0.5
+"""Time between two checks for missing sessions, and so between two attempts to connect."""
 _WAITING = 2000
+"""Most transactions that wait for a session; further ones get ServiceUnavailable."""
 _RETRY_AFTER_S = 2
+"""Retry-After of each ServiceUnavailable of the pool."""
 
 
 class Pool:
-    """size: most sessions. wait_s: most time that one waits for a session."""
+    """Sessions for transactions. size: most sessions. wait_s: longest wait for a session."""
 
     def __init__(self, clock: IReactorTime, sessions: Sessions, size: int, wait_s: float) -> None:
         self._clock = clock
@@ -42,10 +45,10 @@ class Pool:
         self._ended: Deferred[None] | None = None
         self._opened = self._broken = self._refused = self._waits = 0
         self._waited_s = 0.0
-        self._grow = Loop(clock, "database connections", _LOOK_S, self._fill)
+        self._grow = Loop(clock, "database connections", _CHECK_S, self._fill)
 
     def figures(self, repeated: int) -> DatabaseFigures:
-        """For the metrics."""
+        """The figures for the metrics. repeated: transactions that were run again."""
         return DatabaseFigures(
             busy=len(self._busy),
             idle=len(self._idle),
@@ -61,10 +64,11 @@ class Pool:
         )
 
     def start(self) -> None:
+        """Open sessions from now on."""
         self._grow.start()
 
     async def acquire(self) -> Session:
-        """A fit session, to be given back by `release`. Raises ServiceUnavailable."""
+        """A working session; give it back with `release`. Raises ServiceUnavailable."""
         try:
             return await self._acquire()
         except ServiceUnavailable:
@@ -103,7 +107,7 @@ class Pool:
             self._waited_s += self._clock.seconds() - began
 
     def release(self, session: Session) -> None:
-        """Give one back. It is replaced when it is not fit any more."""
+        """Give a session back. The pool replaces it when it no longer works."""
         self._busy.discard(session)
         self._offer(session)
         if self._ended is not None and not self._busy:
@@ -111,11 +115,11 @@ class Pool:
             ended.callback(None)
 
     def hold(self, reason: str) -> None:
-        """Hand out nothing until `resume`; who asks waits for it."""
+        """Hand out no session until `resume`; transactions wait for one."""
         self._held = reason
 
     def resume(self) -> None:
-        """Hand out again."""
+        """Hand out sessions again."""
         self._held = ""
         idle, self._idle = self._idle, []
         for session in idle:
@@ -123,7 +127,7 @@ class Pool:
         self._grow.poke()
 
     async def close(self, limit_s: float) -> None:
-        """Refuse new users and wait until the present ones have ended, at most `limit_s`."""
+        """Refuse new transactions and wait until the current ones have ended, at most `limit_s`."""
         self._closing = True
         self._refuse(_stopping)
         await self._grow.stop()
@@ -133,7 +137,7 @@ class Pool:
                 await with_deadline(self._clock, limit_s, "transactions", self._ended)
             except DeadlineExceeded:
                 self._ended = None
-                log.warn("{n} transactions were cut at stop", n=len(self._busy))
+                log.warn("{n} transactions were cut off at the stop", n=len(self._busy))
 
     def _offer(self, session: Session) -> None:
         if not session.fit or self._closing:
@@ -152,7 +156,7 @@ class Pool:
         self._waiting.pop(turn, None)
 
     def _lost(self, session: Session, reason: str) -> None:
-        """An idle one broke; a busy one is found out when it comes back."""
+        """Replace a broken idle session. A busy one is replaced when it is given back."""
         if session in self._idle:
             self._idle.remove(session)
             self._broken += 1
@@ -161,7 +165,7 @@ class Pool:
             self._grow.poke()
 
     async def _fill(self) -> None:
-        if self._clock.seconds() < self._failed_at + _LOOK_S * 0.9:
+        if self._clock.seconds() < self._failed_at + _CHECK_S * 0.9:
             return
         while not self._closing and len(self._idle) + len(self._busy) < min(
             self._size, len(self._busy) + len(self._waiting) + 1

@@ -1,10 +1,10 @@
 """PostgreSQL through txpostgres, behind the same port as SQLite.
 
-Note: transactions. A transaction of SQLite runs alone, and the families are written for that. Here
-it is SERIALIZABLE, which is the same to its author: the server takes one of two that disturb each
-other back, and `tx` runs that one again from its beginning. `begin` travels with the first
-statement. A read of one statement needs no transaction; when its author asks for a second one, it
-is run again from its beginning on one snapshot.
+Note: transactions. In SQLite a transaction runs alone, and the families rely on that. Here each
+transaction is SERIALIZABLE, which has the same effect: of two transactions in conflict the server
+rolls one back, and `tx` runs that one again from its beginning. `begin` is sent with the first
+statement. A read of one statement needs no transaction. When a read asks for a second statement,
+it is run again from its beginning on one snapshot.
 """
 
 from __future__ import annotations
@@ -42,20 +42,23 @@ _SNAPSHOT = "begin isolation level repeatable read read only;"
 _SCRIPT = "begin read write; set local statement_timeout = 0; select pg_advisory_xact_lock({key});"
 _SCRIPT_KEY = 0x73766364
 _ATTEMPTS = 25
+"""Most runs of one transaction after conflicts with others."""
 _PAUSE_S = 0.004
+"""The random pause after attempt n is at most n times this."""
 _AGAIN = frozenset({errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED})
 _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _STOP_S = 5.0
-_TELL = f"select pg_notify('{CHANNEL}', :text)"
+"""Longest wait for current transactions at a stop."""
+_NOTIFY = f"select pg_notify('{CHANNEL}', :text)"
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 
 class _Again(Exception):
-    """The server took the transaction back in favour of another one: it can be repeated."""
+    """The server rolled the transaction back in favour of another one: it can be repeated."""
 
 
 class _Second(Exception):
-    """A read has a second statement."""
+    """A read without a transaction asked for a second statement."""
 
 
 @functools.lru_cache(maxsize=2000)
@@ -86,7 +89,7 @@ class _Statements:
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
     ) -> bytes | None:
-        """Joined here: string_agg costs the server more than it saves us."""
+        """See Sql. The daemon joins the texts: string_agg costs the server more time."""
         rows = (await self._execute(text, parameters, raw=True)).fetchall()
         return b",".join([row[0] for row in rows]) if rows else None
 
@@ -99,7 +102,7 @@ class _Statements:
     async def later(
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
-        """Saves a way there and back."""
+        """See Sql. It saves a round trip to the server."""
         if self._later is not None:
             await self._execute("", None)
         sql, has_parameters = translate(text)
@@ -111,10 +114,10 @@ class _Statements:
         self._later = filled, refused
 
     async def tell(self, text: str) -> None:
-        await self.later(_TELL, {"text": text})
+        await self.later(_NOTIFY, {"text": text})
 
     async def commit(self) -> None:
-        """Raises RuntimeError when a failed statement was passed over in silence."""
+        """Commit. Raises RuntimeError when the transaction ignored a failed statement."""
         if not self._session.in_transaction:
             if self._begun:
                 raise _unchanged(Lost("closed"))
@@ -122,17 +125,17 @@ class _Statements:
                 return
         if self._session.failed:
             await self.rollback()
-            raise RuntimeError("a statement failed, and the transaction went on as if it had not")
+            raise RuntimeError("the transaction ignored a failed statement")
         try:
             await self._send("commit")
         except Lost as lost:
             raise ServiceUnavailable(
-                f"the connection to the database broke: {lost}; whether the change was made is not"
-                " known: look, then try again"
+                f"the connection to the database broke: {lost}; it is not known whether the change"
+                " was made: check this first, then try again"
             ) from lost
 
     async def rollback(self) -> None:
-        """Never fails: a session that cannot be taken back is not used again."""
+        """Roll back. It never fails: a session that cannot roll back is closed."""
         self._later = None
         if self._session.in_transaction:
             try:
@@ -157,7 +160,7 @@ class _Statements:
     async def _send(
         self, sql: str, parameters: Mapping[str, object] | None = None, raw: bool = False
     ) -> Any:
-        """Behind the beginning of the transaction and what was left for later, as far as due."""
+        """Run `sql` after the transaction's `begin` and the delayed write, if there are any."""
         begin, refused = self._next(), None
         text: str | bytes = begin + sql
         with _texts():
@@ -175,7 +178,7 @@ class _Statements:
 
 
 class _One(_Statements):
-    """Without a transaction, which is the same for a single statement."""
+    """Implements `Sql` for a read of one statement, which needs no transaction."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "")
@@ -184,7 +187,7 @@ class _One(_Statements):
     async def later(
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
-        """Raises RuntimeError."""
+        """Raises RuntimeError: a read must not write."""
         raise RuntimeError("a read left a write for later")
 
     def _next(self) -> str:
@@ -196,7 +199,7 @@ class _One(_Statements):
 
 @contextlib.contextmanager
 def _texts() -> Iterator[None]:
-    """A text that the database cannot hold is its author's fault."""
+    """Raises InvalidData for a text that the database cannot store."""
     try:
         yield
     except (ValueError, UnicodeError) as error:
@@ -210,7 +213,7 @@ def _unchanged(lost: Lost) -> ServiceUnavailable:
 
 
 def _meaning(error: psycopg2.Error) -> Exception:
-    """What an error of the server is to the callers of a transaction."""
+    """The error that the callers of a transaction get for an error of the server."""
     code = error.pgcode or ""
     if code in _AGAIN:
         return _Again(line_of(error))
@@ -233,7 +236,10 @@ def _meaning(error: psycopg2.Error) -> Exception:
 
 @frozen
 class Sharing:
-    """me: this daemon. steady, wall: see svcd.store.leases.holdings; no wall: the reactor's."""
+    """The identity and clocks of a daemon that shares its database.
+
+    steady, wall: see svcd.store.leases.holdings. wall None: the reactor's clock.
+    """
 
     me: Me
     steady: Callable[[], float]
@@ -243,8 +249,9 @@ class Sharing:
 class PostgresDatabase:
     """The database of `settings.url`.
 
-    taken: told with a line when another daemon has it for itself. sharing: who this daemon is among
-    those that share the database; None: it wants it for itself. leases: None without sharing.
+    taken: called with one line when another daemon owns the database alone. sharing: the identity
+    of this daemon among those that share the database; None: it owns the database alone. leases:
+    None without sharing.
     """
 
     def __init__(
@@ -278,7 +285,7 @@ class PostgresDatabase:
         self.repeated = 0
 
     async def open(self) -> None:
-        """Connect, and become the owner or one of those that share. Raises SchemaError."""
+        """Connect, and take the database alone or share it. Raises SchemaError."""
         self._sessions.start()
         try:
             if self._ownership is not None:
@@ -290,7 +297,7 @@ class PostgresDatabase:
         except (Lost, ServiceUnavailable, psycopg2.Error) as error:
             await self.close()
             raise SchemaError(
-                f"cannot open the database of database.url: {line_of(error)}; svcd doctor says more"
+                f"cannot open the database of database.url: {line_of(error)}; run svcd doctor"
             ) from None
         except BaseException:
             await self.close()
@@ -298,7 +305,7 @@ class PostgresDatabase:
         if encoding != "UTF8":
             await self.close()
             raise SchemaError(
-                f"the database has the encoding {encoding}: make one with UTF8"
+                f"the database has the encoding {encoding}: create a database with UTF8"
                 " (createdb --encoding UTF8 --template template0 NAME)"
             )
 
@@ -311,7 +318,7 @@ class PostgresDatabase:
         return self._pool.figures(self.repeated)
 
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
-        """Raises ServiceUnavailable. A caller that is cancelled leaves it to run to its end."""
+        """Raises ServiceUnavailable. A cancelled caller does not stop the transaction."""
         return await shielded(self._repeat(work, _WRITE))
 
     async def read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
@@ -323,7 +330,7 @@ class PostgresDatabase:
         await shielded(self._script(text))
 
     async def close(self) -> None:
-        """Wait for the transactions under way, and give the database up."""
+        """Wait for the current transactions, then release the database."""
         await self._pool.close(_STOP_S)
         if self._ownership is not None:
             await self._ownership.stop()
@@ -352,7 +359,7 @@ class PostgresDatabase:
                 self._pool.release(session)
             await sleep(self._clock, self._rng.random() * _PAUSE_S * attempt)
         raise ServiceUnavailable(
-            f"the database took a change back {_ATTEMPTS} times in favour of others:"
+            f"the database rolled a change back {_ATTEMPTS} times in favour of others:"
             " nothing was changed, try again"
         )
 
@@ -367,7 +374,7 @@ class PostgresDatabase:
             if isinstance(error, psycopg2.IntegrityError):
                 raise Conflict(error.diag.constraint_name or line_of(error)) from None
             raise SchemaError(
-                f"the schema cannot be made: {line_of(error)}; {_cure(error)}"
+                f"the schema cannot be created: {line_of(error)}; {_cure(error)}"
             ) from None
         finally:
             self._pool.release(session)
@@ -398,4 +405,4 @@ async def _encoding(sql: _Statements) -> str:
 def _cure(error: Exception) -> str:
     if getattr(error, "pgcode", None) in _NO_RIGHTS:
         return "make the user of database.url the owner of the database"
-    return "look at the server's log"
+    return "read the server's log"

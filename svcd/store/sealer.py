@@ -1,7 +1,7 @@
-"""Seals secrets for rest (Fernet: AES-128-CBC with HMAC-SHA-256).
+"""Encrypts stored secrets (Fernet: AES-128-CBC with HMAC-SHA-256).
 
-The key lives in a file that only the daemon's user may read; whoever has the database alone learns
-nothing. A sealed text is plain ASCII and carries a version prefix, so that the scheme can change.
+The key is stored in a file that only the daemon's user may read, so the database alone reveals no
+secret. A sealed text is plain ASCII and carries a version prefix, so that the scheme can change.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PREFIX: Final = "f1:"
 
 
 def key_file(settings: Settings) -> Path:
-    """Where the key of a daemon with these settings lies."""
+    """The path of the key file of a daemon with these settings."""
     named = settings.server.seal_key
     return Path(named).absolute() if named else settings.server.state_dir.absolute() / "seal.key"
 
 
 class SealerError(Exception):
-    """The key file cannot be used, or a sealed text was sealed with another key: one line."""
+    """The key file cannot be used, or a text was sealed with another key: one line says why."""
 
 
 class MemorySealer:
-    """A sealer whose key lives as long as the object: for fakes and tests."""
+    """A sealer whose key exists only in memory: for fakes and tests."""
 
     def __init__(self) -> None:
         key = Fernet.generate_key()
@@ -52,8 +52,8 @@ class MemorySealer:
 class FernetSealer:
     """A sealer with the key in `key_file`, which is created (mode 0600) when it does not exist.
 
-    installation: 16 hexadecimal digits that everything sealed with one key has in common, and that
-    tell nothing of the key (see svcd.model.ownership_tags).
+    installation: 16 hexadecimal digits derived from the key; they do not reveal it (see
+    svcd.model.ownership_tags).
     """
 
     def __init__(self, key_file: Path) -> None:
@@ -88,8 +88,8 @@ def _open(fernet: Fernet, sealed: str, where: str) -> Secret:
     except InvalidToken:
         raise SealerError(
             f"a stored secret cannot be opened with {where}: it was sealed with another key;"
-            " put the key file back that belongs to this database: a copy of seal.key of the daemon"
-            " that made it (server.seal_key says where it lies), readable by this user only"
+            " restore the key file that belongs to this database: a copy of the seal.key of the"
+            " daemon that created it (server.seal_key is its path), readable by this user only"
         ) from None
 
 
@@ -109,13 +109,13 @@ def _load(key_file: Path) -> bytes:
     except ValueError:
         raise SealerError(
             f"key file {key_file} holds no key (expected 32 bytes in URL-safe base64):"
-            " put the right file back; without it the stored secrets cannot be opened"
+            " restore the right file; without the key the stored secrets cannot be recovered"
         ) from None
     return key
 
 
 def _create(key_file: Path) -> None:
-    """Write a new key beside and link it into place: a crash leaves all of it or nothing."""
+    """Write a new key to a draft file and link it to its name: a crash leaves no partial key."""
     if key_file.exists():
         return
     key_file.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def _create(key_file: Path) -> None:
             out.write(Fernet.generate_key())
             out.flush()
             os.fsync(out.fileno())
-        with contextlib.suppress(FileExistsError):  # another process was faster: its key counts
+        with contextlib.suppress(FileExistsError):  # another process was faster: use its key
             key_file.hardlink_to(draft)
     finally:
         draft.unlink(missing_ok=True)

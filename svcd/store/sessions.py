@@ -1,8 +1,9 @@
 # mypy: allow-untyped-calls
-"""One connection to PostgreSQL, on txpostgres: opened, watched and closed with a deadline.
+"""Sessions: connections to PostgreSQL, opened and watched with deadlines.
 
-Note: what txpostgres leaves to us. It cannot give up a connect or a statement whose server is
-silent: closing the connection is the only way, and it makes what waits fail. See `connection` too.
+Note: no deadlines in txpostgres. It cannot give up a connect or a statement whose server does not
+answer. Only closing the connection ends the wait, and the waiting statement then fails. See also
+`connection`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _FAILED = int(TRANSACTION_STATUS_INERROR)
 _OPEN = (int(TRANSACTION_STATUS_INTRANS), _FAILED)
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)  # a busy reactor would notice it too late
 _WATCH_S = 0.5
-_SLACK_S = 2.0  # the server's own time-out comes first when the server is well
+"""Time between two checks for statements past their deadline."""
+_SLACK_S = 2.0
+"""Added to the deadline of a statement: a server that answers applies its own time-out first."""
 
 
 class Lost(Exception):
@@ -46,7 +49,7 @@ class Lost(Exception):
 
 
 class Session:
-    """One connection. It is used by one transaction at a time. lost: told once when it breaks."""
+    """One connection, used by one transaction at a time. lost: called once when it breaks."""
 
     def __init__(
         self, reactor: Any, limit_s: float, lost: Callable[[Session, str], None] | None = None
@@ -60,7 +63,7 @@ class Session:
         self._connection = Connection(reactor, self._broken)
 
     async def open(self, dsn: str, limit_s: float) -> None:
-        """Raises Lost."""
+        """Connect within `limit_s`. Raises Lost."""
         late = False
 
         def expire() -> None:
@@ -110,7 +113,7 @@ class Session:
         return cursor
 
     def filled(self, text: str, parameters: Mapping[str, object] | None) -> bytes:
-        """`text` with its parameters in their places, for `execute`. Raises as that does."""
+        """`text` with its parameters filled in, for `execute`. Raises the errors of `execute`."""
         if parameters is None:
             return text.encode()
         try:
@@ -119,12 +122,12 @@ class Session:
             raise Lost(line_of(error)) from None
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """hear: told the text of each notification that this connection listens for."""
+        """hear: called with the text of each notification that this connection listens for."""
         self._connection.addNotifyObserver(lambda notice: hear(notice.payload))
 
     @property
     def fit(self) -> bool:
-        """It is open at both ends, and no transaction is under way."""
+        """Whether the connection is open at both ends, without a transaction."""
         pollable = self._connection.pollable()
         return bool(
             pollable is not None
@@ -135,27 +138,30 @@ class Session:
 
     @property
     def in_transaction(self) -> bool:
-        """A transaction is open, which may have failed."""
+        """Whether a transaction is open; it may have failed."""
         return self._status() in _OPEN
 
     @property
     def failed(self) -> bool:
-        """A statement of the transaction failed, and it can only be taken back."""
+        """Whether a statement of the transaction failed: it can only be rolled back."""
         return self._status() == _FAILED
 
     def watch(self, now: float) -> None:
-        """Give up a statement whose server has been silent for too long."""
+        """Give up a statement whose server has not answered within its deadline."""
         if self._until is not None and now > self._until:
             self._overdue = True
             self._shut()
 
     def close(self) -> None:
-        """Close it; nobody is told."""
+        """Close the connection without a call of `lost`."""
         self._lost = None
         self._shut()
 
     def _cut_short(self, running: Deferred[Any]) -> Deferred[Any]:
-        """Cancelling closes the connection: asking the server would hold the reactor up."""
+        """Make `running` cancellable by closing the connection.
+
+        A cancel request to the server would block the reactor.
+        """
 
         def cut(_: Deferred[Any]) -> None:
             self._shut()
@@ -163,7 +169,7 @@ class Session:
         outer: Deferred[Any] = Deferred(cut)
 
         def ended(result: Any) -> None:
-            if not outer.called:  # what was on its way when it was cancelled comes all the same
+            if not outer.called:  # an answer may still arrive after the cancel
                 outer.callback(result)
 
         running.addBoth(ended)
@@ -185,10 +191,10 @@ class Session:
 
 
 class Sessions:
-    """Opens sessions by the settings and watches over them."""
+    """Opens sessions with the connection settings, and gives up statements past their deadline."""
 
     def __init__(self, reactor: Any, settings: DatabaseSettings, name: str = "") -> None:
-        """name: by which the server knows the connections of this daemon.
+        """name: the application_name of this daemon's connections at the server.
 
         Raises SchemaError when the URL cannot be understood.
         """
@@ -198,12 +204,12 @@ class Sessions:
         self._known = [Secret(each) for each in of_url(settings.url)]  # see model.secret
         self._open: set[Session] = set()
         clock: IReactorTime = reactor
-        self._watch = Loop(clock, "database watch", _WATCH_S, self._look)
+        self._watch = Loop(clock, "database watch", _WATCH_S, self._check)
 
     async def open(
         self, lost: Callable[[Session, str], None], statement_s: float | None = None
     ) -> Session:
-        """A new session. statement_s: in place of the setting's time. Raises Lost."""
+        """A new session. statement_s: replaces the setting's time-out. Raises Lost."""
         dsn, limit_s = await self._resolved(), self._settings.connect_timeout_s
         statement_s = self._settings.statement_timeout_s if statement_s is None else statement_s
         session = Session(self._reactor, statement_s, lost)
@@ -212,21 +218,22 @@ class Sessions:
         return session
 
     def close(self, session: Session) -> None:
-        """Close one and forget it."""
+        """Close `session` and forget it."""
         self._open.discard(session)
         session.close()
 
     def start(self) -> None:
+        """Watch the deadlines of statements from now on."""
         self._watch.start(now=False)
 
     async def stop(self) -> None:
-        """Close all that are still open."""
+        """Close all open sessions."""
         await self._watch.stop()
         for session in list(self._open):
             self.close(session)
 
     async def _resolved(self) -> str:
-        """The connection text with the addresses of its host: libpq would block to find them."""
+        """The connection text with the addresses of its host: libpq would block to resolve them."""
         given = parse_dsn(self._dsn)
         host = given.get("host", "")
         if given.get("hostaddr") or not host or any(c in host for c in "/,@:"):
@@ -243,27 +250,27 @@ class Sessions:
         hosts, ports = ",".join([host] * len(found)), given.get("port", "")
         return str(make_dsn(self._dsn, host=hosts, hostaddr=",".join(found), port=ports or None))
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         now = self._reactor.seconds()
         for session in list(self._open):
             session.watch(now)
 
 
 def addresses(reactor: Any, host: str) -> Deferred[list[str]]:
-    """All IP addresses of `host`, in the order in which they should be tried."""
+    """All IP addresses of `host`, in the order in which a client tries them."""
 
-    def look() -> list[str]:
+    def resolve() -> list[str]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         return list(dict.fromkeys(str(each[4][0]) for each in found))
 
-    return deferToThreadPool(reactor, reactor.getThreadPool(), look)
+    return deferToThreadPool(reactor, reactor.getThreadPool(), resolve)
 
 
 def connection_text(settings: DatabaseSettings, name: str = "") -> str:
-    """What libpq is told. Raises SchemaError.
+    """The connection text for libpq. Raises SchemaError.
 
-    A lost peer is noticed within half a minute on both sides; statements end by themselves; and
-    what is not written in a transaction of ours cannot be written at all.
+    Both sides notice a lost peer within half a minute. The server ends statements that take too
+    long. It accepts writes only in transactions that svcd begins as `read write`.
     """
     try:
         given = parse_dsn(settings.url)
@@ -297,7 +304,7 @@ def connection_text(settings: DatabaseSettings, name: str = "") -> str:
 
 
 def line_of(error: BaseException) -> str:
-    """The first line of what the library says, without passwords."""
+    """The first line of the error's text, without passwords."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return without_passwords(lines[0] if lines else type(error).__name__)
 

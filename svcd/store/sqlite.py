@@ -1,13 +1,15 @@
-"""SQLite in the reactor thread: a transaction runs to its end without giving control back.
+"""SQLite in the reactor thread: a transaction runs to its end without returning to the reactor.
 
 Measured: a read costs about 15 us, a write to a file in WAL mode 60-170 us; a thread pool would
 cost more than ten times a read. Statements are therefore indexed and bounded, never scans.
 
-Note: pages. A thousand clusters are more than SQLite's usual 2 MiB of cache: each list of them read
-every page from the file again, at four times the cost. Larger pages make storing binaries cheaper.
+Note: pages. A thousand clusters need more than SQLite's default cache of 2 MiB: with that cache,
+each list read every page from the file again, at four times the cost. Larger pages make storing
+binaries cheaper.
 
-Note: a full disk. Even deleting needs room in the journal. So large values are refused while little
-is left: what a daemon needs for its own rows, and for throwing away an upload, stays free.
+Note: a full disk. Even a deletion needs space in the journal. So the driver refuses large values
+while little space is left: the space for the daemon's own rows, and for the deletion of an upload,
+stays free.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
 T = TypeVar("T")
 
 _LARGE_BYTES = 65_536
+"""A larger value is refused while the disk has less than `_RESERVE_BYTES` left."""
 _RESERVE_BYTES = 64 * 1024 * 1024
+"""Disk space kept free for the daemon's own rows."""
 _JOURNAL_BYTES = 64 * 1024 * 1024
+"""Size to which SQLite truncates the journal after a checkpoint."""
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _TOKENS = {"{blob}": "blob", "{c}": "", "{bigint}": "integer"}
@@ -40,7 +45,7 @@ def translate(text: str) -> str:
 
 
 class _Statements:
-    """Implements `Sql`; each awaitable is done when it is awaited."""
+    """Implements `Sql`; each await returns at once."""
 
     def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
         self._connection = connection
@@ -48,7 +53,7 @@ class _Statements:
         self._later: tuple[str, Parameters | None, Refused | None] | None = None
 
     def flush(self) -> None:
-        """Do what was left for later. Raises what `refused` makes of a Conflict."""
+        """Run the delayed write. Raises its Conflict, converted by `refused`."""
         if self._later is None:
             return
         (text, parameters, refused), self._later = self._later, None
@@ -58,13 +63,13 @@ class _Statements:
             raise (conflict if refused is None else refused(conflict)) from None
 
     def forget(self) -> bool:
-        """Drop what was left for later; whether there was anything."""
+        """Drop the delayed write. Returns whether there was one."""
         left, self._later = self._later, None
         return left is not None
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
         for value in parameters.values() if parameters else ():
-            if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot hold it either
+            if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it
                 raise InvalidData("a text cannot be stored: it holds the character NUL")
         try:
             return self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
@@ -78,7 +83,7 @@ class _Statements:
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
     ) -> bytes | None:
-        """group_concat keeps the order of a subquery that has one."""
+        """See Sql. group_concat keeps the order of its subquery."""
         self.flush()
         whole = f"select cast(group_concat({column}, ',') as blob) from ({text})"
         found = self._execute(whole, parameters).fetchone()
@@ -89,7 +94,7 @@ class _Statements:
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
     async def tell(self, text: str) -> None:
-        """Nobody else is there."""
+        """Do nothing: no other daemon uses the database."""
 
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         self.flush()
@@ -98,7 +103,7 @@ class _Statements:
     async def later(
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
-        """It costs nothing to do it at once; it is done late so that both drivers do the same."""
+        """See Sql. The delay saves nothing here: it makes both drivers behave alike."""
         self.flush()
         self._later = text, parameters, refused
 
@@ -109,8 +114,8 @@ class _Statements:
             free = self._free_bytes()
             if free < _RESERVE_BYTES:
                 raise sqlite3.OperationalError(
-                    f"its disk has {free >> 20} MiB left, and {_RESERVE_BYTES >> 20} MiB are kept "
-                    "free: make room"
+                    f"its disk has {free >> 20} MiB left, and svcd keeps {_RESERVE_BYTES >> 20} MiB"
+                    " free: make room"
                 )
         return self._execute(text, parameters).rowcount
 
@@ -119,7 +124,7 @@ class SqliteDatabase:
     """A database in the file `path`, or in memory when `path` is None."""
 
     def __init__(self, path: Path | None, free_bytes: Callable[[], int] | None = None) -> None:
-        """free_bytes: of the file's disk, by default as the system says.
+        """free_bytes: returns the free space of the file's disk; by default the system's figure.
 
         Raises SchemaError when the file cannot be opened.
         """
@@ -177,7 +182,7 @@ class SqliteDatabase:
         return result
 
     async def read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
-        """No transaction is opened: nothing can come between the statements of `work`."""
+        """Run `work` without a transaction: nothing else can run between its statements."""
         try:
             return self._drive(work)
         except sqlite3.OperationalError as error:
@@ -219,10 +224,10 @@ class SqliteDatabase:
 
     def _refuse_damage(self, error: BaseException) -> None:
         """Raises SchemaError when the file's content is not a sound database."""
-        # errors made in Python, as for a full disk, carry no code
+        # Errors raised in Python, for example for a full disk, have no code.
         if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
             raise SchemaError(
-                f"the database {self._path} is damaged ({error}): put a backup in its place"
+                f"the database {self._path} is damaged ({error}): restore a backup (svcd restore)"
             ) from error
 
     @staticmethod

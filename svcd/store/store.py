@@ -1,4 +1,4 @@
-"""The store: the families over one database. Implements ports.Store."""
+"""The store: all families on one database. Implements ports.Store."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CLUSTER = "select record from clusters limit 1"
 
 
 class _Tx:
-    """The families of one transaction, made when first asked for."""
+    """The families of one transaction, each created at its use."""
 
     __slots__ = ("_holder", "_sealer", "_sql")
 
@@ -100,7 +100,7 @@ class _Tx:
 class SqlStore:
     """All rows of a daemon.
 
-    holder: the daemon's name among those that share the database, "" when it has it to itself.
+    holder: the daemon's name among those that share the database, "" without sharing.
     fence: first statement of each transaction under a term (`svcd.runtime.fencing`); it raises
     LeaseLost.
     """
@@ -120,9 +120,9 @@ class SqlStore:
         self._fence = fence
 
     async def open(self, at: str) -> int:
-        """Migrate, drop what interrupted uploads left, and return the schema's number.
+        """Migrate, delete the pieces of interrupted uploads, and return the schema's number.
 
-        Raises SchemaError, and what the sealer raises when the stored secrets are not its own.
+        Raises SchemaError, and SealerError when the secrets were sealed with another key.
         """
         number = await migrate(self._database, at)
         for sealed in await self._database.read(_samples):
@@ -133,7 +133,7 @@ class SqlStore:
         return number
 
     async def sweep(self) -> None:
-        """Drop what the uploads of daemons that are no more have left."""
+        """Delete the uploads of dead daemons, and their pieces."""
         await self._database.tx(_sweep)
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
@@ -166,7 +166,7 @@ class SqlStore:
         return found
 
     def figures(self) -> DatabaseFigures | None:
-        """Of the database's connections; None where there are none."""
+        """The figures of the database's connections; None for a database without connections."""
         return cast("Distant", self._database).figures() if self._distant else None
 
     async def ready(self) -> str:
@@ -180,9 +180,9 @@ class SqlStore:
         await self._database.close()
 
     async def _seal(self, sql: Sql) -> str:
-        """What the key of all daemons of the database has sealed: this one's, if it is the first.
+        """The text that the first daemon of the database has sealed; stored now by the first one.
 
-        So a daemon with another key is found out before it seals anything.
+        Opening it finds a daemon with another key before that daemon seals anything.
         """
         row = await sql.one(_SEAL)
         if row is not None:
@@ -192,12 +192,12 @@ class SqlStore:
         return sealed
 
     async def _drop_own(self, sql: Sql) -> None:
-        """No upload of this daemon outlives its process."""
+        """Delete all uploads of this daemon: no upload outlives its process."""
         await sql.run(_OWN_UPLOADS, {"holder": self._holder})
 
 
 async def _samples(sql: Sql) -> list[str]:
-    """One sealed text of each kind: all were made with one key."""
+    """One sealed text of each kind; all must have been sealed with the same key."""
     found = [str(row[0]) for text in _SEALED if (row := await sql.one(text)) is not None]
     row = await sql.one(_CLUSTER)
     key = json.loads(row[0]).get("management_private_key") if row is not None else None

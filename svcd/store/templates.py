@@ -26,9 +26,7 @@ limit 5
 
 
 def _in_use(what: str, id_: str, users: list[str]) -> InvalidReference:
-    return InvalidReference(
-        f"{what} {id_!r} is in use by {', '.join(users)}: delete what uses it first"
-    )
+    return InvalidReference(f"{what} {id_!r} is in use by {', '.join(users)}: delete these first")
 
 
 class NodeGroupTemplates(Family[NodeGroupTemplate]):

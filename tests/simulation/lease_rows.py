@@ -59,7 +59,7 @@ class LeaseRows:
             keeper._TAKE: self._take,
             keeper._GIVE: self._give,
             keeper._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
-            keeper._TELL: self._tell,
+            keeper._NOTIFY: self._tell,
         }
 
     def answer(self, text: str, values: Values) -> Sequence[Row]:

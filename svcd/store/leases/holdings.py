@@ -1,16 +1,17 @@
-"""What this daemon believes to hold, and work under it. Implements ports.Leases.
+"""The leases that this daemon holds, and the work under them. Implements ports.Leases.
 
-Note: two clocks. The database's server decides when a lease ends; here it is believed in for the
-same time, counted from before the server was asked, less a margin. So this daemon always stops
-believing first. The time is counted on two clocks, and the belief ends with the first of them: wall
-time can be set back, and the steady clock of a machine stands still where wall time goes on
-(a suspended virtual machine). So when the wall is set forward the belief ends too, for nobody can
-tell the two apart; it comes back with the next heartbeat, and with it the work.
+Note: two clocks. The database's server decides when a lease ends. This daemon treats a lease as in
+force for the lease's time less a margin, counted from before its request to the server. So the
+daemon always stops before the server gives the lease to another one. It counts the time on two
+clocks, and the earlier end counts: wall time can be set back, and the steady clock stands still
+while a virtual machine is suspended. When wall time is set forward, the leases are out of force
+too, because the daemon cannot distinguish this from a suspension. The next heartbeat brings them
+into force again, and the work resumes.
 
-Note: grace. When a holder has died or hung, what it sent last may still be on its way: a create
-call that the cloud has not listed yet. So a lease that was not given up in peace is used only when
-it has been free for `grace_s`. Adoption by name and metadata, `requested_at` and the engine's
-external ids then find what was made.
+Note: grace. After a holder has died or hung, its last requests may still have an effect: for
+example a create call that the cloud does not list yet. So a lease that no holder gave up in good
+order is used only after it has been free for `grace_s`. Adoption by name and metadata,
+`requested_at` and the engine's external ids then find the created things.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ T = TypeVar("T")
 log = Logger()
 
 _MARGIN: Final = 0.1
-"""Of a lease's time: clocks run differently, and what was let go needs a moment to get out."""
+"""Fraction of a lease's time: for clocks of different speed, and for requests being sent."""
 
 
 @frozen
@@ -45,17 +46,17 @@ class Moment:
         return Moment(self.wall + seconds, self.steady + seconds)
 
     def is_before(self, other: Moment) -> bool:
-        """On both clocks."""
+        """Whether this moment is earlier than `other` on both clocks."""
         return self.wall < other.wall and self.steady < other.steady
 
     def longest_since(self, other: Moment) -> float:
-        """Seconds since `other`, by the clock that says more."""
+        """Seconds since `other`, by the clock on which more time has passed."""
         return max(self.wall - other.wall, self.steady - other.steady)
 
 
 @frozen(kw_only=True)
 class Taken:
-    """A lease that has been got. free_s: for how long nobody had it, by the server's clock."""
+    """A lease that this daemon took. free_s: time without a holder, by the server's clock."""
 
     shard: int
     epoch: int
@@ -63,9 +64,9 @@ class Taken:
 
 
 class _Unrest:
-    """What may still be done under a lease, in this term of it and in those before.
+    """Work that may still have an effect under a lease, from this term or from earlier ones.
 
-    running: pieces of work. quiet_since: when the last one ended, here or at a former holder.
+    running: pieces of work. quiet_since: end of the last piece, here or at a former holder.
     """
 
     __slots__ = ("quiet_since", "running")
@@ -95,15 +96,16 @@ class HeldTerm:
 
     def check(self) -> None:
         """See fencing.Term."""
-        if self.over or not self._owner.believes():
+        if self.over or not self._owner.in_force():
             raise LeaseLost(f"the lease of shard {self.shard} is not held any more")
 
 
 class Holdings:
     """The leases of one daemon.
 
-    name: the daemon's in the database. steady: seconds of a clock that never goes back. wall: of
-    the machine's clock, which goes on while a virtual machine is suspended; None: the reactor's.
+    name: the daemon's name in the database. steady: seconds of a clock that never decreases. wall:
+    seconds of the machine's clock, which continues while a virtual machine is suspended; None: the
+    reactor's clock.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class Holdings:
         self._wall = wall or clock.seconds
         self._clock = clock
         self._steady = steady
-        self._believed_s = lease_s * (1.0 - _MARGIN)
+        self._in_force_s = lease_s * (1.0 - _MARGIN)
         self._grace_s = grace_s
         self._terms: dict[int, HeldTerm] = {}
         self._until: Moment | None = None
@@ -129,7 +131,7 @@ class Holdings:
         self._lost: Callable[[], None] = _nothing
 
     def watch(self, gained: Callable[[], None], lost: Callable[[], None]) -> None:
-        """gained, lost: told after something has become held or is not held any more."""
+        """gained, lost: called after leases have become usable or unusable."""
         self._gained, self._lost = gained, lost
 
     # ---- ports.Leases ----
@@ -155,49 +157,49 @@ class Holdings:
             if not unrest.running:
                 unrest.quiet_since = self._clock.seconds()
 
-    # ---- what the keeper sees ----
+    # ---- for the keeper ----
 
     def now(self) -> Moment:
-        """To be asked before the server is."""
+        """The time on both clocks. The keeper reads it before its request to the server."""
         return Moment(self._wall(), self._steady())
 
-    def believes(self) -> bool:
-        """Whether the leases are known to be in force."""
+    def in_force(self) -> bool:
+        """Whether this daemon knows that its leases are in force."""
         return self._until is not None and self.now().is_before(self._until)
 
     def count(self) -> int:
-        """Leases that are held and used."""
+        """The number of leases that are held and usable."""
         return sum(self._term(shard) is not None for shard in self._terms)
 
     def epochs(self) -> Mapping[int, int]:
-        """Shard -> epoch of all that were got, whether they are believed in or not."""
+        """Shard -> epoch of all leases that were taken, in force or not."""
         return {shard: term.epoch for shard, term in self._terms.items()}
 
     def busy(self) -> Collection[int]:
-        """Shards with work under way."""
+        """Shards with running work."""
         return {shard for shard, term in self._terms.items() if term.unrest.running}
 
     def peaceful(self) -> Collection[int]:
-        """Shards for which nothing can be on its way any more."""
+        """Shards whose last work ended more than the grace time ago: nothing of it can follow."""
         calm = self._clock.seconds() - self._grace_s
         unrests = [(shard, term.unrest) for shard, term in self._terms.items()]
         return {shard for shard, u in unrests if not u.running and u.quiet_since < calm}
 
     def renewed(self, asked: Moment) -> None:
-        """The server has prolonged all leases, and was asked to at `asked`."""
-        lapsed = not self.believes()
-        self._until = asked.after(self._believed_s)
-        if not self.believes():  # the answer took too long
+        """Record that the server has renewed all leases, by a request sent at `asked`."""
+        lapsed = not self.in_force()
+        self._until = asked.after(self._in_force_s)
+        if not self.in_force():  # the answer took too long
             self.lapse()
             return
         self._stop(self._lapse)
         left = self._until.steady - self._steady()
         self._lapse = self._clock.callLater(max(0.0, left), self._expired)
         if lapsed and self._terms:
-            self.resume(anew=True)  # the same leases, a new stretch of belief
+            self.resume(anew=True)  # the same leases, in force again
 
     def took(self, leases: Iterable[Taken]) -> None:
-        """These have been got."""
+        """Record leases that the server has given to this daemon."""
         now = self._clock.seconds()
         waits: set[float] = set()
         for each in leases:
@@ -215,7 +217,7 @@ class Holdings:
             self._gained()
 
     def lose(self, shards: Iterable[int] | None = None) -> None:
-        """These (None: all) are another's now."""
+        """Record that another daemon holds the leases of `shards` (None: of all) now."""
         gone = [self._terms.pop(s, None) for s in (list(self._terms) if shards is None else shards)]
         for term in gone:
             self._end(term)
@@ -223,19 +225,19 @@ class Holdings:
             self._lost()
 
     def lapse(self) -> None:
-        """The server cannot be asked: nobody acts while nobody can know."""
+        """End all terms, because the server does not confirm the leases in time."""
         self._stop(self._lapse)
         self._until = None
         live = [term for term in self._terms.values() if not term.over]
         if live:
-            log.warn("{n} leases could not be renewed: their work rests", n=len(live))
+            log.warn("{n} leases could not be renewed: their work was stopped", n=len(live))
         for term in live:
             self._end(term)
         if live:
             self._lost()
 
     def park(self, shards: Iterable[int]) -> Sequence[int]:
-        """Stop using these; returns those under which no work is left."""
+        """Stop using the leases of `shards`; returns the shards without running work."""
         parked = [self._terms[shard] for shard in shards if shard in self._terms]
         used = [term for term in parked if not term.over]
         for term in used:
@@ -245,24 +247,24 @@ class Holdings:
         return [term.shard for term in parked if not term.unrest.running]
 
     def resume(self, anew: bool = False) -> None:
-        """Use again what was parked, and is not to be given any more.
+        """Use parked leases again, which this daemon keeps after all.
 
-        anew: nothing was believed in for a while, and work may have been turned away.
+        anew: the leases were out of force for a time, and work may have been refused.
         """
         parked = [term for term in self._terms.values() if term.over]
         for term in parked:
             resumed = HeldTerm(self, term.shard, term.epoch, term.ready_at, term.unrest)
             self._terms[term.shard] = resumed
-        if (parked or anew) and self.believes():
+        if (parked or anew) and self.in_force():
             self._gained()
 
     def given(self, shards: Iterable[int]) -> None:
-        """These are not ours any more, or will not be in a moment."""
+        """Forget the leases of `shards`, which this daemon gives up now."""
         for shard in shards:
             self._end(self._terms.pop(shard, None))
 
     def close(self) -> None:
-        """Believe in nothing any more, without a word."""
+        """Hold no lease from now on. Does not call `lost`."""
         for call in (self._lapse, *self._waits):
             self._stop(call)
         self._until = None
@@ -272,7 +274,7 @@ class Holdings:
 
     def _term(self, shard: int) -> HeldTerm | None:
         term = self._terms.get(shard)
-        if term is None or term.over or not self.believes():
+        if term is None or term.over or not self.in_force():
             return None
         return term if self._clock.seconds() >= term.ready_at else None
 
@@ -283,9 +285,9 @@ class Holdings:
             term.interrupt.fire()
 
     def _expired(self) -> None:
-        if not self.believes():
+        if not self.in_force():
             self.lapse()
-        elif self._until is not None:  # the reactor was a little early
+        elif self._until is not None:  # the timer fired a little early
             left = max(0.001, self._until.steady - self._steady())
             self._lapse = self._clock.callLater(left, self._expired)
 
@@ -304,4 +306,4 @@ class Holdings:
 
 
 def _nothing() -> None:
-    """Told before anybody listens."""
+    """The callback before `watch`."""

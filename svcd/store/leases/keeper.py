@@ -1,27 +1,30 @@
-"""The leases of several daemons on one PostgreSQL: kept, taken, given, and told of.
+"""Takes, renews and gives the leases of a daemon, when several daemons share one PostgreSQL.
 
-`daemons` has a row for each living daemon, which it prolongs by a heartbeat; `leases` says which
-daemon has which shard, and changes only when a shard changes hands. So a heartbeat disturbs nobody,
-and a transaction of work can lock the row of its lease for as long as it lasts (`FENCE`).
+Each living daemon has a row in `daemons`, which it renews by a heartbeat. `leases` names the holder
+of each shard, and changes only when a shard changes hands. So a heartbeat conflicts with no other
+statement, and a transaction can lock the row of its lease until it ends (`FENCE`).
 
-Note: the server's clock. Rows of the contract hold no time of SQL. A lease is different: daemons on
-several machines have to agree when it ends, and the database is the one clock they share.
+Note: the server's clock. All other rows use times of the daemons, never of SQL. A lease is
+different: daemons on several machines must agree when it ends, and the database's clock is the only
+one that they share.
 
-Note: how a daemon dies. Its row runs out; whoever sees that first ends its connections (a stopped
-process may hold locks for ever), deletes the row and frees its leases, all in one statement. A late
-heartbeat finds no row then, and its sender knows at once that it has lost everything. Delete and
-heartbeat lock the same row, so that exactly one of them wins.
+Note: how a daemon dies. Its row expires. The first daemon that notices this ends the connections of
+the dead one (a suspended process may hold locks for ever). Then, in one statement, it deletes the
+row and frees the leases. A late heartbeat finds no row, so its sender knows at once that it has
+lost all leases. Delete and heartbeat lock the same row, so that exactly one of them wins.
 
-Note: when the server's clock is set. Forward: rows run out whose daemons live. Each daemon sees at
-its own heartbeat that more time has passed there than here, and declares nobody dead for one
-lease's time, in which the living prolong their rows. Back: a row seems to have hours left, and a
-lease not to be free yet; neither is believed for longer than there can be a reason for.
+Note: when the server's clock is set. Forward: rows of living daemons expire. Each daemon notices at
+its heartbeat that more time has passed at the server than here. Then it declares no daemon dead for
+one lease's time, in which the living daemons renew their rows. Back: a row seems to have hours
+left, and a lease seems not to be free yet. Then the row is shortened to the longest plausible time,
+and the lease counts as free from now on.
 
-Note: after an outage. When nobody could reach the database everybody's row has run out. So whoever
-comes back first waits for one lease's time before it declares anybody dead.
+Note: after an outage. When no daemon could reach the database, the rows of all have expired. So the
+first daemon that reaches it again waits for one lease's time before it declares another one dead.
 
-Note: the same place. A daemon is named by its state folder, which it holds alone. So when it is
-started again after a kill it knows that the former one is dead, and goes on at once.
+Note: the same state folder. A daemon's name is derived from its state folder, which only one
+process can lock. So a daemon that starts again after a kill knows that the former process is dead,
+and continues at once.
 """
 
 from __future__ import annotations
@@ -47,17 +50,20 @@ log = Logger()
 
 CHANNEL: Final = "svcd"
 _LEASES: Final = "leases"
-"""What is told when leases have become free, or a daemon has come or gone."""
+"""The notification after leases became free, or a daemon started or stopped."""
 
 FENCE: Final = """
 select 1 from leases where shard = :shard and holder = :holder and epoch = :epoch for share
 """
 _STOP_S: Final = 5.0
+"""Longest wait for the current turn at a stop."""
 _SOON_S: Final = 0.1
+"""Time until the next turn, when a turn must wait for work or connections to end."""
 _SKEW_S: Final = 3.0
+"""Difference between this daemon's time and the server's from which it is logged."""
 _MOST_LEASES: Final = 6
-"""A daemon's row that says more than so many leases was written before the server's clock was set
-back. They are several, for another daemon's lease may last longer."""
+"""A daemon's row that lasts longer than this many leases was written before the server's clock was
+set back. The number is above 1 because another daemon may have a longer `database.lease_s`."""
 _NOW: Final = "extract(epoch from clock_timestamp())::double precision"
 _PREPARE: Final = f"""
 set default_transaction_read_only = off;
@@ -114,21 +120,22 @@ update leases
  where holder = %(id)s and shard = any(%(shards)s::int[])
 """
 _LEAVE: Final = "delete from daemons where id = %(id)s"
-_TELL: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
+_NOTIFY: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
 
 
 @frozen
 class Me:
-    """name: of this daemon in the database. about: host and process, for people."""
+    """The identity of this daemon. name: its name in the database. about: host and process."""
 
     name: str
     about: str
 
 
 async def require(sql: Sql, term: Term) -> None:
-    """First statement of a transaction under `term`. Raises LeaseLost when it is not the newest.
+    """The first statement of a transaction under `term`.
 
-    Until the transaction has ended nobody can take the lease.
+    Raises LeaseLost when the term is not the newest. Until the transaction has ended, no other
+    daemon can take the lease.
     """
     values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
     if await sql.one(FENCE, values) is None:
@@ -138,9 +145,9 @@ async def require(sql: Sql, term: Term) -> None:
 class LeaseKeeper:
     """Keeps `holdings` up to date with the database.
 
-    told: hears what other daemons tell (`Tx.tell`). buried: called after daemons were found dead.
-    shut_out: told with a line when somebody has the whole database locked. steady, wall: see
-    `Holdings`.
+    told: called with each notification of another daemon (`Tx.tell`). buried: called after this
+    daemon has declared others dead. shut_out: called with one line when another daemon owns the
+    database alone. steady, wall: see `Holdings`. problem: why leases cannot be used now, else "".
     """
 
     def __init__(
@@ -161,9 +168,9 @@ class LeaseKeeper:
         self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
         self.told: Callable[[str], None] = _ignore
         self.buried: Callable[[], None] = _nothing
-        self.problem = "no lease was asked for yet"
+        self.problem = "no lease was requested yet"
         self._session: Session | None = None
-        self._sober_at = float("-inf")
+        self._declares_from = float("-inf")  # when it may declare others dead
         self._beat_at = self.holdings.now()
         self._ahead_s: float | None = None  # of the server's clock, at the last heartbeat
         self._entered = False
@@ -178,7 +185,7 @@ class LeaseKeeper:
     # ---- owner's side ----
 
     async def open(self) -> None:
-        """Connect; what a former process of this place left open is ended.
+        """Connect, and end the connections of a former process with the same name.
 
         Raises Lost, SchemaError.
         """
@@ -186,12 +193,12 @@ class LeaseKeeper:
         await session.execute(_END, {"names": [self._me.name]})
 
     async def begin(self) -> None:
-        """Enter this daemon and get leases, then go on doing so; failures are told by `problem`."""
+        """Register this daemon and take leases, now and repeatedly. `problem` shows failures."""
         await shielded(self._guarded())
         self._loop.start(now=False)
 
     async def stop(self) -> None:
-        """Give everything up; the others are told. What works under a lease has ended before."""
+        """Give up all leases and notify the other daemons. The caller has ended all work before."""
         self._stopping = True
         await self._loop.stop()
         if self._soon is not None and self._soon.active():
@@ -201,7 +208,7 @@ class LeaseKeeper:
                 await with_deadline(self._clock, _STOP_S, "leases", self._turned.wait())
             await self._leave()
         except (DeadlineExceeded, Lost, psycopg2.Error) as error:
-            log.warn("The leases run out by themselves: {why}", why=line_of(error))
+            log.warn("The leases were not given up and will expire: {why}", why=line_of(error))
         self.holdings.close()
         session, self._session = self._session, None
         if session is not None:
@@ -212,7 +219,7 @@ class LeaseKeeper:
         if session is not None:
             await self._give(session, list(self.holdings.epochs()))
             await session.execute(_LEAVE, {"id": self._me.name})
-            await session.execute(_TELL, {"text": _LEASES})
+            await session.execute(_NOTIFY, {"text": _LEASES})
 
     # ---- connection ----
 
@@ -229,7 +236,7 @@ class LeaseKeeper:
     def _broken(self, session: Session, reason: str) -> None:
         if session is self._session:
             self._session = None
-            self._sober_at = float("inf")
+            self._declares_from = float("inf")
             self.problem = f"the connection for the leases was lost: {reason}"
             log.warn("The connection for the leases was lost: {reason}", reason=reason)
             self._loop.poke()
@@ -248,7 +255,7 @@ class LeaseKeeper:
             self._shut_out(str(error))
             return None
         self._session = session
-        self._sober_at = self._clock.seconds() + self._settings.lease_s
+        self._declares_from = self._clock.seconds() + self._settings.lease_s
         return session
 
     # ---- a turn ----
@@ -257,7 +264,7 @@ class LeaseKeeper:
         await shielded(self._guarded())
 
     async def _guarded(self) -> None:
-        if self._turning:  # the one that a stop has left alone
+        if self._turning:  # a cancelled loop leaves its last turn running
             return
         self._turning = True
         try:
@@ -269,20 +276,20 @@ class LeaseKeeper:
             log.warn("The leases could not be renewed: {why}", why=line_of(error))
             if isinstance(error, Lost) and self._session is not None:
                 session, self._session = self._session, None
-                self._sober_at = float("inf")
+                self._declares_from = float("inf")
                 self._sessions.close(session)
         finally:
             self._turning = False
             self._turned.fire()
 
     async def _renew(self, session: Session) -> None:
-        """One heartbeat, and what follows from the rows."""
+        """Send one heartbeat, then take and give leases by the rows."""
         asked, asked_at = self.holdings.now(), self._clock.seconds()
         values = {"id": self._me.name, "lease_s": self._settings.lease_s}
         row = (await session.execute(_BEAT, values)).fetchone()
         if row is None or not self._entered:
             if row is None and self._entered:
-                log.warn("This daemon was taken for dead: its leases are lost")
+                log.warn("Another daemon declared this one dead: all leases were lost")
             self.holdings.lose()
             await self._enter(session)
         else:
@@ -292,13 +299,14 @@ class LeaseKeeper:
             passed = asked.longest_since(self._beat_at)
             stopped = passed > self._settings.lease_s
             if stopped or self._server_was_set(asked_at, row[0]):
-                self._sober_at = max(self._sober_at, asked_at + self._settings.lease_s)
+                earliest = asked_at + self._settings.lease_s
+                self._declares_from = max(self._declares_from, earliest)
             await self._bury(session, row[1])
         self._beat_at = asked
         await self._settle(session)
 
     async def _enter(self, session: Session) -> None:
-        """Make the row of this daemon, which holds nothing, or what its former process held."""
+        """Insert the row of this daemon, and adopt the leases of its former process."""
         asked = self.holdings.now()
         values = {
             "id": self._me.name,
@@ -308,26 +316,26 @@ class LeaseKeeper:
         await session.execute(_REGISTER, values)
         self.holdings.renewed(asked)
         self.problem = ""
-        if not self._entered:  # the former process is dead: nothing has to be waited for
+        if not self._entered:  # the former process is dead: no grace time is needed
             rows = (await session.execute(_ADOPT, {"id": self._me.name, "known": []})).fetchall()
             calm = self._settings.grace_s
             self.holdings.took(Taken(shard=s, epoch=e, free_s=calm) for s, e in rows)
         self._entered = True
-        await session.execute(_TELL, {"text": _LEASES})
+        await session.execute(_NOTIFY, {"text": _LEASES})
 
     async def _bury(self, session: Session, server_up_s: float) -> None:
-        """Declare those dead whose row has run out."""
+        """Declare the daemons dead whose rows have expired, and free their leases."""
         left = (await session.execute(_DAEMONS)).fetchall()
         if any(left_s > self._most_s for _, left_s in left):  # the server's clock was set back
             await session.execute(_SHORTEN, {"most_s": self._most_s})
         dead = [name for name, left_s in left if left_s <= 0]
-        sober = self._clock.seconds() >= self._sober_at
-        if not dead or not sober or server_up_s <= self._settings.lease_s:
+        too_early = self._clock.seconds() < self._declares_from
+        if not dead or too_early or server_up_s <= self._settings.lease_s:
             return
         await session.execute(_END, {"names": dead})
         try:
             freed = (await session.execute(_BURY, {"ids": dead})).fetchall()
-        except psycopg2.errors.LockNotAvailable:  # its connections are just ending
+        except psycopg2.errors.LockNotAvailable:  # the connections of the dead have not ended yet
             self._again_soon()
             return
         names = ", ".join(dead)
@@ -335,7 +343,7 @@ class LeaseKeeper:
         self.buried()
 
     async def _settle(self, session: Session) -> None:
-        """Take what is due and free, give what others lack."""
+        """Take free leases up to this daemon's share, and give those above the share."""
         name = self._me.name
         left = (await session.execute(_DAEMONS)).fetchall()
         living = [each for each, left_s in left if left_s > 0]
@@ -343,7 +351,7 @@ class LeaseKeeper:
         known = self.holdings.epochs()
         mine = {shard: epoch for shard, holder, epoch in rows if holder == name}
         self.holdings.lose([s for s, epoch in known.items() if mine.get(s) != epoch])
-        if mine.keys() - known.keys():  # the answer to a take was lost, or a gift did not arrive
+        if mine.keys() - known.keys():  # the answer to a take was lost, or a give failed
             values = {"id": name, "known": list(known)}
             adopted = (await session.execute(_ADOPT, values)).fetchall()
             self.holdings.took(Taken(shard=s, epoch=e, free_s=0.0) for s, e in adopted)
@@ -358,15 +366,19 @@ class LeaseKeeper:
             self.holdings.resume()
             return
         given = self.holdings.park(wanted.give)
-        if len(given) < len(wanted.give):  # work is being cancelled
+        if len(given) < len(wanted.give):  # cancelled work has not ended yet
             self._again_soon()
         if given:
             await self._give(session, given)
-            await session.execute(_TELL, {"text": _LEASES})
+            await session.execute(_NOTIFY, {"text": _LEASES})
             log.info("Gave {n} leases to other daemons", n=len(given))
 
     async def _give(self, session: Session, shards: Sequence[int]) -> None:
-        """They are not ours from now on, for the answer may be lost: `_ADOPT` finds the others."""
+        """Give up the leases of `shards`.
+
+        This daemon forgets them first, because the answer may be lost. If the statement failed,
+        `_ADOPT` takes them again.
+        """
         peaceful = list(self.holdings.peaceful())
         values = {"id": self._me.name, "shards": shards, "peaceful": peaceful}
         self.holdings.given(shards)
@@ -377,28 +389,31 @@ class LeaseKeeper:
             self._soon = self._clock.callLater(_SOON_S, self._loop.poke)
 
     def _server_was_set(self, asked_at: float, server_s: float) -> bool:
-        """Whether since the last heartbeat more time has passed at the server than here."""
+        """Whether much more time has passed at the server than here since the last heartbeat."""
         before, self._ahead_s = self._ahead_s, server_s - asked_at
         return before is not None and self._ahead_s - before > 0.5 * self._settings.lease_s
 
     def _compare_clocks(self, asked_at: float, server_s: float) -> None:
-        """Daemons judge by each other's times when a call was made: their clocks must agree."""
+        """Warn once when this daemon's time and the server's differ.
+
+        Daemons compare times that others have written, so their clocks must agree.
+        """
         answered = self._clock.seconds()
         off_s = max(asked_at - server_s, server_s - answered)
         skewed = off_s > _SKEW_S
         if skewed and not self._skewed:
             log.warn(
-                "The time of this svcd is {s:.1f} s away from the database server's: daemons need"
-                " them to agree, run a time service (NTP) on both; a restart takes over the time"
-                " of this machine",
+                "The time of this svcd differs by {s:.1f} s from the database server's: run a time"
+                " service (NTP) on both machines, because daemons compare their times; restart"
+                " svcd to use the time of this machine",
                 s=off_s,
             )
         self._skewed = skewed
 
 
 def _ignore(_: str) -> None:
-    """Told before anybody listens."""
+    """The default of `told`: ignore the notification."""
 
 
 def _nothing() -> None:
-    """Called before anybody listens."""
+    """The default of `buried`: do nothing."""

@@ -1,11 +1,12 @@
-"""Who may use a database: one daemon alone, or several that share it by leases.
+"""The lock on a database: one daemon owns it alone, or several daemons share it by leases.
 
-It is an advisory lock on a connection of its own: exclusive for a daemon whose cloud is inside it,
-because nobody else can reach that; shared for those that keep leases (`svcd.store.leases.keeper`).
+The lock is an advisory lock on a connection of its own. A daemon with an embedded cloud takes it
+exclusively, because no other daemon can reach that cloud. Daemons that keep leases
+(`svcd.store.leases.keeper`) take it shared.
 
-`Ownership` is the exclusive one. The lock goes with its connection; while it is not held, no
-transaction begins. When the connection breaks, the lock is taken again as soon as the server
-answers; when another daemon has it by then, this one must stop.
+`Ownership` is the exclusive lock. The server releases it when its connection ends; while this
+daemon does not hold it, no transaction begins. When the connection breaks, the daemon takes the
+lock again as soon as the server answers. If another daemon has taken it meanwhile, this one stops.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 
 log = Logger()
 
-_LOOK_S = 0.5
+_CHECK_S = 0.5
+"""Time between two attempts to take a lost lock again."""
 _BEAT_S = 2.0
-_TRIES = 12  # a daemon that was killed a moment ago may still seem to be there
+"""Time between two checks of the connection that holds the lock."""
+_TRIES = 12
+"""Attempts to take the lock: the server may still list a daemon that was killed a moment ago."""
 _TRY_S = 0.25
+"""Time between two of these attempts."""
 LOCK_KEY = 0x73766364  # "svcd": first key of the advisory lock
 _LOCK = f"""
 select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), ''))),
@@ -44,9 +49,10 @@ _END = "select pg_terminate_backend(%(pid)s)"
 
 
 class Ownership:
-    """held: told with "" when the lock is had again, else with the reason why it is not.
+    """The exclusive lock on the database.
 
-    taken: told with a line when another daemon has the database now.
+    held: called with "" when the lock is held again, else with the reason why it is not held.
+    taken: called with one line when another daemon has the database now.
     """
 
     def __init__(
@@ -61,12 +67,12 @@ class Ownership:
         self._held = held
         self._taken = taken
         self._session: Session | None = None
-        self._process = 0  # the server's, which had the lock last
+        self._process = 0  # server process of the connection that held the lock last
         self._beat_at = 0.0
-        self._loop = Loop(clock, "database ownership", _LOOK_S, self._look)
+        self._loop = Loop(clock, "database ownership", _CHECK_S, self._check)
 
     async def take(self) -> None:
-        """Raises Lost, and SchemaError when another daemon has the database."""
+        """Take the lock. Raises Lost, and SchemaError when another daemon has the database."""
         session = await self._sessions.open(self._lost)
         with closing(self._sessions, session):
             refusal = await self._lock(session)
@@ -76,7 +82,7 @@ class Ownership:
         self._loop.start(now=False)
 
     async def stop(self) -> None:
-        """Give the database up."""
+        """Release the lock."""
         session, self._session = self._session, None
         await self._loop.stop()
         if session is not None:
@@ -85,11 +91,11 @@ class Ownership:
     def _lost(self, session: Session, reason: str) -> None:
         if session is self._session:
             self._session = None
-            log.warn("The connection with the database's lock was lost: {r}", r=reason)
+            log.warn("The connection that holds the database lock was lost: {r}", r=reason)
             self._held("the lock on the database was lost and is being taken again")
             self._loop.poke()
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         now = self._clock.seconds()
         if self._session is not None and now < self._beat_at + _BEAT_S:
             return
@@ -103,7 +109,7 @@ class Ownership:
             if self._session is not None:
                 self._lost(self._session, str(error))
         except psycopg2.Error as error:
-            log.warn("The database's lock was not taken: {reason}", reason=line_of(error))
+            log.warn("The database lock was not taken: {reason}", reason=line_of(error))
 
     async def _again(self) -> None:
         session = await self._sessions.open(self._lost)
@@ -114,11 +120,11 @@ class Ownership:
             self._taken(refusal)
             return
         self._session = session
-        log.info("The database's lock is held again")
+        log.info("The database lock was taken again")
         self._held("")
 
     async def _lock(self, session: Session) -> str:
-        """Take the lock; a line that says who has it when that is another daemon."""
+        """Take the lock. Returns "", or one line that names the daemon that has it."""
         tries = 0
         while True:
             locked, process = (await session.execute(_LOCK)).fetchone()
@@ -127,7 +133,7 @@ class Ownership:
                 return ""
             owner = (await session.execute(_OWNER)).fetchone()
             if owner is not None and owner[0] == self._process:
-                # Our own broken connection, whose end the server has not noticed yet.
+                # This daemon's broken connection: the server has not noticed its end yet.
                 await session.execute(_END, {"pid": self._process})
             else:
                 tries += 1
@@ -137,7 +143,7 @@ class Ownership:
 
 
 async def lock_shared(clock: IReactorTime, session: Session) -> str:
-    """Take the lock beside others; a line that says who has it alone when that is so."""
+    """Take the shared lock. Returns "", or one line that names the daemon that owns it alone."""
     for _ in range(_TRIES):
         if (await session.execute(_LOCK_SHARED)).fetchone()[0]:
             return ""
@@ -146,9 +152,9 @@ async def lock_shared(clock: IReactorTime, session: Session) -> str:
 
 
 def _refusal(owner: tuple[int, str, str] | None) -> str:
-    who = f"connection {owner[0]} from {owner[1]} since {owner[2][:19]}" if owner else "just gone"
+    who = f"connection {owner[0]} from {owner[1]} since {owner[2][:19]}" if owner else "now ended"
     return (
         f"another svcd has this database ({who}): daemons can share it only when all of them use"
-        " an OpenStack cloud (cloud.kind=openstack), the embedded one belongs to its daemon; stop"
-        " the other one, or give this one a database of its own (database.url)"
+        " an OpenStack cloud (cloud.kind=openstack), because an embedded cloud belongs to its"
+        " daemon; stop the other svcd, or give this one a database of its own (database.url)"
     )

@@ -1,8 +1,8 @@
-"""Who should hold which lease. Pure.
+"""Decides how many leases each daemon holds. Pure.
 
-A key (a cluster's id, mostly) belongs to one of SHARDS shards, and each shard has one lease. Every
-daemon decides for itself by the same rule from the same rows, so they agree without talking: each
-living one is due the same number, and the first by name one more where it does not come out even.
+A key (mostly a cluster's id) belongs to one of SHARDS shards, and each shard has one lease. Every
+daemon applies the same rule to the same rows, so daemons agree without messages: each living daemon
+holds the same number of leases; if a remainder is left, the first daemons by name hold one more.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Final
 from attrs import frozen
 
 SHARDS: Final = 64
-"""As many as migration 0004 makes rows. It can never change for a database that has them."""
+"""The number of rows that migration 0004 inserts. It must never change for an existing database."""
 
 
 @frozen
 class Share:
-    """take: so many of the free leases. give: these shards, in the order in which they are due."""
+    """The changes of one daemon. take: number of free leases to take. give: shards to give up."""
 
     take: int = 0
     give: tuple[int, ...] = ()
 
 
 def shard_of(key: str) -> int:
-    """The shard of a key: the same in every process and release."""
+    """The shard of a key. It is the same in every process and release."""
     return zlib.crc32(key.encode()) % SHARDS
 
 
 def due(living: Collection[str]) -> Mapping[str, int]:
-    """How many leases each of the living daemons should hold; all of them together hold all."""
+    """The number of leases for each living daemon; together they hold all."""
     each, more = divmod(SHARDS, max(1, len(living)))
     return {name: each + (rank < more) for rank, name in enumerate(sorted(living))}
 
@@ -40,10 +40,10 @@ def due(living: Collection[str]) -> Mapping[str, int]:
 def share(
     me: str, living: Collection[str], holders: Mapping[int, str], busy: Collection[int]
 ) -> Share:
-    """What `me` should do now.
+    """The leases that `me` takes and gives now.
 
-    holders: shard -> the name of its holder, "" when it is free. busy: shards with work under way,
-    which are given last. Nothing is given that nobody lacks.
+    holders: shard -> the name of its holder, "" when it is free. busy: shards with running work,
+    which are given last. A daemon gives a lease only when another daemon lacks one.
     """
     wanted = due({*living, me})
     held = Counter(holders.values())

@@ -193,7 +193,7 @@ class FenceTests(LeaseCase):
         self.assertEqual(len(found), 1)
 
     async def test_late_holder_cannot_write(self) -> None:
-        """It still believes in its lease; the database knows better."""
+        """The daemon still treats its lease as in force; the database refuses it."""
         (member,) = await self.started("a")
         await member.sleep()
         execute(self.url, _STEAL)
@@ -234,7 +234,7 @@ class DeathTests(LeaseCase):
 
         running = Deferred.fromCoroutine(first.holdings.drive(key, work()))
         await first.sleep()
-        self.assertTrue(second.holdings.believes())
+        self.assertTrue(second.holdings.in_force())
         await self.until_held({"b": 64})
         await self.fails(running, LeaseLost)
         self.assertFalse(first.holdings.holds(key))
@@ -254,7 +254,7 @@ class DeathTests(LeaseCase):
         execute(self.url, "update daemons set until_s = until_s + 3600 where id = 'a'")
         execute(self.url, "update leases set free_s = free_s + 3600")
         await self.until_held({"b": 64})
-        self.assertTrue(second.holdings.believes())
+        self.assertTrue(second.holdings.in_force())
 
     async def test_locks_of_the_dead_are_taken_away(self) -> None:
         """It was stopped in the middle of a transaction."""

@@ -87,7 +87,7 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContra
         self.successResultOf(append(0, 262_144))
         free[0] = 60 << 20
         refused = self.failureResultOf(append(1, 262_144), ServiceUnavailable)
-        self.assertIn("its disk has 60 MiB left, and 64 MiB are kept free", str(refused.value))
+        self.assertIn("its disk has 60 MiB left, and svcd keeps 64 MiB free", str(refused.value))
         self.successResultOf(append(1, 1000))
         abandon = store.tx(lambda tx: tx.internals.abandon("u"))
         self.successResultOf(Deferred.fromCoroutine(abandon))
@@ -194,7 +194,7 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContra
         later = self._again()
         failure = self.failureResultOf(Deferred.fromCoroutine(later.open(at(1))), SchemaError)
         self.assertIn(f"{self.path} is damaged", str(failure.value))
-        self.assertIn("put a backup in its place", str(failure.value))
+        self.assertIn("restore a backup", str(failure.value))
         self.successResultOf(Deferred.fromCoroutine(later.close()))
         self.path.unlink()
         FileStoreTests.setUp(self)

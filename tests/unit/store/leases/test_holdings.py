@@ -1,4 +1,4 @@
-"""What a daemon believes to hold, on two virtual clocks."""
+"""The leases that a daemon holds, on two virtual clocks."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class HoldingsTests(SynchronousTestCase):
         asked = self.holdings.now()
         self.advance(9.1)
         self.holdings.renewed(asked)
-        self.assertFalse(self.holdings.believes())
+        self.assertFalse(self.holdings.in_force())
 
     def test_wall_set_forward_ends_the_belief_until_the_next_heartbeat(self) -> None:
         """The leases are the same; what was turned away meanwhile is looked for."""
@@ -274,4 +274,4 @@ class HoldingsTests(SynchronousTestCase):
         self.take(free_s=0.0)
         self.holdings.close()
         self.assertEqual(self.clock.getDelayedCalls(), [])
-        self.assertFalse(self.holdings.believes())
+        self.assertFalse(self.holdings.in_force())

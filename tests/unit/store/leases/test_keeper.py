@@ -1,4 +1,4 @@
-"""What the keeper believes while its server fails in the middle: on a server of a few rows."""
+"""The keeper while its server fails in the middle of a turn, on a server of a few rows."""
 
 from __future__ import annotations
 
