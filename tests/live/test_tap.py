@@ -63,7 +63,7 @@ class RefusalTests(DaemonCase):
     async def test_unknown_distribution_is_2(self) -> None:
         """With those that there are."""
         line = await self.refused(2, "--set", "plugins.enabled=nope")
-        self.assertIn("'nope', which nothing provides; there are vanilla, fake", line)
+        self.assertIn("'nope', but no distribution has this name; there are vanilla, fake", line)
 
     async def test_wrong_endpoint_is_2(self) -> None:
         """With how to write it."""

@@ -184,7 +184,7 @@ class DaemonTests(HealthTestCase):
         self.assertEqual(
             self.why(),
             "DAEMON_DOWN: datanode, nodemanager on mine-worker-001: exit code 1\n"
-            "log in at the machine and look at svcd-fake in the home folder "
+            "log in to the machine and check the folder svcd-fake in the home folder "
             f"({KNOWN[Code.DAEMON_DOWN].advice})",
         )
         self.assertEqual(self.shown()["status"], "Active")

@@ -1,6 +1,7 @@
-"""A plan as text: what would be done, where and in which order. For dry runs, documents and tests.
+"""Describes a plan as text: its actions, their machines and their order.
 
-Contents of files are told by size only: they may hold what the caller wants kept to himself.
+For dry runs, documents and tests. The text shows the size of a file and never its content, because
+the content may hold secrets of the caller.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from svcd.provisioning.distributions.spi import (
 
 
 def describe(plan: Plan, machines: Sequence[Machine] = ()) -> str:
-    """One line a stage, chain or action; `machines` gives names in place of ids."""
+    """The plan with one line for each stage and action. `machines`: shows names in place of ids."""
     names = {m.instance_id: m.name for m in machines}
     return "".join(f"{line}\n" for line in _lines(plan, names))
 
@@ -29,12 +30,12 @@ def _lines(plan: Plan, names: Mapping[InstanceId, str]) -> Iterator[str]:
         yield f"{number}. {stage.name} (within {stage.deadline_s:g} s)"
         for chain in stage.chains:
             for position, action in enumerate(chain):
-                mark = "-" if position == 0 else " "
-                yield f"   {mark} {names.get(action.machine, action.machine)}: {_told(action)}"
+                bullet = "-" if position == 0 else " "
+                yield f"   {bullet} {names.get(action.machine, action.machine)}: {_text(action)}"
         yield f"   if it fails: {stage.advice}"
 
 
-def _told(action: Action) -> str:
+def _text(action: Action) -> str:
     match action:
         case WriteFile():
             return f"write {action.path} ({len(action.content)} bytes, mode {action.mode:o})"

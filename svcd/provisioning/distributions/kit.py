@@ -8,9 +8,9 @@
             return (group("master", 1, "boss"), group("worker", 2, "hand"))
 
 The kit makes clusters of `groups()` with machines of literal values, calls every method and checks
-what comes back: that equal arguments give equal answers and are left alone, that plans name only
-the machines they were given, that each stage has a deadline and advice, that every script is
-quoted for homes with a blank in their name, that shell text parses.
+the results. Equal arguments give equal plans. Plans name only the machines that they were given.
+Each stage has a deadline and advice. Every script parses, and quotes homes with a blank in their
+name.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ else:
 
 NOW = Timestamp("2026-11-20 12:00:00.000000")
 _LONGEST_STAGE_S = 24 * 3600.0
+"""The longest deadline that the kit accepts for a stage or a command."""
 _TYPES = {"string": str, "bool": bool, "int": int}
 
 
@@ -114,14 +115,14 @@ def machines(of: Cluster, root: str = "", home: str = "/home/user one") -> tuple
 
 
 class DistributionKit(_Base):
-    """Checks of one distribution; see the module."""
+    """The checks of one distribution; see the module's docstring for their use."""
 
     def distribution(self) -> IDistribution:
-        """The distribution to check; called anew for each use."""
+        """Return a new object of the distribution to check, at each call."""
         raise NotImplementedError
 
     def groups(self, version: str) -> Sequence[NodeGroup]:
-        """Groups of a cluster without faults, the last one scalable and with two machines."""
+        """Return groups of a faultless cluster; the last one is scalable and has two machines."""
         raise NotImplementedError
 
     def _cases(self) -> Iterator[tuple[IDistribution, Cluster, tuple[Machine, ...]]]:
@@ -153,7 +154,7 @@ class DistributionKit(_Base):
         verifyObject(IDistribution, self.distribution())
 
     def test_kit_names_are_usable_in_paths(self) -> None:
-        """Name and versions hold no character that a path or an image tag would not take."""
+        """Name and versions hold only characters that paths and image tags allow."""
         distribution = self.distribution()
         self.assertTrue(distribution.versions)
         for word in (distribution.name, *distribution.versions):
@@ -189,7 +190,7 @@ class DistributionKit(_Base):
                 self.assertEqual(len(names), len(set(names)), job_type)
 
     def test_kit_open_ports_are_ports(self) -> None:
-        """Every process can be asked for."""
+        """The ports of every process are valid TCP ports."""
         distribution = self.distribution()
         for version in distribution.versions:
             for processes in distribution.node_processes(version).values():
@@ -199,12 +200,12 @@ class DistributionKit(_Base):
     # ---- rules ------------------------------------------------------------------------------
 
     def test_kit_a_good_cluster_has_no_fault(self) -> None:
-        """The groups of the kit may be made."""
+        """A cluster of `groups()` passes the topology check."""
         for distribution, made, _ in self._cases():
             self.assertEqual([str(f) for f in distribution.check_topology(made)], [])
 
     def test_kit_topology_faults_are_errors_with_a_text(self) -> None:
-        """Each process taken alone is good or refused by SvcdErrors, never by an exception."""
+        """Each process alone is accepted, or refused by SvcdErrors; no exception is raised."""
         for distribution, made, _ in self._cases():
             for processes in distribution.node_processes(made.engine_version).values():
                 for process in processes:
@@ -223,7 +224,7 @@ class DistributionKit(_Base):
                 self.assertEqual([str(f) for f in faults], [])
 
     def test_kit_scaling_faults_are_errors_with_a_text(self) -> None:
-        """Any group taken to nothing is good or refused by SvcdErrors."""
+        """Each group may shrink to nothing, or SvcdErrors with a text refuse it."""
         for distribution, made, _ in self._cases():
             for index, each in enumerate(made.node_groups):
                 groups = list(made.node_groups)
@@ -237,7 +238,7 @@ class DistributionKit(_Base):
     # ---- plans ------------------------------------------------------------------------------
 
     def test_kit_equal_arguments_give_equal_plans(self) -> None:
-        """A second object decides the same; probes are compared by their `missing` too."""
+        """A second object returns the same plans, and `missing` of their probes is equal too."""
         first = [(name, plan) for name, plan, *_ in self._plans()]
         second = [(name, plan) for name, plan, *_ in self._plans()]
         for (name, one), (_, other) in zip(first, second, strict=True):
@@ -245,7 +246,7 @@ class DistributionKit(_Base):
             self.assertEqual(one, other, name)
 
     def test_kit_stages_have_deadlines_and_advice(self) -> None:
-        """No stage waits for ever or leaves a person alone with its failure."""
+        """Each stage ends at a deadline and has advice for its failure."""
         for name, plan, *_ in self._plans():
             for stage in plan:
                 self.assertTrue(stage.name and stage.advice, name)
@@ -273,7 +274,7 @@ class DistributionKit(_Base):
                     self.assertNotIn("..", action.path)
 
     def test_kit_configure_touches_only_the_machines_asked_for(self) -> None:
-        """Files go to `on`."""
+        """The plan writes files on the machines `on` only."""
         for name, plan, all_, *_ in self._plans():
             if name == "configure one":
                 touched = {a.machine for a in _actions(plan)}
@@ -299,21 +300,21 @@ class DistributionKit(_Base):
                     self.assertNotIn(blank, part, script)
 
     def test_kit_probes_are_patient(self) -> None:
-        """`missing` takes any answer and tells what it waits for."""
+        """`missing` accepts any answer and names the missing part."""
         for name, plan, *_ in self._plans():
             for action in _actions(plan):
                 if isinstance(action, HttpProbe):
                     self.assertRegex(action.url, r"\Ahttps?://")
                     self.assertTrue(action.every_s > 0)
                     for status, body in ((500, b""), (503, b"<html>"), (200, b""), (200, b"\xff")):
-                        told = action.missing(status, body)
-                        self.assertIsInstance(told, str)
+                        missing = action.missing(status, body)
+                        self.assertIsInstance(missing, str)
                     self.assertTrue(action.missing(500, b""), f"{name}: {action.what}")
 
     # ---- what users see ---------------------------------------------------------------------
 
     def test_kit_a_check_only_asks_and_names_each_part_once(self) -> None:
-        """It is asked of Active clusters now and then, and what it finds is told by its names."""
+        """svcd checks Active clusters regularly, and findings carry the names of the parts."""
         for distribution, made, all_ in self._cases():
             plan = distribution.check(made, all_)
             named = [(action.machine, action.what) for action in _actions(plan)
@@ -323,7 +324,7 @@ class DistributionKit(_Base):
             self.assertTrue(all(stage.advice for stage in plan))
 
     def test_kit_links_are_urls(self) -> None:
-        """`info` is target to name to URL, and the targets are services."""
+        """`info` maps a target to names and URLs, and each target is a service."""
         for distribution, made, all_ in self._cases():
             links = distribution.links(made, all_)
             self.assertTrue(set(links) <= set(distribution.node_processes(made.engine_version)))
@@ -332,7 +333,7 @@ class DistributionKit(_Base):
                     self.assertRegex(url, r"\A[a-z]+://[^/ ]+")
 
     def test_kit_endpoints_are_bases_without_a_slash_at_the_end(self) -> None:
-        """Where there are endpoints, there are job types and a user."""
+        """A cluster with endpoints has job types and a user."""
         for distribution, made, all_ in self._cases():
             endpoints = distribution.endpoints(made, all_)
             if endpoints is not None:
@@ -344,7 +345,7 @@ class DistributionKit(_Base):
                 self.assertTrue(distribution.job_types(made.engine_version))
 
     def test_kit_a_cluster_without_machines_has_no_links(self) -> None:
-        """Methods take a cluster whose machines are not known yet."""
+        """The methods accept a cluster whose machines are not known yet."""
         for distribution, made, _ in self._cases():
             self.assertEqual(dict(distribution.links(made, ())), {})
             self.assertIsNone(distribution.endpoints(made, ()))
@@ -357,7 +358,7 @@ def _actions(plan: Plan) -> Iterator[WriteFile | Command | HttpProbe]:
 
 
 def _unquoted(script: str) -> Iterator[str]:
-    """The parts of shell text outside of quotes."""
+    """Yield the parts of shell text that are outside of quotes."""
     part, quote = "", ""
     for letter in script:
         if quote:

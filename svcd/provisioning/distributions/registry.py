@@ -1,7 +1,7 @@
-"""The distributions that this service offers: the built-in ones and those found as plug-ins.
+"""The distributions that this service offers: the built-in ones and the plug-ins.
 
 A plug-in is an instance that provides `IDistribution` (and `IPlugin`) in a module of the package
-`twisted.plugins`. One that names itself like a built-in one is refused, as are two of one name.
+`twisted.plugins`. svcd refuses to start when two distributions have the same name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from svcd.provisioning.distributions.vanilla import Vanilla
 
 
 class DistributionError(Exception):
-    """The set of distributions cannot be served: which one and what to do, in one line."""
+    """svcd cannot offer the distributions. The text names the fault and the remedy in one line."""
 
 
 class Distributions:
     """The enabled distributions, in the order of `enabled`.
 
     enabled: names, from the setting `plugins.enabled`. fake_engine_url: see `Fake`.
-    found: plug-ins; by default what `twisted.plugin` finds.
-    Raises `DistributionError` for a name that nothing provides and for a name given twice.
+    found: the plug-ins; by default those that `twisted.plugin` finds.
+    Raises `DistributionError` for an unknown name and for a name that two distributions have.
     """
 
     def __init__(
@@ -40,16 +40,18 @@ class Distributions:
         unknown = [name for name in enabled if name not in known]
         if unknown:
             raise DistributionError(
-                f"plugins.enabled names {', '.join(map(repr, unknown))}, which nothing provides; "
+                f"plugins.enabled names {', '.join(map(repr, unknown))}, "
+                "but no distribution has this name; "
                 f"there are {', '.join(known)}"
             )
         self._enabled: Mapping[str, IDistribution] = {name: known[name] for name in enabled}
 
     def all(self) -> Sequence[IDistribution]:
+        """The enabled distributions, in their order."""
         return tuple(self._enabled.values())
 
     def get(self, name: str) -> IDistribution:
-        """Raises NotFound."""
+        """The enabled distribution `name`. Raises NotFound."""
         distribution = self._enabled.get(name)
         if distribution is None:
             raise NotFound(
@@ -58,7 +60,7 @@ class Distributions:
         return distribution
 
     def version(self, name: str, version: str) -> IDistribution:
-        """The distribution `name`, which has `version`. Raises NotFound for either."""
+        """The distribution `name`, if it has `version`. Raises NotFound for either of the two."""
         distribution = self.get(name)
         if version not in distribution.versions:
             raise NotFound(

@@ -1,4 +1,4 @@
-"""The interface of a distribution, for ours and for those of third parties.
+"""The interface of a distribution: of the built-in ones and of those of third parties.
 
 A distribution decides, it never acts. From a cluster's records it returns values: topology faults,
 files to write, commands to run, HTTP answers to await. `svcd.provisioning.act.perform` carries them
@@ -44,6 +44,8 @@ __all__ = [
 
 
 class Scope(enum.StrEnum):
+    """Where an option may be set: for single node groups, or for the whole cluster only."""
+
     NODE = "node"
     CLUSTER = "cluster"
 
@@ -76,8 +78,8 @@ class Machine:
     """A machine of the cluster as a distribution sees it.
 
     address: internal address, used between machines. public: for links and for svcd itself.
-    home: the login user's home folder. storage: folders for data (the mounted volumes, else one
-    below home), never empty. root: prefix of "/" on machines that are folders, else "".
+    home: the login user's home folder. storage: folders for data (the mounted volumes, or one
+    folder below home), never empty. root: prefix of "/" on machines that are folders, else "".
     prefix: the folder of the installed software. ram_mib, vcpus: of the flavor.
     configs: the effective options of its group (cluster_configs merged with node_configs).
     """
@@ -100,7 +102,7 @@ class Machine:
 
 @frozen(kw_only=True)
 class WriteFile:
-    """Write `content` to the absolute `path` (folders are made), atomically."""
+    """Write `content` to the absolute `path`, atomically. svcd makes missing folders."""
 
     machine: InstanceId
     path: str
@@ -113,7 +115,7 @@ class Command:
     """Run `script` by `sh -c` as the login user. It must be safe to repeat.
 
     what: a few words for the event ("format the name node"). A non-zero exit is a failure.
-    log: absolute path of a log whose last lines tell why, shown when it fails.
+    log: absolute path of a log. svcd shows its last lines when the command fails.
     """
 
     machine: InstanceId
@@ -126,11 +128,12 @@ class Command:
 
 @frozen(kw_only=True)
 class HttpProbe:
-    """Ask `url` until `missing` is content.
+    """Request `url` until `missing` returns "".
 
-    missing: pure; given status and body, "" when satisfied, else what is still missing ("2 of 3
-    data nodes"). log: see Command; alive: a script whose non-zero exit means that the daemon has
-    died, so that waiting is useless.
+    missing: a pure function of status and body. It returns "" when the answer is good, else the
+    part that is still missing ("2 of 3 data nodes"). log: see Command. alive: a script whose
+    non-zero exit means that the daemon has died; svcd then stops waiting. every_s: time between
+    two requests.
     """
 
     machine: InstanceId
@@ -144,16 +147,16 @@ class HttpProbe:
 
 Action: TypeAlias = WriteFile | Command | HttpProbe
 Chain: TypeAlias = tuple[Action, ...]
-"""Actions one after the other."""
+"""Actions that svcd performs one after the other."""
 
 
 @frozen(kw_only=True)
 class Stage:
-    """Chains that run in parallel; the stage is done when all are.
+    """Chains that run in parallel. The stage is done when all its chains are done.
 
-    name: the event's step ("start hdfs"). deadline_s: for the whole stage. advice: what a person
-    should do when it fails. status: the cluster status that is shown meanwhile is `Configuring`
-    for stages of `configure` and `Starting` for those of `start`.
+    name: the event's step ("start hdfs"). deadline_s: for the whole stage. advice: the action for
+    a person when the stage fails. While a stage runs, the cluster's status is `Configuring` for
+    stages of `configure` and `Starting` for stages of `start`.
     """
 
     name: str
@@ -163,16 +166,16 @@ class Stage:
 
 
 Plan: TypeAlias = tuple[Stage, ...]
-"""Stages one after the other."""
+"""Stages that svcd runs one after the other."""
 
 
 @frozen(kw_only=True)
 class Endpoints:
-    """Where jobs are submitted, and as whom.
+    """The addresses for the jobs of a cluster, and the user that they run as.
 
     engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
     name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
-    user. libpath: system share library is used when True.
+    user.
     """
 
     engine: str
@@ -192,7 +195,7 @@ class IDistribution(Interface):
     versions = Attribute("tuple of installable versions")
 
     def node_processes(version: str) -> Mapping[str, Sequence[str]]:
-        """Service name -> process names."""
+        """Service name -> names of its processes."""
 
     def required_image_tags(version: str) -> Sequence[str]:
         """Tags that an image must carry."""
@@ -201,24 +204,24 @@ class IDistribution(Interface):
         """All options, in a stable order."""
 
     def job_types(version: str) -> Sequence[JobType]:
-        """What its engine can run."""
+        """The job types that the workflow engine of the version can run."""
 
     def hints(version: str, job_type: JobType) -> Sequence[Hint]:
-        """Advice for job configurations."""
+        """Names that are worth setting in the configuration of a job."""
 
     def open_ports(version: str, processes: Sequence[str]) -> Sequence[int]:
-        """TCP ports that svcd and users reach from outside, beside SSH."""
+        """TCP ports that svcd and users need to reach from outside, beside SSH."""
 
     def check_topology(cluster: Cluster) -> Sequence[SvcdError]:
-        """All faults of a cluster that is to be made or of one as it will be after scaling."""
+        """All faults of a cluster as it will be after its creation or after scaling."""
 
     def check_scaling(before: Cluster, after: Cluster) -> Sequence[SvcdError]:
-        """All faults of the change."""
+        """All faults of the change from `before` to `after`."""
 
     def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
-        """Write configuration on the machines `on`; the others are configured already.
+        """Write configuration on the machines `on`. The others are configured already.
 
-        A plan may touch any machine, for example one that must be told of a newcomer.
+        A plan may touch any machine, for example one that must know the new machines.
         """
 
     def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
@@ -230,17 +233,17 @@ class IDistribution(Interface):
         """Take the machines `leaving` out of service without loss; they are deleted afterwards."""
 
     def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        """Ask an Active cluster's daemons, in any order, whether they do their work.
+        """Ask the daemons of an Active cluster whether they do their work.
 
-        It is asked every few minutes for each cluster: HTTP probes, few URLs, each of which is
-        asked once however many probes are about it; a command costs a login. `what` names the
-        daemon ("namenode") and is different for each of a machine. Where one daemon tells of
-        others, the probe of itself comes before theirs. Writes nothing. `machines` lacks those
-        whose server is gone.
+        svcd runs this plan every few minutes for each cluster, its actions in any order. It writes
+        nothing. Use HTTP probes with few URLs: svcd requests each URL once, however many probes
+        share it. A command costs a login. `what` names the daemon ("namenode") and is unique on
+        its machine. Put a daemon's own probe before the probes that depend on it; those are
+        skipped while it does not answer. `machines` lacks the machines whose server is gone.
         """
 
     def links(cluster: Cluster, machines: Sequence[Machine]) -> Mapping[str, Mapping[str, str]]:
         """The cluster's `info`: target -> name -> URL."""
 
     def endpoints(cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
-        """Where jobs go; None when this cluster has no engine."""
+        """The addresses for jobs. None: the cluster has no engine."""

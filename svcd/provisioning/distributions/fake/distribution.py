@@ -1,4 +1,4 @@
-"""`Fake`: decides like any distribution, with plans that a bare machine carries out at once."""
+"""`Fake`: a distribution whose plans a machine without software can carry out at once."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ from svcd.provisioning.distributions.vanilla import probes, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import hints
 
-_ADVICE = "log in at the machine and look at svcd-fake in the home folder"
+_ADVICE = "log in to the machine and check the folder svcd-fake in the home folder"
 _STAGE_S = 120.0
+"""Deadline of each stage."""
 _COMMAND_S = 30.0
+"""Deadline of each command."""
 
 
 @implementer(IDistribution)
 class Fake:
     """The distribution `fake`.
 
-    engine_url: base below which each cluster has an engine of its own, without a slash at the end
-    (`<engine_url>/<cluster_id>/oozie` and `/webhdfs`); empty: clusters have no engine.
+    engine_url: base URL without a slash at the end. Each cluster has an engine of its own below it
+    (`<engine_url>/<cluster_id>/oozie` and `/webhdfs`). Empty: clusters have no engine.
     """
 
     name = "fake"
     title = "Fake"
     description = (
-        "Starts nothing and runs jobs on a scripted engine: for tests of svcd and of its users. "
-        "Processes, options and rules are those of vanilla."
+        "Starts no daemons and runs jobs on a scripted engine, for tests of svcd and of its users. "
+        "It has the processes, options and rules of vanilla."
     )
     versions = ("0.1",)
 
@@ -94,8 +96,8 @@ class Fake:
         return _stage("decommission", *((_stop(m),) for m in chosen))
 
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        """The machines by their shell, the engine by HTTP."""
-        chains: list[tuple[Command | HttpProbe, ...]] = [(_look(m),) for m in machines]
+        """A command on each machine, and an HTTP probe of the engine."""
+        chains: list[tuple[Command | HttpProbe, ...]] = [(_check(m),) for m in machines]
         oozie, endpoints = _holder(machines, topology.OOZIE), self.endpoints(cluster, machines)
         if oozie and endpoints:
             chains.append(
@@ -181,5 +183,5 @@ def _stop(machine: Machine) -> Command:
     return _command(machine, f"stop {', '.join(machine.processes)}", "rm -f running")
 
 
-def _look(machine: Machine) -> Command:
+def _check(machine: Machine) -> Command:
     return _command(machine, ", ".join(machine.processes), "test -s running")

@@ -1,4 +1,4 @@
-"""The files of a machine: sites of Hadoop and Oozie, environment, the daemon script."""
+"""The files of a machine: site files of Hadoop and Oozie, the environment, the daemon script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svcd.provisioning.distributions.vanilla.topology import NAMENODE, OOZIE, RE
 
 
 def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tuple[WriteFile, ...]:
-    """All files of `machine`, ready to be written."""
+    """All files that svcd writes on `machine`."""
     place = layout(machine)
     conf = place.conf
     mapred = hadoop.job_settings(cluster, machines, machine) | hadoop.mapred_site(machines, machine)
@@ -64,7 +64,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
 
 
 def exclude(machine: Machine, name: str, addresses: Sequence[str]) -> WriteFile:
-    """The list of addresses that HDFS or YARN shall let go."""
+    """The exclude list of HDFS or YARN: the addresses of the machines that leave."""
     return WriteFile(
         machine=machine.instance_id,
         path=f"{layout(machine).conf}/{name}",

@@ -1,7 +1,7 @@
 """`Vanilla`: Apache Hadoop, Pig and Oozie, from their released artifacts.
 
-The parts decide: `topology` (rules), `entries` and `hints` (options), `configuration` (files),
-`stages` (order). This module only puts them behind the interface.
+Other modules decide: `topology` (rules), `entries` and `hints` (options), `configuration` (files),
+`stages` (order). This module only implements the interface with them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     YARN,
 )
 
-# 8020 is not among them: whoever reaches it can write to HDFS as anybody
+# without 8020: who reaches that port can write to HDFS in the name of any user
 _PORTS: Mapping[str, tuple[int, ...]] = {
     NAMENODE: (9870,),
     SECONDARYNAMENODE: (9868,),

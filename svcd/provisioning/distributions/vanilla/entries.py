@@ -1,7 +1,7 @@
-"""The configuration options of vanilla: those of Hadoop's and Oozie's own default files, and ours.
+"""The configuration options of vanilla: the default files of Hadoop and Oozie, and options of svcd.
 
-Which file of a machine an option belongs to (`site_of`) is decided here too. Left out are the
-options that svcd sets itself and those of parts that a cluster of svcd does not have (other file
+`site_of` says to which file of a machine svcd writes an option. This module leaves out the options
+that svcd sets itself, and the options of parts that a cluster of svcd does not have (other file
 systems, Kerberos, high availability, federation, timeline server).
 """
 
@@ -35,7 +35,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
 
 
 class Site(enum.StrEnum):
-    """The default files, which are also the site files that override them."""
+    """The configuration files: for each a default file, and a site file that overrides it."""
 
     CORE = "core"
     HDFS = "hdfs"
@@ -61,7 +61,7 @@ HEAP_SIZES: Mapping[str, tuple[str, str]] = {
     HISTORYSERVER: (MAPREDUCE, "JobHistoryServer Heap Size"),
     OOZIE: (JOBFLOW, "Oozie Heap Size"),
 }
-"""Process -> target and name of the option with its heap in MiB."""
+"""Process -> target and name of the option that sets its heap in MiB."""
 
 JVM_OPTIONS = "Daemon JVM Options"
 
@@ -111,7 +111,7 @@ FIRST = CLUSTER_WIDE | frozenset(
     )
 )
 
-# set by svcd: another value would break the cluster or svcd's view of it
+# svcd sets these: another value would break the cluster, or svcd could not watch the cluster
 HIDDEN = frozenset(
     (
         "fs.defaultFS",
@@ -191,7 +191,7 @@ HIDDEN = frozenset(
         "oozie.service.JPAService.jdbc.password",
     )
 )
-# of parts that no cluster of svcd has
+# options of parts that no cluster of svcd has
 ABSENT_PREFIXES = (
     "fs.s3a.",
     "fs.gs.",
@@ -251,7 +251,7 @@ ABSENT_PARTS = ("kerberos", "keytab", ".https.", ".https-", "keystore", "trustst
 
 @frozen
 class Default:
-    """One line of a default file."""
+    """One option of a default file."""
 
     name: str
     value: str
@@ -260,7 +260,7 @@ class Default:
 
 @functools.cache
 def defaults(site: Site) -> tuple[Default, ...]:
-    """All options of a default file, in its order."""
+    """All options of a default file, in the order of the file."""
     folder = resources.files("svcd.provisioning.distributions.vanilla") / "defaults"
     rows = json.loads((folder / f"{site}-default.json").read_text(encoding="utf-8"))
     return tuple(Default(name, value, description) for name, value, description in rows)
@@ -268,7 +268,7 @@ def defaults(site: Site) -> tuple[Default, ...]:
 
 @functools.cache
 def entries() -> tuple[ConfigEntry, ...]:
-    """All options, in a stable order: ours first, then file by file."""
+    """All options, in a stable order: first the options of svcd, then file by file."""
     seen: set[tuple[str, str]] = set()
     found: list[ConfigEntry] = []
     for entry in (*_own(), *(e for site in Site for e in _of_file(site))):
@@ -281,7 +281,7 @@ def entries() -> tuple[ConfigEntry, ...]:
 
 @functools.cache
 def site_of() -> Mapping[tuple[str, str], Site]:
-    """(target, name) -> the file that an option is written to."""
+    """(target, name) -> the file to which svcd writes the option."""
     found: dict[tuple[str, str], Site] = {}
     for site in Site:
         for entry in _of_file(site):
@@ -302,7 +302,7 @@ def _own() -> Iterator[ConfigEntry]:
     for process, (target, name) in HEAP_SIZES.items():
         yield ConfigEntry(
             name=name,
-            description=f"Heap of the {process} in MiB; 0: chosen by the memory of the node.",
+            description=f"Heap of the {process} in MiB; 0: svcd derives it from the node's memory.",
             default_value=0,
             config_type="int",
             applicable_target=target,
@@ -311,7 +311,7 @@ def _own() -> Iterator[ConfigEntry]:
     for task in ("map", "reduce"):
         yield ConfigEntry(
             name=f"mapreduce.{task}.java.opts",
-            description=f"Options of the Java virtual machines of {task} tasks, heap included.",
+            description=f"Options of the Java virtual machines of {task} tasks, with the heap.",
             default_value="",
             config_type="string",
             applicable_target=MAPREDUCE,

@@ -1,7 +1,7 @@
-"""The environment of a machine's daemons and of people who log in there, and the logging.
+"""The environment of a machine's daemons and of people who log in there, and the log settings.
 
-On machines that are folders of one host each virtual machine has a hosts file of its own: else YARN
-turns loopback addresses into the host's name.
+On machines that are folders of one host each Java virtual machine has its own hosts file. Without
+this file YARN replaces loopback addresses by the host's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svcd.provisioning.distributions.vanilla.topology import GENERAL, OOZIE
 
 
 def environment(machines: Sequence[Machine], machine: Machine) -> str:
-    """`env.sh`: what daemons and people at the machine need to use the cluster."""
+    """`env.sh`: the variables that daemons, and people on the machine, need to use the cluster."""
     place = layout(machine)
     options = [f"-Duser.home={machine.home}"]
     if machine.root:
@@ -31,15 +31,15 @@ def environment(machines: Sequence[Machine], machine: Machine) -> str:
         "HADOOP_CONF_DIR": place.conf,
         "HADOOP_LOG_DIR": place.logs,
         "HADOOP_OPTS": " ".join((*options, *str(extra).split())),
-        # daemons and their owner are one user in HDFS, whoever the system says they are
+        # daemons and their owner are the same user in HDFS, whatever their system user is
         "HADOOP_USER_NAME": machine.user,
         "TMPDIR": place.tmp,
-        # Java takes its encoding from here, and a login by SSH has none: letters would be lost
+        # Java takes its encoding from LANG. SSH logins do not set it, and letters would be lost
         "LANG": "C.UTF-8",
     }
     if not machine.root:
         variables["SVCD_JVM_FLAGS"] = (
-            ""  # servers run for long: all compilers, own choice of collector
+            ""  # servers run for long: Java uses all compilers and chooses its own collector
         )
     oozie = holder(machines, OOZIE)
     if oozie:
@@ -50,7 +50,7 @@ def environment(machines: Sequence[Machine], machine: Machine) -> str:
 
 
 LOG4J = """\
-# Made by svcd. Daemons log to a file that is bounded, command lines to standard error.
+# Made by svcd. Daemons log to a file of limited size, command lines to standard error.
 hadoop.root.logger=WARN,console
 log4j.rootLogger=${hadoop.root.logger}
 log4j.appender.console=org.apache.log4j.ConsoleAppender

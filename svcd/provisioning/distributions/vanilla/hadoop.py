@@ -1,9 +1,9 @@
-"""What Hadoop's daemons and jobs are told.
+"""The configuration of Hadoop's daemons and jobs.
 
-Addresses stand where Hadoop wants host names, so links in its pages and redirects of WebHDFS work
-from anywhere, and the same files serve on servers and on machines that are folders of one host.
-The latter have two things more: RPC sockets bound to the own address (else data nodes push each
-other out, see the socket factory), and short intervals.
+svcd writes addresses where Hadoop expects host names. So links in its pages and redirects of
+WebHDFS work from anywhere, and the same files work on servers and on machines that are folders of
+one host. On such folders two things differ: RPC sockets are bound to the machine's own address
+(else data nodes replace each other, see the socket factory), and intervals are short.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LAUNCHER_QUEUE = "launchers"
 
 CLASS_PATH = "$HADOOP_CONF_DIR,$HADOOP_HOME/lib/*"
 SHARED_JVM = "-XX:ActiveProcessorCount=1 -Djdk.net.hosts.file=$HADOOP_CONF_DIR/hosts"
-# of the node manager's environment to containers. The user: command lines in shell jobs are to be
-# the same user in HDFS as the job, whoever the system says they are. The machine's root: what a
-# container runs is found and ended with its machine
+# Variables that the node manager passes on to containers. HADOOP_USER_NAME: command lines in shell
+# jobs are the same user in HDFS as the job, whatever their system user is. SVCD_MACHINE_ROOT: svcd
+# finds the processes of a container by it, and ends them with their machine
 _PASSED_ON = (
     "JAVA_HOME,HADOOP_HOME,HADOOP_CONF_DIR,HADOOP_USER_NAME,PATH,LANG,TZ,TMPDIR,"
     "SVCD_JAVA_HOME,SVCD_JVM_FLAGS,SVCD_MACHINE_ROOT"
@@ -62,7 +62,7 @@ def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
 def hdfs_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
     place, own = layout(machine), machine.address
     head = address_of(machines, NAMENODE)
-    # a leaving node may go when its blocks have this many copies elsewhere (see `topology`)
+    # a node may leave when its blocks have this many copies elsewhere (see `topology`)
     keeps_one = NAMENODE in machine.processes and topology.replication_set(cluster) is None
     return {
         REPLICATION: "1" if keeps_one else str(topology.replication(cluster)),
@@ -128,7 +128,7 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.scheduler.maximum-allocation-mb": str(most),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
         "yarn.nodemanager.hostname": own,
-        # with it the node's id is the configured address, never a name that a resolver knows
+        # makes the configured address the node's id, never a name that a resolver returns
         "yarn.nodemanager.bind-host": own,
         "yarn.nodemanager.address": f"{own}:8041",
         "yarn.nodemanager.localizer.address": f"{own}:8040",
@@ -156,9 +156,9 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
 
 
 def _disk_checks(machine: Machine) -> Properties:
-    """A node manager with a full disk says so and takes no work, before programs fail by it.
+    """A node manager with a full disk reports it and takes no work, before programs fail.
 
-    Machines that share a disk with much else are full when nothing is left, not at 90 %.
+    Machines that share a disk with other programs are full when no space is left, not at 90 %.
     """
     checker = "yarn.nodemanager.disk-health-checker"
     if not machine.root:
@@ -171,8 +171,11 @@ def _disk_checks(machine: Machine) -> Properties:
 
 
 def queues() -> Properties:
-    """Launchers of Oozie have a queue of their own: else they can fill the cluster and wait for
-    ever for the jobs that they started."""
+    """The queues of YARN. Launchers of Oozie have their own queue.
+
+    In a shared queue launchers could fill the cluster and wait for ever for the jobs that they
+    started.
+    """
     root = "yarn.scheduler.capacity"
     queues: Properties = {
         f"{root}.root.queues": f"default,{LAUNCHER_QUEUE}",
@@ -197,7 +200,7 @@ def queues() -> Properties:
 
 
 def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
-    """What jobs need to know, the same on every machine; `machine`'s options are not in it."""
+    """The settings of jobs, the same on every machine; without the options of `machine`."""
     sizes = places.task_sizes(machines)
     history = address_of(machines, HISTORYSERVER)
     shared = bool(machine.root)
@@ -211,7 +214,7 @@ def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine
         "yarn.app.mapreduce.am.staging-dir": "/user",
         "yarn.app.mapreduce.am.resource.mb": str(sizes.master),
         "yarn.app.mapreduce.am.command-opts": f"-Xmx{sizes.master_heap}m",
-        # flags of the place go into the admin options: a job with options of its own keeps them
+        # these flags go into the admin options: a job that sets its own options keeps them
         "yarn.app.mapreduce.am.admin-command-opts": jvm,
         "mapreduce.admin.map.child.java.opts": jvm,
         "mapreduce.admin.reduce.child.java.opts": jvm,

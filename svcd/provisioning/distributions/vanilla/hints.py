@@ -1,4 +1,4 @@
-"""Advice for job configurations: the names worth setting, with their defaults.
+"""Hints for job configurations: the names that are worth setting, with their defaults.
 
 Source: interface, "Job configuration hints" (the twelve names of `Jar` and their defaults).
 """
@@ -42,13 +42,17 @@ _CLASSIC = (
 )
 _OF_JAVA = (
     Hint(name="edp.java.main_class", value="", description="Class with the main method."),
-    Hint(name="edp.java.java_opts", value="", description="Options of its virtual machine."),
+    Hint(
+        name="edp.java.java_opts",
+        value="",
+        description="Options of the job's Java virtual machine.",
+    ),
 )
 
 
 @functools.cache
 def hints(job_type: JobType) -> Sequence[Hint]:
-    """The advice for `job_type`, the most useful first; empty for what cannot run."""
+    """The hints for `job_type`, the most useful first; empty for a type that cannot run."""
     match job_type:
         case JobType.JAR | JobType.MAP_REDUCE:
             return (*_CLASSIC, *_of_mapreduce())

@@ -1,10 +1,10 @@
-"""Where things lie on a machine, and how much memory each daemon and container gets.
+"""The folders of a machine, and the memory of each daemon and container.
 
 Everything is below `<home>/svcd` or below the machine's storage folders. Sizes are MiB.
 
-Note: sizes. On machines that are folders (`root` is set) many share one host, so the heaps are the
-smallest that work. On servers a daemon's heap is a share of the flavor's memory between bounds,
-and the node manager offers what the system and the other daemons of the machine leave.
+Note: sizes. Machines that are folders (`root` is set) share one host, so their heaps are the
+smallest that work. On servers a daemon's heap is a share of the flavor's memory, between bounds.
+The node manager offers the memory that the system and the other daemons of the machine do not use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     SECONDARYNAMENODE,
 )
 
-# process: least heap, share of the memory (of 32 parts), most
+# process: smallest heap in MiB, share of the memory in 32nds, largest heap in MiB
 _HEAPS: Mapping[str, tuple[int, int, int]] = {
     NAMENODE: (128, 4, 8192),
     SECONDARYNAMENODE: (128, 4, 8192),
@@ -37,9 +37,13 @@ _HEAPS: Mapping[str, tuple[int, int, int]] = {
     OOZIE: (256, 4, 2048),
 }
 _BESIDE_HEAP = 96
+"""MiB that a daemon uses beside its heap."""
 _LEAST_FOR_CONTAINERS = 1024
+"""MiB that a node manager offers at least."""
 _MOST_FOR_CONTAINERS_SHARED = 2048
+"""MiB that a node manager offers at most on a machine that is a folder."""
 _STEP = 64
+"""Sizes of containers are multiples of this many MiB."""
 
 
 @frozen
@@ -74,7 +78,7 @@ class Layout:
         return f"{self.base}/bin/daemon"
 
     def log(self, process: str) -> str:
-        """The log whose last lines tell why a daemon does not run."""
+        """The log whose last lines give the reason why a daemon does not run."""
         return f"{self.logs}/{process}.{'out' if process == OOZIE else 'log'}"
 
     def data(self, what: str) -> tuple[str, ...]:
@@ -82,11 +86,12 @@ class Layout:
         return tuple(f"{folder}/{what}" for folder in self.storage)
 
     def urls(self, what: str) -> str:
-        """The same as a list of file URLs."""
+        """The folders of `data(what)`, as a comma-separated list of file URLs."""
         return ",".join(f"file://{quote(path)}" for path in self.data(what))
 
 
 def layout(machine: Machine) -> Layout:
+    """The folders of `machine`."""
     return Layout(base=f"{machine.home}/svcd", storage=machine.storage)
 
 
@@ -96,11 +101,12 @@ def holder(machines: Sequence[Machine], process: str) -> Machine | None:
 
 
 def holders(machines: Sequence[Machine], process: str) -> tuple[Machine, ...]:
+    """All machines that run `process`."""
     return tuple(m for m in machines if process in m.processes)
 
 
 def heap_mib(machine: Machine, process: str) -> int:
-    """The heap of a daemon: what the group's options say, else by the memory."""
+    """The heap of a daemon: the group's option, or a share of the machine's memory."""
     target, name = HEAP_SIZES[process]
     asked = machine.configs.get(target, {}).get(name, 0)
     if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
@@ -112,7 +118,7 @@ def heap_mib(machine: Machine, process: str) -> int:
 
 
 def containers_mib(machine: Machine) -> int:
-    """What the node manager of a machine offers to containers."""
+    """The memory in MiB that the node manager of a machine offers to containers."""
     system = min(2048, max(256, machine.ram_mib // 8))
     if machine.root:
         free = machine.ram_mib - system
@@ -122,13 +128,16 @@ def containers_mib(machine: Machine) -> int:
 
 
 def vcores(machine: Machine) -> int:
-    """Announced cores; the scheduler goes by memory, so this is a bound of single requests."""
+    """The cores that a node manager offers.
+
+    The scheduler counts memory only, so this number just limits single requests.
+    """
     return max(8 if machine.root else 4, 2 * machine.vcpus)
 
 
 @frozen(kw_only=True)
 class TaskSizes:
-    """Memory of containers and the heaps in them."""
+    """The memory of containers and of the heaps in them, in MiB."""
 
     task: int
     task_heap: int
@@ -145,7 +154,7 @@ SHARED_SIZES = TaskSizes(
 
 
 def task_sizes(machines: Sequence[Machine]) -> TaskSizes:
-    """Sizes for the whole cluster, by its smallest node manager."""
+    """The sizes for the whole cluster, which follow from its smallest node manager."""
     offers = [containers_mib(m) for m in holders(machines, NODEMANAGER)]
     if not offers or any(m.root for m in machines):
         return SHARED_SIZES

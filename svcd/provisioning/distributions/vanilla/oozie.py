@@ -1,8 +1,8 @@
-"""What Oozie is told, and what it tells the jobs that it starts.
+"""The configuration of Oozie, and the configuration that Oozie passes on to jobs.
 
-Note: what travels with jobs. The defaults of Oozie's own, older Hadoop client go with every action
-and hide the nodes' sites. So everything that jobs need stands in its `hadoop-conf`, and nothing in
-there names a folder or address of a single machine.
+Note: configuration of jobs. Oozie sends the defaults of its own, older Hadoop client with every
+action. They override the site files of the nodes. So Oozie's `hadoop-conf` holds everything that
+jobs need, and it names no folder or address of a single machine.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def oozie_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         f"{service}.RecoveryService.wf.actions.older.than": "30",
         f"{service}.SchedulerService.threads": "4",
         f"{service}.CallableQueueService.threads": "6",
-        # else one folder in /tmp for everybody, and the second user of the host gets 503 for ever
+        # the default is one folder in /tmp for all users: the host's second user gets 503 for ever
         "oozie.jsp.tmp.dir": place.tmp,
         "oozie.action.retries.max": "2",
         "oozie.action.retry.interval": "1",
@@ -70,7 +70,7 @@ def hadoop_conf(cluster: Cluster, machines: Sequence[Machine], machine: Machine)
         **{name: value for name, value in hdfs.items() if name in CLUSTER_WIDE},
         "dfs.replication": str(topology.replication(cluster)),
         "fs.defaultFS": name_node(machines),
-        # each virtual machine puts in its own folder; the default is one in /tmp
+        # each Java virtual machine inserts its own folder; the default is one in /tmp
         "hadoop.tmp.dir": "${java.io.tmpdir}/hadoop",
         "fs.permissions.umask-mode": "022",
         "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
@@ -86,12 +86,13 @@ def hadoop_conf(cluster: Cluster, machines: Sequence[Machine], machine: Machine)
 
 
 def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
-    # Oozie turns the debugging of log4j on in front of these, which fills the job's own output
+    # Oozie puts an option that turns on the debugging of log4j before these: without this flag the
+    # debug lines fill the job's own output
     heap = f"-Xmx{places.task_sizes(machines).launcher_heap}m -Dlog4j.debug=false"
     options = f"{heap} {SHARED_JVM}" if machine.root else heap
     return {
         "oozie.launcher.javaopts": options,
-        # else Pig asks for a second collector, and waits 5 s between looks at its jobs
+        # by default Pig sets a second collector, and waits 5 s between two checks of its jobs
         "pig.gc.default.params": "-XX:+UseSerialGC",
         "pig.jobcontrol.sleep": "200",
     }

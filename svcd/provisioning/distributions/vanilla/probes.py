@@ -1,7 +1,8 @@
-"""What daemons say over HTTP, and what is still missing.
+"""Checks of the answers that daemons give over HTTP.
 
-Each is a value that takes (status, body) and returns "" or what it waits for, so plans can be
-compared. A body that makes no sense is something to wait for, never an exception.
+Each check is a value that takes (status, body). It returns "" for a good answer, else the missing
+part as text. Because the checks are values, plans can be compared. A malformed body counts as
+"not ready yet" and never raises an exception.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from svcd.model import foreign
 
 @frozen
 class Answers:
-    """Any good answer of `what`."""
+    """`what` answers with status 200."""
 
     what: str
 
@@ -28,7 +29,7 @@ class Answers:
 class LiveDataNodes:
     """The name node knows the data nodes at `addresses`, alive and in service.
 
-    least: how many of them suffice; 0: all.
+    least: the number of data nodes that suffices; 0: all.
     """
 
     addresses: tuple[str, ...]
@@ -46,7 +47,7 @@ class LiveDataNodes:
 
 @frozen
 class DataNodeServes:
-    """The name node counts the data node at `address` among the living, and it is in service."""
+    """The name node lists the data node at `address` as live and in service."""
 
     address: str
 
@@ -58,14 +59,14 @@ class DataNodeServes:
             return "the name node does not list its nodes"
         node = dict(_nodes(bean, "LiveNodes")).get(self.address)
         if node is None:
-            return "the name node hears nothing of it"
+            return "the name node gets no heartbeat of this data node"
         state = node.get("adminState")
-        return "" if state == "In Service" else f"the name node has it as {state!r}"
+        return "" if state == "In Service" else f"the name node shows this data node as {state!r}"
 
 
 @frozen
 class SafeModeOff:
-    """The name node takes changes."""
+    """The name node has left safe mode and accepts changes."""
 
     def __call__(self, status: int, body: bytes) -> str:
         if status != 200:
@@ -78,7 +79,7 @@ class SafeModeOff:
 
 @frozen
 class Decommissioned:
-    """The name node needs nothing of the data nodes at `addresses` any more (or they are dead)."""
+    """The name node has no more need of the data nodes at `addresses`, or they are dead."""
 
     addresses: tuple[str, ...]
 
@@ -101,8 +102,8 @@ class Decommissioned:
 class RunningNodes:
     """The resource manager knows the node managers on `machines` as running.
 
-    machines: name by address. A node manager gives the name that its address has for Java: that of
-    the hosts file, the address itself on machines that are folders.
+    machines: name by address. A node manager reports the name that Java finds for its address: the
+    name in the hosts file, or the address itself on machines that are folders.
     """
 
     machines: Mapping[str, str]
@@ -117,7 +118,10 @@ class RunningNodes:
 
 @frozen
 class NodeManagerServes:
-    """The resource manager gives work to the node manager at `address`. name: see RunningNodes."""
+    """The resource manager gives work to the node manager at `address`.
+
+    name: see RunningNodes.
+    """
 
     address: str
     name: str
@@ -131,14 +135,15 @@ class NodeManagerServes:
         if any(row.get("state") == "RUNNING" for row in mine):
             return ""
         if not mine:
-            return "the resource manager hears nothing of it"
+            return "the resource manager gets no heartbeat of this node manager"
         report = " ".join(str(mine[-1].get("healthReport") or "").split())[:200]
-        return f"the resource manager has it as {mine[-1].get('state')}: {report}".rstrip(": ")
+        state = mine[-1].get("state")
+        return f"the resource manager shows this node manager as {state}: {report}".rstrip(": ")
 
 
 @frozen
 class NodesGone:
-    """The resource manager gives the node managers on `machines` no work any more.
+    """The node managers on `machines` have finished their work and get no more.
 
     machines: as for RunningNodes.
     """
@@ -157,7 +162,7 @@ class NodesGone:
 
 @frozen
 class OozieNormal:
-    """Oozie takes jobs."""
+    """Oozie accepts jobs."""
 
     def __call__(self, status: int, body: bytes) -> str:
         mode = _json(body).get("systemMode") if status == 200 else f"status {status}"
@@ -166,7 +171,7 @@ class OozieNormal:
 
 @frozen
 class ShareLibraryKnown:
-    """Oozie has read its share library. (The question makes it read.)"""
+    """Oozie has read its share library. The request itself makes Oozie read it."""
 
     def __call__(self, status: int, body: bytes) -> str:
         found = _json(body)
@@ -200,7 +205,7 @@ def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str
     text = bean.get(key)
     for name, node in _json(text.encode() if isinstance(text, str) else b"").items():
         if isinstance(node, dict):
-            # the name it gave itself, and where the name node saw it come from
+            # the name that the node reports, and the address that the name node saw
             yield str(name).rsplit(":", 1)[0], node
             yield str(node.get("xferaddr") or name).rsplit(":", 1)[0], node
 

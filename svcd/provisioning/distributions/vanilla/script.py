@@ -1,8 +1,8 @@
-"""The shell script by which a machine's daemons are started, looked at and stopped.
+"""The shell script that starts, checks and stops the daemons of a machine.
 
-`daemon start NAME` returns at once and may be repeated; the daemon outlives the session. A daemon
-is told by its pid file and by a mark in its environment, so a number that the system has given to
-another process is not taken for it.
+`daemon start NAME` returns at once and may be repeated. The daemon outlives the session. The script
+identifies a daemon by its pid file and by a tag in its environment. So it does not take another
+process for the daemon when the system has reused the process id.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEAD = """\
 verb=${{1:-}} name=${{2:-}}
 pid_file=$SVCD_BASE/run/$name.pid
 log=$SVCD_BASE/logs/$name.log
-mark=$SVCD_BASE:$name
+tag=$SVCD_BASE:$name
 
 mkdir -p "$SVCD_BASE/run" "$SVCD_BASE/logs" "$SVCD_BASE/tmp" "$SVCD_BASE/oozie" || exit 2
 
@@ -48,7 +48,7 @@ alive() {{
   pid=
   [ -s "$pid_file" ] && read -r pid <"$pid_file"
   [ -n "$pid" ] || return 1
-  {{ tr '\\000' '\\n' <"/proc/$pid/environ"; }} 2>/dev/null | grep -qxF "SVCD_DAEMON=$mark"
+  {{ tr '\\000' '\\n' <"/proc/$pid/environ"; }} 2>/dev/null | grep -qxF "SVCD_DAEMON=$tag"
 }}
 {hosts}
 unformatted() {{ # FOLDER...: true where no name node has ever served
@@ -64,7 +64,7 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
   heap=$1
   shift
   cd "$SVCD_BASE/tmp" || exit 2
-  export SVCD_DAEMON="$mark" HADOOP_ROOT_LOGGER=INFO,file
+  export SVCD_DAEMON="$tag" HADOOP_ROOT_LOGGER=INFO,file
   export HADOOP_HEAPSIZE="$heap" YARN_HEAPSIZE="$heap" OOZIE_HEAPSIZE="$heap"
   export HADOOP_OPTS="$HADOOP_OPTS -Dsvcd.daemon=$name"
   setsid nohup "$@" >>"$log" 2>&1 </dev/null &
@@ -90,11 +90,11 @@ case $verb:$name in
 """
 
 _TAIL = """\
-      *) echo "daemon: $name is none of this machine" >&2; exit 2 ;;
+      *) echo "daemon: $name is not a daemon of this machine" >&2; exit 2 ;;
     esac
     ;;
   admit:hdfs | admit:yarn)
-    # machines that left are gone; one of the next may have the address of one of them
+    # the machines in the list have left; a new machine may have the address of one of them
     list=$HADOOP_CONF_DIR/exclude.$name
     [ -s "$list" ] || exit 0
     : >"$list.new" && cp "$list" "$list.last" && mv "$list.new" "$list" || exit 1
@@ -106,7 +106,7 @@ esac
 """
 
 
-# the host's own name means the machine's own address: only the machine knows that name
+# maps the host's own name to the machine's own address: only the machine knows that name
 _HOSTS = """
 hosts=$HADOOP_CONF_DIR/hosts
 {{ echo {address} {address} "$(uname -n)" && echo 127.0.0.1 localhost; }} >"$hosts.$$" &&
@@ -140,7 +140,7 @@ def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:
 
 
 def _name_node(cluster: Cluster, machine: Machine, program: str, heap: int) -> Iterator[str]:
-    """Formatted by the process that then serves: a virtual machine less on the way."""
+    """The start of a name node. One process formats and then serves, which saves one JVM start."""
     folders = " ".join(map(shlex.quote, layout(machine).data("hdfs/namenode")))
     identity = shlex.quote(f"CID-{cluster.id}")
     yield f"      {NAMENODE})\n"
@@ -164,5 +164,5 @@ def _oozie(machine: Machine, program: str, heap: int) -> Iterator[str]:
 
 
 def daemon(machine: Machine, *words: str) -> str:
-    """Shell text that calls the script of a machine."""
+    """The shell command that calls the daemon script of a machine."""
     return " ".join(map(shlex.quote, ("sh", layout(machine).daemon, *words)))

@@ -1,4 +1,4 @@
-"""Site files: names and values, the caller's options among them, and their form as XML."""
+"""Site files: their names and values, including the caller's options, and their XML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Properties = dict[str, str]
 
 
 def site_xml(properties: Mapping[str, str]) -> str:
-    """Hadoop's configuration document."""
+    """A site file of Hadoop with `properties`."""
     lines = (
         f"<property><name>{content(name)}</name><value>{content(value)}</value></property>\n"
         for name, value in properties.items()
@@ -23,7 +23,7 @@ def site_xml(properties: Mapping[str, str]) -> str:
 
 
 def text_of(value: ConfigValue) -> str:
-    """A caller's value as Hadoop writes it."""
+    """A caller's value in the notation of Hadoop."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -41,9 +41,11 @@ def asked(site: Site, configs: Mapping[str, Mapping[str, ConfigValue]]) -> Prope
 
 
 def with_asked(site: Site, ours: Properties, machine: Machine) -> Properties:
+    """The properties of svcd, overridden by the caller's options for `machine`."""
     return ours | asked(site, machine.configs)
 
 
 def address_of(machines: Sequence[Machine], process: str) -> str:
+    """The address of the machine that runs `process`; 0.0.0.0 when no machine runs it."""
     found = holder(machines, process)
     return found.address if found else "0.0.0.0"

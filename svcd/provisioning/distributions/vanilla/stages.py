@@ -1,16 +1,17 @@
-"""In which order daemons are configured, started, looked at and let go.
+"""The plans that configure, start, check and decommission daemons.
 
-Note: the start. One stage with as many chains as can run side by side, because the virtual
-machines' start-up is what takes the time. Order matters only here:
+Note: the start. One stage runs as many chains in parallel as possible, because the start of the
+Java virtual machines takes most of the time. Order matters only here:
 
-    name node (formats itself) -> HDFS folders -> history server (without them it sleeps 10 s)
+    name node (formats itself) -> HDFS folders -> history server (without folders it sleeps 10 s)
     data nodes + HDFS folders + Oozie's answer -> share library -> Oozie reads it
 
-Data nodes, node managers and Oozie start at once and keep trying until the others are there.
+Data nodes, node managers and Oozie start at once, and repeat their requests until the other daemons
+answer.
 
-Note: leaving. The exclude lists name exactly the machines that are leaving. A node manager gets no
-new containers and goes when the applications that use it have ended, or after `GRACE_S`. Before
-new machines start, the lists are emptied, because a cloud gives out the same addresses again.
+Note: leaving. The exclude lists name exactly the machines that are leaving. A leaving node manager
+gets no new containers. It leaves when the applications that use it have ended, or after `GRACE_S`.
+svcd empties the lists before new machines start, because a cloud reuses addresses.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ from svcd.provisioning.distributions.vanilla.topology import (
     SECONDARYNAMENODE,
 )
 
+# deadlines of the stages
 START_S = 600.0
 CONFIGURE_S = 300.0
 DECOMMISSION_S = 4 * 3600.0
-GRACE_S = 900  # how long running applications keep a leaving node manager
 CHECK_S = 30.0
+GRACE_S = 900  # running applications keep a leaving node manager for this long at most
 LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
 
 _START_ADVICE = (
@@ -59,14 +61,16 @@ _START_ADVICE = (
     "`sh svcd/bin/daemon start NAME` on the machine starts a daemon by hand; "
     "then retry the cluster by PUT with an empty resize"
 )
-_CONFIGURE_ADVICE = "see that the machine's home folder takes files (full, read-only?), then retry"
+_CONFIGURE_ADVICE = (
+    "check that svcd can write to the machine's home folder (is it full or read-only?), then retry"
+)
 _LEAVE_ADVICE = (
-    "look at the data nodes in the name node's page: a block without enough other nodes to go to "
-    "holds a node back; add nodes or lower the replication of the files, then retry"
+    "check the data nodes on the name node's page: a node cannot leave while one of its blocks has "
+    "too few other nodes to move to; add nodes or lower the replication of the files, then retry"
 )
 _CHECK_ADVICE = (
     "logs are in svcd/logs of the login user's home; "
-    "`sh svcd/bin/daemon start NAME` on the machine named above starts what is down"
+    "`sh svcd/bin/daemon start NAME` on the machine named above starts a daemon that is down"
 )
 
 
@@ -121,11 +125,11 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
                 ),
             )
         )
-    return _plan("let the nodes go", tuple(chains), DECOMMISSION_S, _LEAVE_ADVICE)
+    return _plan("decommission the nodes", tuple(chains), DECOMMISSION_S, _LEAVE_ADVICE)
 
 
 def check(machines: Sequence[Machine]) -> Plan:
-    """What is found is told by the names of processes, which `daemon start` takes too."""
+    """The probes of all daemons. Findings name processes as `daemon start` does."""
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if head:
@@ -274,7 +278,7 @@ def _library(oozie: Machine, head: Machine) -> Command:
 def _hdfs(
     machine: Machine, head: Machine, what: str, words: Sequence[str], within: float
 ) -> Command:
-    """A program on `machine` that speaks WebHDFS: it starts much faster than Hadoop's own."""
+    """Run a program on `machine` that uses WebHDFS. It starts much faster than `hdfs dfs`."""
     environment = shlex.quote(f"{layout(machine).base}/env.sh")
     jar = f"{machine.prefix}/hadoop/lib/svcd-hadoop-helpers.jar"
     command = (
@@ -296,7 +300,7 @@ def _hdfs(
 def _probe(
     watched: Machine, process: str, what: str, url: str, missing: Callable[[int, bytes], str]
 ) -> HttpProbe:
-    """Ask `url`; the answer depends on `process` of the machine `watched`, which may have died."""
+    """Request `url` for the state of `process` on the machine `watched`, which may have died."""
     return HttpProbe(
         machine=watched.instance_id,
         what=what,
@@ -332,13 +336,13 @@ def _registered(manager: Machine, watched: Machine) -> HttpProbe:
 
 
 def _data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
-    """The data node on `watched` is one of the living."""
+    """The name node lists the data node on `watched` as live."""
     missing = probes.DataNodeServes(watched.address)
     return _probe(watched, DATANODE, DATANODE, _name_node_url(head), missing)
 
 
 def _node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
-    """The node manager on `watched` takes work."""
+    """The node manager on `watched` accepts work."""
     missing = probes.NodeManagerServes(watched.address, watched.name)
     return _probe(watched, NODEMANAGER, NODEMANAGER, _nodes_url(manager), missing)
 

@@ -1,12 +1,13 @@
-"""Which clusters of Hadoop daemons make sense: counts, needs and changes of size.
+"""The rules for clusters of Hadoop daemons: counts, dependencies and changes of size.
 
-Pure: a cluster's record in, all its faults out. Counts are what was asked for (`count` of the
-groups), not the machines there are.
+Pure: the functions take a cluster's record and return all its faults. They count the requested
+machines (`count` of the groups), not the machines that exist.
 
-Note: replication. When `dfs.replication` is set it is binding: fewer data nodes are refused, at
-creation and in a change of size. When it is not set, files get three copies or as many as there
-are data nodes, and a cluster may shrink to one data node: the name node is then told to let a
-leaving node go as soon as every block has one copy elsewhere (see `hadoop`).
+Note: replication. When the caller sets `dfs.replication`, it is binding: svcd refuses fewer data
+nodes, at creation and in a change of size. When the caller does not set it, files get three copies,
+or one for each data node if there are fewer than three, and a cluster may shrink to one data node.
+The name node then releases a leaving node as soon as every block has one copy elsewhere (see
+`hadoop`).
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ PROCESSES: Mapping[str, tuple[str, ...]] = {
 SCALABLE = frozenset((DATANODE, NODEMANAGER))
 REPLICATION = "dfs.replication"
 MOST_COPIES = 3
+"""The copies of a file when the caller does not set `dfs.replication`."""
 
 
 def count(cluster: Cluster, process: str) -> int:
-    """How many machines of `cluster` are to run `process`."""
+    """The number of machines of `cluster` that shall run `process`."""
     return sum(g.count for g in cluster.node_groups if process in g.node_processes)
 
 
@@ -61,13 +63,13 @@ def replication_set(cluster: Cluster) -> int | None:
 
 
 def replication(cluster: Cluster) -> int:
-    """The copies that a new file gets."""
+    """The number of copies of a new file."""
     wanted = replication_set(cluster)
     return max(1, min(MOST_COPIES, count(cluster, DATANODE))) if wanted is None else wanted
 
 
 def creation_faults(cluster: Cluster) -> Sequence[SvcdError]:
-    """All faults of `cluster`'s make-up, the weightiest first."""
+    """All faults of a new cluster, the most serious first."""
     return tuple(_creation_faults(cluster))
 
 
@@ -84,8 +86,8 @@ def _creation_faults(cluster: Cluster) -> Iterator[SvcdError]:
         yield _missing(RESOURCEMANAGER, NODEMANAGER)
     if count(cluster, OOZIE):
         for process in (DATANODE, NODEMANAGER, RESOURCEMANAGER, HISTORYSERVER):
-            told = process == RESOURCEMANAGER and count(cluster, NODEMANAGER)
-            if not count(cluster, process) and not told:
+            reported = process == RESOURCEMANAGER and count(cluster, NODEMANAGER)
+            if not count(cluster, process) and not reported:
                 yield _missing(process, OOZIE)
     yield from _replication_faults(cluster)
 
@@ -100,7 +102,7 @@ def _replication_faults(cluster: Cluster) -> Iterator[SvcdError]:
         )
     elif data_nodes < wanted:
         yield InvalidComponentCount(
-            f"{REPLICATION} is {wanted}, so the cluster needs {wanted} or more of {DATANODE}, "
+            f"{REPLICATION} is {wanted}, so the cluster needs at least {wanted} of {DATANODE}, "
             f"it has {data_nodes}"
         )
 
@@ -126,7 +128,7 @@ def _scaling_faults(before: Cluster, after: Cluster) -> Iterator[SvcdError]:
         if fixed:
             yield NodeGroupCannotBeScaled(
                 f"node group {name!r} cannot be scaled: it runs {', '.join(fixed)}, "
-                f"and only groups of {DATANODE} and {NODEMANAGER} change their size"
+                f"and svcd changes the size only of groups of {DATANODE} and {NODEMANAGER}"
             )
     yield from _shrinking_faults(before, after)
 
@@ -137,8 +139,8 @@ def _shrinking_faults(before: Cluster, after: Cluster) -> Iterator[SvcdError]:
     if left < had and left < least:
         why = f"{REPLICATION} is {least}" if replication_set(after) else "the data must stay"
         yield ClusterCannotBeScaled(
-            f"cluster {after.name!r} cannot be scaled: {left} of {DATANODE} would be left and "
-            f"at least {least} must remain ({why})"
+            f"cluster {after.name!r} cannot be scaled: the count of {DATANODE} would be {left}, "
+            f"and at least {least} must remain ({why})"
         )
     workers = count(after, NODEMANAGER)
     if workers < count(before, NODEMANAGER) and not workers and count(after, OOZIE):

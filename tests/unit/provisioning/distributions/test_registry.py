@@ -30,7 +30,8 @@ class TestDistributions(SynchronousTestCase):
         error = self.assertRaises(DistributionError, Distributions, ["vanila"], found=[])
         self.assertEqual(
             str(error),
-            "plugins.enabled names 'vanila', which nothing provides; there are vanilla, fake",
+            "plugins.enabled names 'vanila', but no distribution has this name; "
+            "there are vanilla, fake",
         )
 
     def test_two_of_one_name_are_refused(self) -> None:

@@ -82,9 +82,13 @@ class TestDataNode(SynchronousTestCase):
     def test_one_that_is_not_among_the_living_is_told(self) -> None:
         """The name node lists the dead elsewhere."""
         body = name_node(_10_0_0_4="In Service")
-        self.assertEqual(self.missing(200, body), "the name node hears nothing of it")
+        self.assertEqual(
+            self.missing(200, body), "the name node gets no heartbeat of this data node"
+        )
         body = name_node(_10_0_0_3="Decommissioned")
-        self.assertEqual(self.missing(200, body), "the name node has it as 'Decommissioned'")
+        self.assertEqual(
+            self.missing(200, body), "the name node shows this data node as 'Decommissioned'"
+        )
 
     def test_an_answer_without_the_list_is_told_as_that(self) -> None:
         """The name node is starting."""
@@ -112,15 +116,17 @@ class TestNodeManager(SynchronousTestCase):
         row = {"id": "10.0.0.3:8041", "state": "UNHEALTHY", "healthReport": "1/1 local-dirs\nbad"}
         body = json.dumps({"nodes": {"node": [row]}}).encode()
         self.assertEqual(
-            self.missing(200, body), "the resource manager has it as UNHEALTHY: 1/1 local-dirs bad"
+            self.missing(200, body),
+            "the resource manager shows this node manager as UNHEALTHY: 1/1 local-dirs bad",
         )
         self.assertEqual(
-            self.missing(200, manager(_10_0_0_3="LOST")), "the resource manager has it as LOST"
+            self.missing(200, manager(_10_0_0_3="LOST")),
+            "the resource manager shows this node manager as LOST",
         )
 
     def test_one_that_is_not_listed_is_told(self) -> None:
         """So is a list that is none."""
-        told = "the resource manager hears nothing of it"
+        told = "the resource manager gets no heartbeat of this node manager"
         self.assertEqual(self.missing(200, manager(_10_0_0_4="RUNNING")), told)
         self.assertEqual(self.missing(200, manager()), told)
         self.assertEqual(

@@ -135,7 +135,7 @@ class TestDaemon(SynchronousTestCase):
         """Exit code 2: wrong usage."""
         done = self.run_script("start", "oozie")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("oozie is none of this machine", done.stderr)
+        self.assertIn("oozie is not a daemon of this machine", done.stderr)
         self.assertEqual(self.run_script("nonsense").returncode, 2)
 
     def test_admitting_empties_the_list_once(self) -> None:

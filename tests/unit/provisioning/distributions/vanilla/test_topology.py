@@ -101,7 +101,7 @@ class TestCreation(SynchronousTestCase):
         for value in (3, "3"):
             faults = topology.creation_faults(made(MASTER, workers(2), replication=value))
             self.assertEqual(kinds(faults), [InvalidComponentCount])
-            self.assertIn("needs 3 or more of datanode, it has 2", faults[0].message)
+            self.assertIn("needs at least 3 of datanode, it has 2", faults[0].message)
 
     def test_no_copy_at_all_is_refused(self) -> None:
         """dfs.replication begins at 1."""
@@ -150,7 +150,9 @@ class TestScaling(SynchronousTestCase):
             made(MASTER, workers(3), replication=2), made(MASTER, workers(1), replication=2)
         )
         self.assertEqual(kinds(faults), [ClusterCannotBeScaled])
-        self.assertIn("1 of datanode would be left and at least 2 must remain", faults[0].message)
+        self.assertIn(
+            "the count of datanode would be 1, and at least 2 must remain", faults[0].message
+        )
 
     def test_the_last_data_node_stays(self) -> None:
         """And so does the last node manager where Oozie is."""
