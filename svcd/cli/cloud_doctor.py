@@ -1,8 +1,8 @@
 # mypy: allow-untyped-calls
-"""`svcd doctor` before an OpenStack: may svcd work there, and may a user work there through svcd.
+"""`svcd doctor` for an OpenStack cloud: checks svcd's user, the services, a user.
 
-By the ordinary clients, with the settings' own user; with a user's login also what clusters of that
-user need. It changes nothing but a trust of that user, which it removes again.
+It uses the daemon's own clients with the user of the settings. With a user's login it also checks
+the needs of that user's clusters. It creates only a trust of that user, and removes it again.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from svcd.ports.faults import Fault, PortError
 from svcd.settings import CloudSettings
 
 _CONNECT_S: Final = 10.0
+"""Time to open one connection."""
 _VALIDATORS: Final = ("service", "admin")
+"""Roles that usually have the right to validate tokens of users."""
 
 
 @frozen(kw_only=True)
 class Login:
-    """A user of the cloud: a token, or what gets one. project: name, or id with `by_id`."""
+    """A user of the cloud: a token, or the login for a token. project: name, or id with `by_id`."""
 
     token: str = field(default="", repr=False)
     username: str = ""
@@ -52,7 +54,7 @@ class Login:
 
 
 def login(token: str, environment: Mapping[str, str]) -> Login | None:
-    """Whom `--token` or the environment of the `openstack` command names; None: nobody."""
+    """The user that `--token` or the variables of the `openstack` command name, if any."""
     get = environment.get
     token = token or get("OS_TOKEN", "")
     if token:
@@ -77,7 +79,7 @@ def login(token: str, environment: Mapping[str, str]) -> Login | None:
 def examine_cloud(
     settings: CloudSettings, user: Login | None, tags: Mapping[str, Iterable[str]]
 ) -> list[Finding]:
-    """All findings, in a reactor of its own. tags: of images, by distribution."""
+    """All findings; runs a reactor of its own. tags: required image tags by distribution."""
     reactor: Any = SelectReactor()
     pool = Connections(reactor, persistent=False)
     agent = Agent(reactor, pool=pool, connectTimeout=_CONNECT_S)
@@ -98,7 +100,7 @@ def examine_cloud(
 
 
 class CloudDoctor:
-    """Looks at one cloud."""
+    """The checks of one cloud."""
 
     def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
         self._clock = clock
@@ -108,16 +110,16 @@ class CloudDoctor:
         self.findings: list[Finding] = []
 
     async def examine(self, user: Login | None, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
-        """What is found, what matters most first. A fault ends what depends on it."""
+        """The findings, the most important first. A fault skips the checks that depend on it."""
         if await self._version() and (own := await self._own()) is not None:
             usable = await self._services(own)
             if user is None:
                 self._roles(own)
                 self._warn(
                     "user",
-                    "not looked at",
-                    "give --token, OS_TOKEN or the OS_… of the openstack command to see"
-                    " what clusters of that user would need",
+                    "not checked",
+                    "give --token, OS_TOKEN or the OS_… variables of the openstack command"
+                    " to check the needs of that user's clusters",
                 )
             elif (token := await self._user(user, own)) is not None and usable:
                 session = CallerSession(self._keystone, token.text, token.project_id)
@@ -144,7 +146,7 @@ class CloudDoctor:
             answer = await self._http.request("GET", url, service="identity")
         except PortError as error:
             why = error.text.partition(": ")[2]
-            cure = f"look at the network, or correct cloud.auth_url: curl -v {url}"
+            cure = f"check the network, or correct cloud.auth_url: curl -v {url}"
             self._fail(what, f"{url} cannot be reached: {why}", cure)
             return False
         cure = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
@@ -154,7 +156,7 @@ class CloudDoctor:
         try:
             version = str(answer.json()["version"]["id"])
         except (ValueError, KeyError, TypeError):
-            self._fail(what, f"{url} answers, but not as Keystone v3 does", cure)
+            self._fail(what, f"the answer of {url} is not that of Keystone v3", cure)
             return False
         if not version.startswith("v3"):
             self._fail(what, f"{url} speaks {version}", cure)
@@ -173,23 +175,24 @@ class CloudDoctor:
                 f" the project: openstack role add --user {name} --project {s.project} service"
             )
             if error.kind is not Fault.UNAUTHORIZED:
-                cure = "look at the log of the identity service"
+                cure = "read the log of the identity service"
             self._fail(what, _said(error), cure)
             return None
         roles = ", ".join(sorted(own.roles)) or "none"
-        self._good(what, f"{own.user_name} is let in, roles: {roles}")
+        self._good(what, f"{own.user_name} can log in, roles: {roles}")
         if s.application_credential_id:
             self._warn(
                 "trusts",
-                "an application credential cannot use them: clusters end with their user's token",
-                "give svcd's user by cloud.username and SVCD_CLOUD_PASSWORD",
+                "an application credential cannot use trusts: svcd can work on a cluster only"
+                " until the token of its user expires",
+                "set cloud.username and SVCD_CLOUD_PASSWORD instead",
             )
         return own
 
     def _roles(self, own: Token) -> None:
-        """Nobody's token is at hand, so the roles have to tell whether it may look at one."""
+        """Judge by the roles whether svcd's user may validate tokens: there is no token to try."""
         if set(_VALIDATORS) & set(own.roles):
-            self._good("tokens of users", "svcd's user has a role that may look at them")
+            self._good("tokens of users", "svcd's user has a role that may validate them")
             return
         self._fail(
             "tokens of users",
@@ -202,30 +205,30 @@ class CloudDoctor:
         return f"openstack role add --user {own.user_name} --project {project} service"
 
     async def _user(self, user: Login, own: Token) -> Token | None:
-        """The user's token as svcd sees it."""
+        """The user's token after validation by svcd's user; None when it is not usable."""
         what = "tokens of users"
         text = Secret(user.token)
         if not user.token:
             try:
                 text = (await self._issued(user)).text
             except CloudError as error:
-                self._fail("user", _said(error), "look at OS_USERNAME, OS_PASSWORD, OS_PROJECT_…")
+                self._fail("user", _said(error), "check OS_USERNAME, OS_PASSWORD and OS_PROJECT_…")
                 return None
         try:
             token = await self._keystone.validate(text)
         except CloudError as error:
-            cure = "look at the log of the identity service"
+            cure = "read the log of the identity service"
             if error.kind in (Fault.FORBIDDEN, Fault.UNAUTHORIZED):
                 cure = self._grant(own)
             self._fail(what, _said(error), cure)
             return None
-        self._good(what, "svcd's user may look at them")
+        self._good(what, "svcd's user may validate them")
         if token is None:
             self._fail("user", "the token is not valid", "openstack token issue")
             return None
         if not token.project_id:
             self._fail(
-                "user", f"the token of {token.user_name} is for no project",
+                "user", f"the token of {token.user_name} has no project",
                 "openstack --os-project-name NAME token issue",
             )  # fmt: skip
             return None
@@ -250,9 +253,9 @@ class CloudDoctor:
     # ---- the other services ----
 
     async def _services(self, own: Token) -> bool:
-        """Whether those answer that no cluster can do without."""
+        """Check each service. Returns whether every service answers that all clusters need."""
         usable = True
-        for name, types, needed, look in (
+        for name, types, needed, probe in (
             ("compute", ("compute",), True, self._compute),
             ("image", ("image",), True, self._image),
             ("network", ("network",), True, self._network),
@@ -268,9 +271,11 @@ class CloudDoctor:
                 usable = usable and not needed
                 continue
             try:
-                self._good(name, f"{url} {await look(url)}")
+                self._good(name, f"{url} {await probe(url)}")
             except CloudError as error:
-                cure = f"start the service, or let this machine reach it: curl -v {url}"
+                cure = (
+                    f"start the service, or open the network to it from this machine: curl -v {url}"
+                )
                 if error.kind is Fault.REFUSED:
                     cure = "use another release of the service, or of svcd"
                 self.findings.append(Finding(name, False, _said(error), cure, not needed))
@@ -278,14 +283,14 @@ class CloudDoctor:
         return usable
 
     def _elsewhere(self, own: Token, types: Iterable[str]) -> str:
-        """What the catalog has instead."""
+        """The cure when the catalog has no endpoint of the configured region and interface."""
         have = [each for each in own.catalog if each.type in types]
         if not have:
-            return "install the service, or do without volumes or object store"
+            return "install the service; without it clusters have no volumes or no object store"
         regions = ", ".join(sorted({each.region for each in have}))
         interfaces = ", ".join(sorted({each.interface for each in have}))
         return (
-            "correct cloud.region and cloud.interface: there are the regions"
+            "correct cloud.region and cloud.interface: the catalog has the regions"
             f" {regions} and the interfaces {interfaces}"
         )
 
@@ -294,7 +299,7 @@ class CloudDoctor:
         rest = Rest(self._http, session, "compute", ("compute",), "")
         compute = Compute(rest, {})
         (_, low), (_, high) = await compute.spoken()
-        return f"speaks 2.{low} to 2.{high}, svcd 2.{(await compute.version())[1]}"
+        return f"speaks 2.{low} to 2.{high}, svcd uses 2.{(await compute.version())[1]}"
 
     async def _image(self, url: str) -> str:
         return await self._listed("image", url.removesuffix("/v2") + "/", "v2")
@@ -306,7 +311,7 @@ class CloudDoctor:
         return await self._listed("volume", url.partition("/v3")[0] + "/", "v3")
 
     async def _listed(self, service: str, url: str, wanted: str) -> str:
-        """The newest version of a version document that begins so."""
+        """The newest version in the version document whose id begins with `wanted`."""
         answer = await self._http.request("GET", url, service=service)
         if answer.status >= 400:
             text = f"GET {url} was answered {answer.status}"
@@ -322,7 +327,7 @@ class CloudDoctor:
         return f"speaks {newest[0]}"
 
     async def _object_store(self, url: str) -> str:
-        """Any answer is one: svcd's own user may have no right there."""
+        """Accept any answer below 500: svcd's own user may have no rights in the object store."""
         answer = await self._http.request("GET", url, service="object-store")
         if answer.status >= 500:
             text = f"GET {url} was answered {answer.status}"
@@ -331,5 +336,5 @@ class CloudDoctor:
 
 
 def _said(error: PortError) -> str:
-    """Without the name of the service, which stands before it."""
+    """The text of the error without the name of the service at its begin."""
     return error.text.partition(": ")[2] or error.text

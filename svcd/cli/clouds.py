@@ -1,9 +1,9 @@
-"""`clouds.yaml`: a named cloud of the `openstack` command, as the variables that the commands read.
+"""`clouds.yaml`: turns a named cloud of the `openstack` command into the `OS_*` variables.
 
-Files: `OS_CLIENT_CONFIG_FILE`, else `clouds.yaml` in the working folder, `~/.config/openstack` or
-`/etc/openstack`, the first there is; and likewise `OS_CLIENT_SECURE_FILE` and `secure.yaml`, whose
-values are laid over. As with the `openstack` command, a cloud that is named replaces the `OS_*`
-variables, it is not mixed with them. Never writes, never quotes a value.
+File: `OS_CLIENT_CONFIG_FILE`, else the first `clouds.yaml` in the working folder,
+`~/.config/openstack` and `/etc/openstack`. `OS_CLIENT_SECURE_FILE` or a `secure.yaml` in the same
+folders overrides its values. As with the `openstack` command, a named cloud replaces the `OS_*`
+variables and is not mixed with them. This module never writes and never quotes a value.
 
 Source: openstacksdk, "Configuring OpenStack SDK Applications".
 """
@@ -22,6 +22,7 @@ from svcd.cli.door import DoorError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _MOST_BYTES: Final = 2**20
+"""Largest file that is read."""
 _PASSWORD: Final = frozenset({"", "password", "v3password"})
 _CREDENTIAL: Final = frozenset({"v3applicationcredential"})
 _TOKEN: Final = frozenset({"token", "v3token"})
@@ -50,18 +51,20 @@ _AUTHORITIES: Final = "SSL_CERT_FILE"
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """That of `chosen`."""
+    """Add the option that `chosen` reads."""
     parser.add_argument(
-        "--os-cloud", metavar="NAME", help="of clouds.yaml, instead of OS_CLOUD and other variables"
+        "--os-cloud",
+        metavar="NAME",
+        help="cloud of clouds.yaml (default: OS_CLOUD, else the other variables)",
     )
 
 
 def chosen(
     options: argparse.Namespace, environment: Mapping[str, str], here: Path, home: Path
 ) -> Mapping[str, str]:
-    """`environment`, with the variables of the cloud that was named, if any. Raises DoorError.
+    """`environment` with the variables of the named cloud, if there is one. Raises DoorError.
 
-    A `cacert` of it becomes SSL_CERT_FILE, see `trust`.
+    `cacert` of the cloud becomes SSL_CERT_FILE, see `trust`.
     """
     name = options.os_cloud or environment.get("OS_CLOUD") or ""
     if not name:
@@ -70,10 +73,10 @@ def chosen(
     files = [_first(environment.get("OS_CLIENT_CONFIG_FILE"), "clouds", folders)]
     files.append(_first(environment.get("OS_CLIENT_SECURE_FILE"), "secure", folders))
     if files[0] is None:
-        looked = ", ".join(str(folder) for folder in folders)
+        searched = ", ".join(str(folder) for folder in folders)
         raise DoorError(
-            f"cloud {name!r} was asked for, and there is no clouds.yaml in {looked}; "
-            "name it by OS_CLIENT_CONFIG_FILE"
+            f"cloud {name!r} is given, but there is no clouds.yaml in {searched}; "
+            "name the file with OS_CLIENT_CONFIG_FILE"
         )
     found: Mapping[str, Any] = {}
     known: set[str] = set()
@@ -84,14 +87,14 @@ def chosen(
             found = _merged(found, _mapping(clouds.get(name, {}), f"clouds.{name}", file))
     if name not in known:
         there = ", ".join(sorted(known)) or "none"
-        raise DoorError(f"there is no cloud {name!r} in {files[0]}; there are {there}")
+        raise DoorError(f"{files[0]} has no cloud {name!r}; it has {there}")
     where = f"cloud {name!r} in {files[0]}"
     kept = {k: v for k, v in environment.items() if not k.startswith("OS_")}
     return {**kept, **_variables(found, where, kept, home)}
 
 
 def trust(environment: Mapping[str, str], process: MutableMapping[str, str] = os.environ) -> None:
-    """Let this process trust the authorities that `chosen` has found in a cloud."""
+    """Let this process trust the certificate authorities that `chosen` found in a cloud."""
     given = environment.get(_AUTHORITIES)
     if given:
         process[_AUTHORITIES] = given
@@ -100,7 +103,7 @@ def trust(environment: Mapping[str, str], process: MutableMapping[str, str] = os
 def _first(named: str | None, stem: str, folders: tuple[Path, ...]) -> Path | None:
     if named:
         if not Path(named).is_file():
-            raise DoorError(f"there is no file {named}, which the variables name for {stem}.yaml")
+            raise DoorError(f"there is no file {named}; a variable names it as {stem}.yaml")
         return Path(named)
     tried = (folder / f"{stem}{ending}" for folder in folders for ending in _ENDINGS)
     return next((path for path in tried if path.is_file()), None)
@@ -118,7 +121,9 @@ def _clouds(file: Path) -> Mapping[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f" in line {mark.line + 1}"
-        raise DoorError(f"{file} is no YAML{line}") from None  # the error would quote the line
+        raise DoorError(
+            f"{file} is not valid YAML{line}"
+        ) from None  # the error would quote the line
     return _mapping(_mapping(tree, "the file", file).get("clouds"), "clouds", file)
 
 
@@ -126,7 +131,7 @@ def _mapping(value: Any, what: str, file: Path) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DoorError(f"{file}: {what} is no mapping")
+        raise DoorError(f"{file}: {what} is not a mapping")
     return {str(key): each for key, each in value.items()}
 
 
@@ -143,17 +148,17 @@ def _variables(
 ) -> Mapping[str, str]:
     auth = cloud.get("auth") or {}
     if not isinstance(auth, dict):
-        raise DoorError(f"{where}: auth is no mapping")
+        raise DoorError(f"{where}: auth is not a mapping")
     made: dict[str, str] = {}
     for keys, values in ((_AUTH, auth), (_AROUND, cloud)):
         for key, variable in keys.items():
             value = values.get(key)
             if isinstance(value, (dict, list)):
-                raise DoorError(f"{where}: {key} is no text")
+                raise DoorError(f"{where}: {key} is not text")
             if value is not None and value != "":
                 made.setdefault(variable, str(value))
     if "OS_AUTH_URL" not in made:
-        aside = "; vendor profiles are not read" if cloud.get("profile") else ""
+        aside = "; svcd does not read vendor profiles" if cloud.get("profile") else ""
         raise DoorError(f"{where}: auth.auth_url is missing{aside}")
     _complete(made, str(cloud.get("auth_type") or ""), where)
     for of in ("USER", "PROJECT"):
@@ -161,19 +166,21 @@ def _variables(
             if f"OS_{of}_DOMAIN_NAME" not in made and f"OS_DOMAIN_{kind}" in made:
                 made.setdefault(f"OS_{of}_DOMAIN_{kind}", made[f"OS_DOMAIN_{kind}"])
     if cloud.get("verify") is False:
-        raise DoorError(f"{where}: verify is false; svcd always verifies, give cacert instead")
+        raise DoorError(
+            f"{where}: verify is false, but svcd always verifies certificates; set cacert instead"
+        )
     authorities = cloud.get("cacert")
     if authorities and _AUTHORITIES not in environment:
         file = str(authorities)
         path = home / file[2:] if file.startswith("~/") else Path(file)
         if not path.is_file():
-            raise DoorError(f"{where}: there is no file {path}, which cacert names")
+            raise DoorError(f"{where}: cacert names {path}, which does not exist")
         made[_AUTHORITIES] = str(path)
     return made
 
 
 def _complete(made: dict[str, str], kind: str, where: str) -> None:
-    """Keep what the kind of login uses; say what is missing of it."""
+    """Remove variables that this kind of login does not use. Raises DoorError for missing ones."""
     secret = "OS_APPLICATION_CREDENTIAL_SECRET"
     if kind in _CREDENTIAL or (not kind and secret in made):
         wanted = {"OS_APPLICATION_CREDENTIAL_ID": "application_credential_id"}
@@ -189,9 +196,11 @@ def _complete(made: dict[str, str], kind: str, where: str) -> None:
             wanted["OS_PROJECT_NAME"] = "project_name"
     else:
         raise DoorError(
-            f"{where}: auth_type {kind!r} is not known to svcd; it takes password, "
-            "v3applicationcredential and token"
+            f"{where}: svcd does not know auth_type {kind!r}; use password, "
+            "v3applicationcredential or token"
         )
     missing = [key for variable, key in wanted.items() if not made.get(variable)]
     if missing:
-        raise DoorError(f"{where}: auth.{', auth.'.join(missing)} missing (secure.yaml was read)")
+        raise DoorError(
+            f"{where}: missing: auth.{', auth.'.join(missing)} (svcd read secure.yaml too)"
+        )

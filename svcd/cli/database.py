@@ -1,7 +1,7 @@
-"""`svcd backup`, `svcd restore` and `svcd db …`: the database, for the operator.
+"""`svcd backup`, `svcd restore` and `svcd db …`: work on the database for the operator.
 
-Exit codes: 0 done (for `db current`: nothing to upgrade; for `db check`: no fault), 1 not, 2 wrong
-settings or usage. Passwords and secrets are never printed.
+Exit codes: 0 success (`db current`: the schema is up to date; `db check`: no fault), 1 failure, 2
+wrong settings or usage. The commands never print passwords or secrets.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import FernetSealer, SealerError, key_file
 
 _SHOWN = 200
+"""Faults that `svcd db check` prints."""
 _MIB = 1 << 20
 
 
 def add_commands(
     commands: Any, settings_options: Callable[[argparse.ArgumentParser], None], release: str
 ) -> None:
-    """Add the parsers to those of `svcd`."""
+    """Add the parsers of these commands to `commands`, the sub-parsers of `svcd`."""
 
     def add(where: Any, name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
         parser: argparse.ArgumentParser = where.add_parser(name, help=text, description=text)
@@ -44,22 +45,27 @@ def add_commands(
         return parser
 
     backup = add(commands, "backup", _backup, "write all rows to FILE; the daemon may be running")
-    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist yet")
-    restore = add(commands, "restore", _restore, "put the rows of a backup into the database")
-    restore.add_argument("file", type=Path, metavar="FILE", help="made by svcd backup")
-    restore.add_argument(
-        "--replace", action="store_true", help="in the place of rows that are there"
+    backup.add_argument("file", type=Path, metavar="FILE", help="a new file")
+    restore = add(
+        commands,
+        "restore",
+        _restore,
+        "write the rows of a backup into the database; the daemon must be stopped",
     )
+    restore.add_argument("file", type=Path, metavar="FILE", help="a file of svcd backup")
+    restore.add_argument("--replace", action="store_true", help="replace the rows of the database")
     restore.add_argument(
-        "--verify-only", action="store_true", help="read the backup and touch nothing"
+        "--verify-only", action="store_true", help="check the backup and change nothing"
     )
     db = commands.add_parser("db", help="the database: schema, check, copy").add_subparsers(
         required=True
     )
-    add(db, "current", _current, "the schema's number, and whether it is to be upgraded")
+    add(db, "current", _current, "show the schema number, and whether an upgrade is needed")
     add(db, "upgrade", _upgrade, "bring the schema up to date; the daemon must be stopped")
-    add(db, "check", _check, "read every row and say what does not hold together")
-    copy = add(db, "copy", _copy, "put all rows of one database into another, empty one")
+    add(db, "check", _check, "read every row and list the faults")
+    copy = add(
+        db, "copy", _copy, "copy all rows into another, empty database; the daemon must be stopped"
+    )
     copy.add_argument(
         "--from",
         required=True,
@@ -67,7 +73,9 @@ def add_commands(
         metavar="URL",
         help="sqlite:///PATH or postgresql://…",
     )
-    copy.add_argument("--to", required=True, dest="target", metavar="URL", help="likewise")
+    copy.add_argument(
+        "--to", required=True, dest="target", metavar="URL", help="sqlite:///PATH or postgresql://…"
+    )
 
 
 def _guarded(
@@ -75,7 +83,9 @@ def _guarded(
 ) -> Callable[[argparse.Namespace], int]:
     def guarded(options: argparse.Namespace) -> int:
         settings = load(options.config, os.environ, options.set).settings
-        former = signal.signal(signal.SIGTERM, _interrupt)  # drafts are removed then too
+        former = signal.signal(
+            signal.SIGTERM, _interrupt
+        )  # SIGTERM then removes drafts as Ctrl-C does
         try:
             return run(options, settings)
         except OfflineError as error:
@@ -101,29 +111,31 @@ def _now() -> str:
 def _backup(options: argparse.Namespace, settings: Settings) -> int:
     place = of_settings(settings)
     key = key_file(settings)
-    session = place.look("svcd backup")
+    session = place.reading("svcd backup")
     try:
         made = archive.write(session, options.file, _now(), options.release, fingerprint(key))
     finally:
         session.close()
-    print(f"{place.shown} is backed up to {options.file}, which was read again and is whole")
+    print(
+        f"{place.shown} is backed up to {options.file}; svcd read the file again and it is complete"
+    )
     _show(made.sums)
     print(f"  schema {made.head.schema}, {_size(made.bytes)}, SHA-256 {made.sha256}")
     if key.exists():
         print(
-            f"Keep a copy of {key} too, and apart from it: credentials in the backup are sealed"
-            f" with it\n(fingerprint {made.head.key}), and cannot be had without it."
+            f"Keep a copy of {key} too, in another place: it seals the credentials in the backup\n"
+            f"(fingerprint {made.head.key}); without the key they cannot be recovered."
         )
     else:
-        print(f"There is no {key}: the backup is of use only with the key of its daemon.")
+        print(f"There is no {key}: the credentials in the backup need the key of its daemon.")
     return 0
 
 
 def _restore(options: argparse.Namespace, settings: Settings) -> int:
     manifest = archive.verify(options.file)
     print(
-        f"{options.file} is whole: schema {manifest.head.schema}, made {manifest.head.at} by svcd"
-        f" {manifest.head.release}"
+        f"{options.file} is complete: schema {manifest.head.schema}, written {manifest.head.at}"
+        f" by svcd {manifest.head.release}"
     )
     _show(manifest.sums)
     if options.verify_only:
@@ -135,15 +147,15 @@ def _restore(options: argparse.Namespace, settings: Settings) -> int:
             content.load(session, reader.shape, reader.rows, lambda: reader.manifest().sums, _now())
     finally:
         reader.close()
-    print(f"{place.shown} holds these rows now, with schema {migrations.newest()}")
+    print(f"{place.shown} now has these rows, with schema {migrations.newest()}")
     if place.path is not None and (aside := place.path.with_name(place.path.name + ASIDE)).exists():
-        print(f"  the file that was there before is kept as {aside}")
-    _tell_key(settings, manifest.head.key)
+        print(f"  the former file is kept as {aside}")
+    _check_key(settings, manifest.head.key)
     return 0
 
 
 def fingerprint(key_file: Path) -> str:
-    """Tells keys from each other and gives nothing away; "" when there is no key."""
+    """Identifies a seal key without revealing it; "" when there is no key."""
     try:
         key = key_file.read_bytes().strip()
     except OSError:
@@ -151,14 +163,14 @@ def fingerprint(key_file: Path) -> str:
     return hashlib.sha256(b"svcd seal key\0" + key).hexdigest()[:16]
 
 
-def _tell_key(settings: Settings, wanted: str) -> None:
+def _check_key(settings: Settings, wanted: str) -> None:
     key = key_file(settings)
     if not wanted or fingerprint(key) == wanted:
         return
-    there = "is another one" if key.exists() else "is missing"
+    fault = "is not the key of the backup" if key.exists() else "is missing"
     print(
-        f"The key {key} {there}: before the daemon starts, put the one there that belongs to the"
-        f" backup (fingerprint {wanted}, mode 0600)."
+        f"The key {key} {fault}: before you start the daemon, copy the key of the backup there"
+        f" (fingerprint {wanted}, mode 0600)."
     )
 
 
@@ -167,19 +179,19 @@ def _tell_key(settings: Settings, wanted: str) -> None:
 
 def _current(options: argparse.Namespace, settings: Settings) -> int:
     place = of_settings(settings)
-    session = place.look("svcd db current")
+    session = place.reading("svcd db current")
     try:
         number = number_of(session)
     finally:
         session.close()
     newest = migrations.newest()
     if number == newest:
-        said = "up to date"
+        state = "up to date"
     elif number > newest:
-        said = "written by a newer release, use that one"
+        state = "a newer release wrote it; use that release"
     else:
-        said = "to be upgraded (svcd db upgrade, or the start of the daemon)"
-    print(f"{place.shown}: schema {number}, this release has {newest}: {said}")
+        state = "needs an upgrade (svcd db upgrade, or a start of the daemon)"
+    print(f"{place.shown}: schema {number}, this release has {newest}: {state}")
     return 0 if number == newest else 1
 
 
@@ -191,7 +203,7 @@ def _upgrade(options: argparse.Namespace, settings: Settings) -> int:
         session.commit()
     newest = migrations.newest()
     if before == newest:
-        print(f"{place.shown}: schema {newest} is up to date already")
+        print(f"{place.shown}: schema {newest} is up to date")
     else:
         print(f"{place.shown}: schema {before} was upgraded to {newest}")
     return 0
@@ -211,10 +223,10 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
     else:
         faults += 1
         print(
-            f"fault  there is no {key}: sealed credentials were not looked at\n"
-            "       put the key of this database there"
+            f"fault  there is no {key}: sealed credentials were not checked\n"
+            "       copy the key of this database there"
         )
-    session = place.look("svcd db check")
+    session = place.reading("svcd db check")
     try:
         for found in check(session, sealer):
             if isinstance(found, Counted):
@@ -227,10 +239,7 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
         session.close()
     if faults > _SHOWN:
         print(f"and {faults - _SHOWN} more faults")
-    print(
-        f"{place.shown}: "
-        + (f"{faults} fault{'s' * (faults > 1)}" if faults else "it holds together")
-    )
+    print(f"{place.shown}: " + (f"{faults} fault{'s' * (faults > 1)}" if faults else "no faults"))
     return 1 if faults else 0
 
 
@@ -246,7 +255,9 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
         rows_from.snapshot()
         number = current(rows_from)
         if not number:
-            raise OfflineError(f"{rows_from.where} has no schema: there is nothing to copy")
+            raise OfflineError(
+                f"{rows_from.where} has no schema of svcd, so it has nothing to copy"
+            )
         of, tally = shape(number), content.Tally()
 
         def rows_of(table: TableShape) -> Iterator[Row]:
@@ -256,13 +267,13 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
 
         with target.filled("svcd db copy", replace=None) as rows_to:
             content.load(rows_to, of, rows_of, lambda: tally.sums(of), _now())
-    print(f"{source.shown} was copied to {target.shown}; counts and digests are the same")
+    print(f"{source.shown} was copied to {target.shown}; counts and digests are equal")
     _show(tally.sums(of))
     url = target.shown if target.path is None else f"sqlite:///{target.path}"
     print(
         f'Next: set database.url = "{url}" (section [database] of the settings file, or'
-        f" SVCD_DATABASE_URL),\nleave seal.key in the state folder where it is, and start the"
-        f" daemon.\n{source.shown} was not changed: remove it when all is well."
+        f" SVCD_DATABASE_URL),\nkeep seal.key in the state folder, and start the daemon.\n"
+        f"{source.shown} was not changed: remove it when the daemon works."
     )
     return 0
 

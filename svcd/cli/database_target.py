@@ -1,4 +1,4 @@
-"""Which database a command means, and how it comes to have it: beside a daemon, or alone."""
+"""The database of a command, and how the command opens it: beside a daemon, or alone."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from svcd.store.offline.postgres import PostgresSession
 
 ASIDE = ".before-restore"
+"""End of the name under which a restore keeps the former file."""
 
 
 @frozen(kw_only=True)
@@ -34,25 +35,25 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """Its URL without a password."""
+        """The path, or the URL without a password."""
         return without_passwords(self.settings.url) if self.path is None else f"{self.path}"
 
-    def look(self, command: str) -> Session:
-        """One that disturbs nobody. Raises OfflineError."""
+    def reading(self, command: str) -> Session:
+        """A session that reads beside a running daemon. Raises OfflineError."""
         if self.path is not None:
             if not self.path.exists():
                 raise OfflineError(
-                    f"there is no database {self.path}: the daemon makes it at its first start;"
-                    " look at database.url and server.state_dir"
+                    f"there is no database {self.path}: the daemon creates it at its first start;"
+                    " check database.url and server.state_dir"
                 )
             return SqliteSession(self.path, "look")
         return _postgres(self.settings, command)
 
     @contextlib.contextmanager
     def alone(self, command: str) -> Iterator[Session]:
-        """The database as it is, which no daemon has or gets meanwhile. Raises OfflineError."""
+        """A session that keeps every daemon out of the database. Raises OfflineError."""
         if self.path is not None and not self.path.exists():
-            raise OfflineError(f"there is no database {self.path}: look at its name")
+            raise OfflineError(f"there is no database {self.path}: check the path")
         if self.path is not None:
             with contextlib.closing(SqliteSession(self.path, "alone")) as session:
                 yield session
@@ -63,10 +64,10 @@ class Place:
 
     @contextlib.contextmanager
     def filled(self, command: str, replace: bool | None) -> Iterator[Session]:
-        """A transaction in which the block puts rows; they count when the block ends well.
+        """A transaction for the block to write all rows; it is committed when the block succeeds.
 
-        Raises OfflineError, before anything is touched, while a daemon has the database, and when
-        rows would be lost without `replace`.
+        Raises OfflineError before any change while a daemon uses the database, and when rows would
+        be lost without `replace`.
         """
         if self.path is not None:
             with _filled_file(self.path, replace) as session:
@@ -75,13 +76,13 @@ class Place:
         with contextlib.closing(_postgres(self.settings, command)) as owner:
             owner.alone()
             owner.begin()
-            current(owner)  # of a newer schema it is not known what to drop
+            current(owner)  # refuses a newer schema, whose tables are unknown
             refuse_occupied(owner, replace)
             yield owner
             owner.commit()
 
     def folder(self) -> Path | None:
-        """The state folder of its daemon, when it is known."""
+        """The state folder of the database's daemon; None when unknown."""
         found = self.state if self.path is None else self.path.parent
         ours = self.path is not None and found == self.state
         return found if ours or (found / "lock").exists() else None
@@ -89,7 +90,7 @@ class Place:
 
 @contextlib.contextmanager
 def held(*places: Place) -> Iterator[None]:
-    """No daemon has the state folders of `places`, nor gets them. Raises OfflineError."""
+    """Lock the state folders of `places` against daemons. Raises OfflineError."""
     with contextlib.ExitStack() as stack:
         for folder in dict.fromkeys(each.folder() for each in places):
             if folder is not None:
@@ -101,13 +102,13 @@ def held(*places: Place) -> Iterator[None]:
 
 
 def of_settings(settings: Settings) -> Place:
-    """The daemon's own. Raises SettingsError."""
+    """The database of the settings. Raises SettingsError."""
     check_database(settings.database)
     return _place(settings.database, settings.server.state_dir)
 
 
 def of_url(url: str, settings: Settings) -> Place:
-    """Another one, with the time-outs of the settings. Raises SettingsError."""
+    """The database at `url`, with the time-outs of the settings. Raises SettingsError."""
     database = evolve(settings.database, url=url)
     check_database(database)
     return _place(database, settings.server.state_dir)
@@ -123,8 +124,8 @@ def _place(database: Database, state_dir: Path) -> Place:
 
 @contextlib.contextmanager
 def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
-    """A new file that takes the place of `path` at the end; the former one is kept beside it."""
-    path = path.resolve()  # else a link would be replaced and not the file
+    """A session on a new file, which replaces `path` at the end; the former file is kept."""
+    path = path.resolve()  # so that a link stays and its target is replaced
     with contextlib.ExitStack() as held:
         former: SqliteSession | None = None
         keep = False
@@ -135,7 +136,7 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
             except Damaged as error:
                 if not replace:
                     raise OfflineError(
-                        f"{error}, with --replace: the damaged file is kept beside it"
+                        f"{error}, or use --replace: it keeps the damaged file beside the new one"
                     ) from None
                 keep = True
         draft = held.enter_context(draft_of(path))
@@ -149,25 +150,27 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
         elif former is not None:
             former.put_aside()
         elif path.exists() and path.stat().st_size:
-            raise OfflineError(f"{path} was made by somebody else meanwhile: nothing was changed")
+            raise OfflineError(f"another program created {path} meanwhile: nothing was changed")
         _give(draft, path if path.exists() else path.parent)
         publish(draft, path)
 
 
 def _give(draft: Path, like: Path) -> None:
-    """Let the daemon's user have it, also when root has restored it."""
+    """Give the file the owner of `like`, so that the daemon can use it after a restore by root."""
     owner = like.stat()
     if os.geteuid() == 0:
         os.chown(draft, owner.st_uid, owner.st_gid)
 
 
 def _keep(path: Path, former: SqliteSession | None) -> None:
-    """Give the former file a second name. Of a damaged one the journal is kept as it is."""
+    """Give the former file a second name. The journal of a damaged file is kept too."""
     aside = path.with_name(path.name + ASIDE)
     for end in ("-wal", "-shm", ""):
         aside.with_name(aside.name + end).unlink(missing_ok=True)
     if former is not None:
-        with contextlib.suppress(Damaged):  # found out only now: kept as it is
+        with contextlib.suppress(
+            Damaged
+        ):  # the damage is found only here; the file is kept as it is
             former.put_aside()
     aside.hardlink_to(path)
     for end in ("-wal", "-shm"):
@@ -177,6 +180,8 @@ def _keep(path: Path, former: SqliteSession | None) -> None:
 
 
 def _postgres(settings: Database, command: str) -> PostgresSession:
-    from svcd.store.offline.postgres import PostgresSession  # here: its library is an extra
+    from svcd.store.offline.postgres import (
+        PostgresSession,
+    )  # imported here: its library is an optional dependency
 
     return PostgresSession(settings, command)

@@ -1,9 +1,9 @@
-"""`svcd demo` (`make demo`): the whole main job, driven only through the public HTTP interface.
+"""`svcd demo` (`make demo`): all main functions of svcd, through the public HTTP interface only.
 
-Registers the image, makes templates, builds a cluster of real Hadoop, Pig and Oozie on loopback
-machines, counts the words of a real text with a Jar and with a Pig job, checks the counts against
-plain Python, cancels a long job, scales up and down, runs a job again, and deletes everything.
-Whatever happens, it leaves no process, and no file outside its state folder.
+The demo registers the image, creates templates, and creates a cluster of real Hadoop, Pig and Oozie
+on loopback machines. It counts the words of a text with a Jar and a Pig job and compares the counts
+with Python's. It cancels a long job, scales up and down, runs a job again, and deletes everything.
+However it ends, it leaves no process, and no file outside its state folder.
 """
 
 from __future__ import annotations
@@ -49,25 +49,28 @@ SLEEP = {
 }
 FINISHED = {"SUCCEEDED", "KILLED", "FAILED"}
 _JOB_S = 300.0
+"""Time for one job."""
 _CLUSTER_S = 300.0
+"""Time for one change of the cluster, or for one deletion."""
 _LOOK_S = 0.2
+"""Time between two requests for a status."""
 
 
 class DemoFailed(Exception):
-    """The demo saw something that is not right: what, and what was expected."""
+    """A result of the demo is wrong: the result and the expected one."""
 
 
 class Demo:
-    """One run."""
+    """One run of the demo."""
 
     def __init__(self, state: Path, image: Path | None) -> None:
         self._state = state.absolute()
         self._image = image
         self._steps = Steps()
-        self._marks: list[tuple[str, float]] = []
+        self._times: list[tuple[str, float]] = []
 
     def run(self) -> int:
-        """The exit code: 0 when everything was right."""
+        """Run the demo. Returns the exit code: 0 when every result was right."""
         try:
             folder = StateFolder(self._state, "demo.lock")
         except StateFolderError as error:
@@ -89,7 +92,7 @@ class Demo:
             self._drive(endpoints)
             code = 0
         except KeyboardInterrupt:
-            print("\ninterrupted: ending every process that the demo started", flush=True)
+            print("\ninterrupted: stopping every process that the demo started", flush=True)
         except (DemoFailed, DaemonFailed, Refused, OSError) as error:
             print(f"svcd demo: {error}", file=sys.stderr)
             print(f"the daemon's log: {daemon.log}", file=sys.stderr)
@@ -100,13 +103,13 @@ class Demo:
             self._steps.end()
         left = list(machine_processes(self._state))
         if left:
-            print(f"svcd demo: processes are left: {left}", file=sys.stderr)
+            print(f"svcd demo: these processes still run: {left}", file=sys.stderr)
             return 1
         if code == 0:
             self._summary()
         return code
 
-    # ---- the story ------------------------------------------------------------------------------
+    # ---- the steps ------------------------------------------------------------------------------
 
     def _drive(self, endpoints: dict[str, Any]) -> None:
         self._api = Service(endpoints["api"], endpoints["tenant"])
@@ -115,11 +118,11 @@ class Demo:
         self._steps.say(f"API at {endpoints['api']}, tenant {endpoints['tenant']}")
         self._remove_leftovers()
 
-        self._steps.begin("register the image, make templates")
+        self._steps.begin("register the image, create templates")
         image = self._register(endpoints)
         template = self._templates(endpoints)
 
-        self._steps.begin("build a cluster of 1 master and 2 workers")
+        self._steps.begin("create a cluster of 1 master and 2 workers")
         asked = time.monotonic()
         cluster = self._api.post(
             "/clusters",
@@ -135,12 +138,12 @@ class Demo:
         self._cluster = cluster["id"]
         text = self._prepare_data()
         self._await_active()
-        self._marks.append(("cluster Active after its request", time.monotonic() - asked))
+        self._times.append(("from the request to the Active cluster", time.monotonic() - asked))
 
         expected = self._count(text)
         self._steps.begin("count words with a Jar job")
         self._word_count("Jar", "jar", self._jar_job, expected)
-        self._marks.append(("first right result after the start", self._steps.elapsed_s()))
+        self._times.append(("from the start to the first result", self._steps.elapsed_s()))
         self._steps.begin("count words with a Pig job")
         self._word_count("Pig", "pig", self._pig_job, expected)
 
@@ -199,7 +202,7 @@ class Demo:
         return template
 
     def _prepare_data(self) -> str:
-        """Upload text and binaries while the cluster is being built."""
+        """Upload text and binaries while svcd creates the cluster."""
         text = "\n".join(topics[name] for name in sorted(topics))
         self._store.make(CONTAINER)
         self._store.write(CONTAINER, "in/python-reference.txt", text.encode())
@@ -295,7 +298,7 @@ class Demo:
         return execution
 
     def _await_execution(self, execution: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Until `wanted` of the execution's info. Raises DemoFailed when it ends otherwise."""
+        """Wait until `wanted` holds for the execution's info. Raises DemoFailed."""
         status = ""
         end = time.monotonic() + _JOB_S
         while time.monotonic() < end:
@@ -325,7 +328,7 @@ class Demo:
         if counts != expected:
             odd = next(w for w in counts | expected if counts[w] != expected[w])
             raise DemoFailed(f"{odd!r}: {kind} {counts[odd]}, Python {expected[odd]}")
-        self._steps.say(f"  all {len(counts)} counts agree with plain Python")
+        self._steps.say(f"  all {len(counts)} counts equal those of Python")
 
     @staticmethod
     def _count(text: str) -> Counter[str]:
@@ -348,16 +351,16 @@ class Demo:
         self._remove_leftovers()
 
     def _remove(self, path: str) -> None:
-        """Delete, and wait until it is gone."""
+        """Delete the object and wait until it does not exist any more."""
         self._api.delete(path)
         end = time.monotonic() + _CLUSTER_S
         while self._api.exists(path):
             if time.monotonic() > end:
-                raise DemoFailed(f"{path} is still there {_CLUSTER_S:.0f} s after its delete")
+                raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
             time.sleep(_LOOK_S)
 
     def _remove_leftovers(self) -> None:
-        """Everything named demo, also of a run that was interrupted."""
+        """Delete every object of the demo, also those of an interrupted run."""
         for family, key in (
             ("job-executions", "job_executions"),
             ("clusters", "clusters"),
@@ -381,12 +384,12 @@ class Demo:
         for name, seconds in self._steps.done:
             print(f"{name:45} {seconds:8.1f}")
         print(f"{'all':45} {self._steps.elapsed_s():8.1f}\n")
-        for name, seconds in self._marks:
+        for name, seconds in self._times:
             print(f"{name:45} {seconds:8.1f}")
 
 
 def runs_on_yarn(info: Mapping[str, Any]) -> bool:
-    """Whether the engine has started the job's program, and not only taken the job."""
+    """Whether the job's program runs on YARN: the engine says RUNNING before that."""
     return info["status"] == "RUNNING" and any(
         str(action.get("externalId") or "").startswith(("application_", "job_"))
         for action in info.get("actions", [])
@@ -394,7 +397,7 @@ def runs_on_yarn(info: Mapping[str, Any]) -> bool:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    _ignore_signals()  # a second one must not stop the sweeping
+    _ignore_signals()  # a second signal must not stop the clean-up
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""A plain HTTP client for the demo: what a user's own script would do with the interface."""
+"""A plain HTTP client for the demo, such as a user's own script would have."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 from urllib.parse import quote
 
 _TIMEOUT_S = 30.0
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # all is on this machine
+"""Time for each connect and each read of a request."""
+_DIRECT = urllib.request.build_opener(
+    urllib.request.ProxyHandler({})
+)  # every server is on this machine
 
 
 class Refused(Exception):
-    """An answer that is not a success: method, URL, status and body."""
+    """An answer with an error status: method, URL, status and body."""
 
     def __init__(self, method: str, url: str, status: int, body: str) -> None:
         super().__init__(f"{method} {url} answered {status}: {body[:2000]}")
@@ -28,7 +31,7 @@ def send(
     data: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[Mapping[str, str], bytes]:
-    """Headers and body of a success. Raises Refused."""
+    """Send a request; return headers and body of a success. Raises Refused."""
     request = urllib.request.Request(url, data=data, method=method, headers=dict(headers or {}))
     try:
         with _DIRECT.open(request, timeout=_TIMEOUT_S) as answer:
@@ -38,7 +41,7 @@ def send(
 
 
 class Service:
-    """The v1.1 interface of one tenant."""
+    """The v1.1 interface of svcd for one tenant."""
 
     def __init__(self, base: str, tenant: str) -> None:
         self._base = f"{base}/v1.1/{quote(tenant, safe='')}"
@@ -75,7 +78,7 @@ class Service:
 
 
 class ObjectStore:
-    """The cloud's object store with the user of `endpoints.json` (Keystone v3 and Swift)."""
+    """The cloud's object store, for the user of `endpoints.json` (Keystone v3 and Swift)."""
 
     def __init__(self, endpoints: Mapping[str, Any]) -> None:
         user = {
@@ -119,7 +122,7 @@ class ObjectStore:
 
 
 class Steps:
-    """Prints what happens with the time since the start, and how long each step took."""
+    """Prints lines with the time since the start, and keeps the duration of each step."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -127,7 +130,7 @@ class Steps:
         self.done: list[tuple[str, float]] = []
 
     def begin(self, name: str) -> None:
-        """The step `name` begins; the one before has ended."""
+        """End the present step and begin the step `name`."""
         self.end()
         self._open = (name, time.monotonic())
         self.say(name)

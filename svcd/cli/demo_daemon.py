@@ -1,7 +1,7 @@
-"""The demo's daemon: started as a child, found by `endpoints.json`, and removed with all it made.
+"""The demo's daemon: started as a child, found by `endpoints.json`, stopped with its machines.
 
-The machines of the embedded cloud outlive a daemon on purpose. The demo therefore sweeps them
-itself: every process whose environment names a machine folder below the demo's state folder.
+The machines of the embedded cloud outlive a daemon on purpose. So the demo kills them itself: every
+process whose environment names a machine folder below the demo's state folder.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from pathlib import Path
 from typing import Any
 
 _READY_S = 30.0
+"""Time for the daemon to write its `endpoints.json`."""
 _STOP_S = 20.0
+"""Time for the daemon to end after SIGTERM."""
 _LOOK_S = 0.05
+"""Time between two checks of file or processes."""
 
 
 class DaemonFailed(Exception):
-    """The daemon did not start: what it said last."""
+    """The daemon did not start: the reason, with the last lines of its log."""
 
 
 class DemoDaemon:
-    """`twistd svcd` in the state folder, on ports and addresses of its own."""
+    """`twistd svcd` in the demo's state folder, on its own ports and addresses."""
 
     def __init__(self, state: Path, image: Path | None) -> None:
         self._state = state
@@ -37,7 +40,7 @@ class DemoDaemon:
         self.log = state / "daemon.log"
 
     def start(self) -> dict[str, Any]:
-        """Start it and return its endpoints. Raises DaemonFailed."""
+        """Start the daemon and return its endpoints. Raises DaemonFailed."""
         self._state.mkdir(parents=True, exist_ok=True)
         settings = {
             "server.state_dir": str(self._state),
@@ -68,7 +71,7 @@ class DemoDaemon:
         raise DaemonFailed(f"the daemon was not ready in {_READY_S:.0f} s: {self._last_lines()}")
 
     def stop(self) -> None:
-        """SIGTERM, then SIGKILL; then every process of its machines."""
+        """Stop the daemon with SIGTERM, then SIGKILL; then kill every process of its machines."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -87,13 +90,13 @@ class DemoDaemon:
 
     def _last_lines(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return " | ".join(lines[-5:]) + f" (all of it: {self.log})"
+        return " | ".join(lines[-5:]) + f" (whole log: {self.log})"
 
 
 def network_of(state: Path) -> str:
-    """Addresses for the machines below `state`: demos of other folders have others.
+    """The network for the machines below `state`; demos in other folders get other networks.
 
-    Always the same for one folder, because the machines of an interrupted run keep theirs.
+    One folder always gets the same network, because machines of an interrupted run keep theirs.
     """
     return f"127.{16 + zlib.crc32(os.fsencode(state.absolute())) % 224}.0.0/16"
 
@@ -107,6 +110,6 @@ def machine_processes(state: Path) -> Iterator[int]:
         try:
             environment = (folder / "environ").read_bytes()
         except OSError:
-            continue  # gone meanwhile, or of another user
+            continue  # the process has ended, or belongs to another user
         if environment.startswith(mark) or b"\0" + mark in environment:
             yield int(folder.name)

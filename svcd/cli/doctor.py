@@ -1,7 +1,7 @@
-"""`svcd doctor`: what this machine lacks for the given settings, and the command that mends it.
+"""`svcd doctor`: checks this machine for the given settings, and names the command that helps.
 
-Looks only; changes nothing but a test file in the state folder, and a trust of a given user, both
-of which it removes again. What it sees of an OpenStack is in `cloud_doctor`.
+It writes only a test file in the state folder and a trust of a given user, and removes both again.
+The checks of an OpenStack cloud are in `cloud_doctor`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ from svcd.settings import Database, Settings, SettingsError, without_passwords
 
 _TCP = re.compile(r"tcp:((?P<host>[^:]+):)?(?P<port>\d+)(:interface=(?P<interface>[^:]+))?")
 _ROOM_BYTES = 2 * 2**30
+"""Free space that the state folder needs at least."""
 _MEMORY_MIB = 3000
+"""Free memory that a small cluster of the embedded cloud needs."""
 _POSTGRES_OLDEST = 120_000
+"""The oldest PostgreSQL that svcd uses, as `server_version_num`."""
 _POSTGRES = """
 select current_setting('server_version_num'), pg_encoding_to_char(encoding),
        not pg_is_in_recovery(),
@@ -43,9 +46,9 @@ select current_setting('server_version_num'), pg_encoding_to_char(encoding),
 
 
 def examine(settings: Settings, user: Login | None = None) -> list[Finding]:
-    """All findings, the good ones too, in the order in which they matter.
+    """All findings, the good ones too, the most important first.
 
-    user: of the cloud, for whom it is looked at too; nobody with the embedded cloud.
+    user: the user of the cloud whose rights are checked too; not used with the embedded cloud.
     """
     return list(_findings(settings, user))
 
@@ -60,8 +63,8 @@ def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
         check(settings)
     except SettingsError as error:
         yield Finding("settings", False, str(error), "svcd config show")
-        return  # what follows would only stumble over it
-    yield Finding("settings", True, "they go together")
+        return  # the other checks need valid settings
+    yield Finding("settings", True, "valid")
     yield _state_folder(settings.server.state_dir)
     if settings.database.url.startswith("postgres"):
         found = _postgres(settings.database)
@@ -101,7 +104,7 @@ def _state_folder(folder: Path) -> Finding:
     except OSError as error:
         return Finding(
             what, False, f"cannot be written: {error.strerror}",
-            f"choose another server.state_dir, or: chown {_user()} {folder}",
+            f"set another server.state_dir, or: chown {_user()} {folder}",
         )  # fmt: skip
     if free < _ROOM_BYTES:
         return Finding(
@@ -111,10 +114,14 @@ def _state_folder(folder: Path) -> Finding:
 
 
 def _postgres(database: Database) -> Finding:
-    import psycopg2  # an extra; preflight has seen that it is there
+    import psycopg2  # an optional dependency; preflight has found it
 
     what = "database"
-    cure = "look at the server and at database.url: psql '" + without_passwords(database.url) + "'"
+    cure = (
+        "check that the server runs and that database.url is right: psql '"
+        + without_passwords(database.url)
+        + "'"
+    )
     try:
         connection = psycopg2.connect(
             database.url, connect_timeout=max(2, int(database.connect_timeout_s))
@@ -139,17 +146,17 @@ def _postgres(database: Database) -> Finding:
             "createdb --encoding UTF8 --template template0 NAME",
         )  # fmt: skip
     if not writable:
-        return Finding(what, False, "it is a standby, nothing can be written", cure)
+        return Finding(what, False, "the server is a standby and accepts no writes", cure)
     if not may_create:
         return Finding(
-            what, False, "its user may not make tables",
+            what, False, "its user has no right to create tables",
             "as an administrator: alter database NAME owner to USER",
         )  # fmt: skip
     return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
 
 
 def _served(folder: Path) -> Mapping[int, int]:
-    """Ports that a living daemon of this state folder serves, with its process."""
+    """Port -> process id, for the ports of the running daemon of this state folder."""
     found = endpoints(folder)
     pid = found.get("pid")
     if not isinstance(pid, int) or not Path("/proc", str(pid)).exists():
@@ -161,7 +168,7 @@ def _served(folder: Path) -> Mapping[int, int]:
 def _port(key: str, endpoint: str, served: Mapping[int, int]) -> Finding:
     found = _TCP.fullmatch(endpoint)
     if found is None:
-        return Finding(key, True, f"{endpoint} (not looked at)")
+        return Finding(key, True, f"{endpoint} (not checked)")
     host = found["host"] or found["interface"] or "0.0.0.0"
     port = int(found["port"])
     with socket.socket() as probe:
@@ -173,7 +180,7 @@ def _port(key: str, endpoint: str, served: Mapping[int, int]) -> Finding:
                 return Finding(key, True, f"{endpoint} is served by process {served[port]} already")
             return Finding(
                 key, False, f"{endpoint}: {error.strerror}",
-                f"stop what listens there (ss -ltnp), or: --set {key}=tcp:127.0.0.1:0",
+                f"stop the program on that port (ss -ltnp), or: --set {key}=tcp:127.0.0.1:0",
             )  # fmt: skip
     return Finding(key, True, f"{endpoint} is free")
 
@@ -211,12 +218,12 @@ def _memory() -> Finding:
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
-        return Finding("memory", True, "not looked at")
+        return Finding("memory", True, "not checked")
     lines = dict(line.split(":", 1) for line in text.splitlines())
     mib = int(lines["MemAvailable"].split()[0]) // 1024
     if mib < _MEMORY_MIB:
         return Finding(
-            "memory", False, f"{mib} MiB available, a small cluster needs {_MEMORY_MIB}",
+            "memory", False, f"{mib} MiB available, but a small cluster needs {_MEMORY_MIB}",
             "stop other programs, or use a larger machine",
         )  # fmt: skip
     return Finding("memory", True, f"{mib} MiB available")

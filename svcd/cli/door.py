@@ -1,10 +1,10 @@
-"""How a command finds a daemon and gets in: URL, tenant, token.
+"""Finds the daemon for a command, and logs in: URL, tenant, token.
 
 URL: `--api`, else `endpoints.json` of the state folder. Token: `--token` or `OS_TOKEN`, else a
-login with what the `openstack` command uses (`OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`,
-`OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else with the user
-that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`, the token's
-project, that of `endpoints.json`. Never writes; never prints a token or a password.
+login with the variables of the `openstack` command (`OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`,
+`OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else a login of the
+user that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`, the project
+of the token, the tenant of `endpoints.json`. It never writes, and never prints a token or password.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from svcd.model.redaction import hidden, of_url, shown_url, url_repr
 from svcd.settings import Settings
 
 _TIMEOUT_S = 30.0
+"""Time for connecting, and for each read of an answer."""
 _MOST_BYTES = 64 * 2**20
-_MOST_TOLD = 4096
+"""Bytes of an answer that are read."""
+_MOST_QUOTED = 4096
+"""Bytes or characters of an answer that a message may quote."""
 _PROXIED = urllib.request.build_opener()
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class DoorError(Exception):
-    """The daemon, or the cloud, cannot be asked: one line that says why and what to do."""
+    """A request to the daemon or the cloud failed: one line with the reason and the cure."""
 
 
 @frozen(kw_only=True)
 class Answer:
-    """status, headers with lower-case names, body. sent: secrets that must not be printed."""
+    """An HTTP answer. headers: names in lower case. sent: secrets that must not be printed."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -48,24 +51,24 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Raises DoorError when it is no JSON."""
+        """The body as JSON. Raises DoorError when it is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
-            raise DoorError(f"no JSON was answered but {self.told(80)!r}") from None
+            raise DoorError(f"the answer is not JSON but {self.excerpt(80)!r}") from None
 
-    def told(self, most: int) -> str:
-        """How the body begins, for people."""
-        text = self.body[:_MOST_TOLD].decode("utf-8", "replace")
+    def excerpt(self, most: int) -> str:
+        """The first characters of the body, without secrets."""
+        text = self.body[:_MOST_QUOTED].decode("utf-8", "replace")
         return hidden(text, self.sent)[:most]
 
 
 Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
-"""Method, URL, body, headers -> answer of any status. Raises DoorError."""
+"""Sends method, URL, body, headers; returns an answer of any status. Raises DoorError."""
 
 
 def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-    """Ask over a socket; not through a proxy what is on this machine."""
+    """Send a request over a socket; requests to this machine bypass the proxy."""
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))
     opener = _DIRECT if _is_here(url) else _PROXIED
     try:
@@ -95,7 +98,7 @@ def _is_here(url: str) -> bool:
 
 @frozen(kw_only=True)
 class Door:
-    """A daemon and the way in. token: "" when there is none; auth_url: of the cloud, likewise."""
+    """A daemon and its login. token: "" without one. auth_url: of the cloud, "" when unknown."""
 
     api: str
     tenant: str
@@ -104,21 +107,21 @@ class Door:
 
     @property
     def base(self) -> str:
-        """Of the tenant's resources."""
+        """The URL of the tenant's resources."""
         return f"{self.api.rstrip('/')}/v1.1/{quote(self.tenant, safe='')}"
 
 
 class Api:
-    """The v1.1 interface of one tenant, for reading."""
+    """Reads the v1.1 interface of one tenant."""
 
     def __init__(self, door: Door, send: Send = send) -> None:
         self.door = door
         self._send = send
         self.seconds: float | None = None
-        """The daemon's time as of its last answer; None when it does not tell."""
+        """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
     def get(self, path: str) -> Any:
-        """The JSON of a success; None when it is not found. Raises DoorError."""
+        """The JSON of a success; None for status 404. Raises DoorError."""
         headers = {"Accept": "application/json"}
         if self.door.token:
             headers["X-Auth-Token"] = self.door.token
@@ -132,27 +135,33 @@ class Api:
         raise DoorError(_refusal(url, answer))
 
     def _note(self, answer: Answer) -> None:
-        told = email.utils.parsedate_tz(answer.headers.get("date", ""))
-        if told is not None:
-            self.seconds = float(email.utils.mktime_tz(told))
+        date = email.utils.parsedate_tz(answer.headers.get("date", ""))
+        if date is not None:
+            self.seconds = float(email.utils.mktime_tz(date))
 
 
 def _refusal(url: str, answer: Answer) -> str:
     try:
-        said = hidden(str(json.loads(answer.body)["error_message"])[:_MOST_TOLD], answer.sent)
+        said = hidden(str(json.loads(answer.body)["error_message"])[:_MOST_QUOTED], answer.sent)
     except (ValueError, KeyError, TypeError):
-        said = answer.told(200)
+        said = answer.excerpt(200)
     text = f"{shown_url(url)} was answered {answer.status}: {said}"
     if answer.status == 401:
-        text += "; give a token by OS_TOKEN or --token, or set OS_AUTH_URL, OS_USERNAME and so on"
+        text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
     return text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Those of `find`, beside the settings."""
-    parser.add_argument("--api", metavar="URL", help="of the daemon (default: by endpoints.json)")
-    parser.add_argument("--tenant", metavar="ID", help="project (default: OS_PROJECT_ID and so on)")
-    parser.add_argument("--token", metavar="TOKEN", help="instead of OS_TOKEN or a login")
+    """Add the options that `find` reads, beside the settings."""
+    parser.add_argument(
+        "--api", metavar="URL", help="URL of the daemon (default: from endpoints.json)"
+    )
+    parser.add_argument(
+        "--tenant", metavar="ID", help="project id (default: OS_PROJECT_ID, or the token's)"
+    )
+    parser.add_argument(
+        "--token", metavar="TOKEN", help="use this token (default: OS_TOKEN, or a login)"
+    )
 
 
 def find(
@@ -161,7 +170,7 @@ def find(
     environment: Mapping[str, str],
     send: Send = send,
 ) -> Door:
-    """The daemon that is meant. Raises DoorError."""
+    """The daemon that options, settings and environment name. Raises DoorError."""
     known = endpoints(settings.server.state_dir)
     api = options.api or known.get("api")
     if not api:
@@ -184,12 +193,12 @@ def find(
         token = _embedded_login(known, tenant, send)
     tenant = tenant or ("" if options.api else str(known.get("tenant", "")))
     if not tenant:
-        raise DoorError("which tenant? give --tenant ID, or set OS_PROJECT_ID")
+        raise DoorError("no tenant is given: use --tenant ID, or set OS_PROJECT_ID")
     return Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url)
 
 
 def endpoints(state_dir: Path) -> Mapping[str, Any]:
-    """What `endpoints.json` of a running daemon says; {} when there is none."""
+    """The content of a running daemon's `endpoints.json`; {} when it cannot be read."""
     try:
         found = json.loads((state_dir / "endpoints.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -242,24 +251,24 @@ def _scope(environment: Mapping[str, str]) -> Mapping[str, Any] | None:
         return {"project": {"id": environment["OS_PROJECT_ID"]}}
     name = environment.get("OS_PROJECT_NAME") or environment.get("OS_TENANT_NAME")
     if not name:
-        raise DoorError("which project? set OS_PROJECT_ID or OS_PROJECT_NAME")
+        raise DoorError("no project is given: set OS_PROJECT_ID or OS_PROJECT_NAME")
     return {"project": {"name": name, "domain": _domain(environment, "PROJECT")}}
 
 
 def _embedded_login(known: Mapping[str, Any], tenant: str, send: Send) -> str:
-    """A token of the embedded cloud's user; "" when it has no part in the tenant."""
+    """A token of the embedded cloud's user; "" when the user has no role in the tenant."""
     user = {"name": known["username"], "domain": {"id": "default"}, "password": known["password"]}
     identity = {"methods": ["password"], "password": {"user": user}}
     try:
         return _log_in(str(known["identity"]), identity, {"project": {"id": tenant}}, send)[0]
     except DoorError:
-        return ""  # without tokens the daemon may let us in all the same
+        return ""  # the daemon may accept requests without a token
 
 
 def _log_in(
     auth_url: str, identity: Mapping[str, Any], scope: Mapping[str, Any] | None, send: Send
 ) -> tuple[str, str]:
-    """Token and project id."""
+    """Log in at Keystone; return token and project id. Raises DoorError."""
     auth = {"identity": identity, **({} if scope is None else {"scope": scope})}
     url = f"{auth_url}/auth/tokens"
     headers = {"Content-Type": "application/json"}
@@ -267,7 +276,8 @@ def _log_in(
     token = answer.headers.get("x-subject-token", "")
     if answer.status != 201 or not token:
         raise DoorError(
-            f"no login at {shown_url(url)}: answered {answer.status}; look at OS_USERNAME and so on"
+            f"login failed at {shown_url(url)}: answered {answer.status}; check OS_USERNAME,"
+            " OS_PASSWORD and OS_PROJECT_NAME"
         )
     return token, _project(evolve(answer, sent=(token, *_secrets(identity))).json)
 

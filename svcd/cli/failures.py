@@ -1,6 +1,6 @@
-"""The closed list of failures as a page: `python -m svcd.cli.failures > docs/failures.md`.
+"""Writes the list of failures as a page: `python -m svcd.cli.failures > docs/failures.md`.
 
-`svcd.model.failures` is its only source; a test compares the page with the file.
+`svcd.model.failures` is the only source of the page; a test compares the page with the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ in the code makes this page (`python -m svcd.cli.failures > docs/failures.md`).
   a missing service, `info.waiting` has the code, the begin (`since`) and the deadline (`until`).
 - svcd checks an Active cluster every few minutes. While a part of it is dead,
   `status_description` has the code ([operating.md](operating.md#active-clusters)).
-- On the command line: `svcd why ID` tells the whole history, `svcd why CODE` explains a code.
+- On the command line: `svcd why ID` shows the whole history, `svcd why CODE` explains a code.
 
 A cluster whose creation fails goes to `Error`. When the creation fails before `Configuring`, svcd
 removes the cluster's objects from the cloud (`provisioning.on_failure`). A cluster whose resize
@@ -52,7 +52,7 @@ def page() -> str:
 
 
 def explained(code: Code) -> str:
-    """A few lines about one code."""
+    """Lines with the kind, the meaning and the advice of one code."""
     known = KNOWN[code]
     of = " or ".join(f"a {each}" for each in known.of)
     return f"{code}: of {of}\n  {known.meaning}\n  What to do: {known.advice}.\n"

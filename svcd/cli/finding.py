@@ -1,4 +1,4 @@
-"""One look of `svcd doctor`."""
+"""The result of one check of `svcd doctor`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from attrs import frozen
 
 @frozen
 class Finding:
-    """What was looked at, what was seen, and the cure when it is not good.
+    """The subject of a check, its result as text, and the cure when the result is not good.
 
-    warning: it is not good, but svcd works without it.
+    warning: the result is not good, but svcd works without the subject.
     """
 
     what: str
@@ -20,7 +20,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """ok, warn or fail."""
+        """The result in one word: ok, warn or fail."""
         if self.good:
             return "ok"
         return "warn" if self.warning else "fail"

@@ -1,6 +1,6 @@
-"""The `svcd` command: one parser, one function a subcommand; exit codes 0, 1, 2.
+"""The `svcd` command: one parser, and one function for each subcommand.
 
-0 done, 1 failed while running, 2 wrong settings or usage (one line on stderr says why).
+Exit codes: 0 success, 1 failure, 2 wrong settings or usage (one line on stderr gives the reason).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("svcd: interrupted", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of the output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
@@ -36,31 +36,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="svcd", description="Clusters and jobs on an OpenStack cloud. The daemon: twistd svcd."
+        prog="svcd",
+        description="Clusters and jobs on an OpenStack cloud. Start the daemon: twistd svcd.",
     )
     parser.add_argument("--version", action="version", version=f"svcd {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     config = commands.add_parser("config", help="settings").add_subparsers(required=True)
-    text = "every setting, its value and where it comes from"
+    text = "show every setting, its value and its origin"
     show = config.add_parser("show", help=text, description=text)
     _settings_options(show)
     show.set_defaults(run=_config_show)
 
-    text = "what this machine and the cloud lack, and the command that mends it"
+    text = "check this machine and the cloud for svcd; show the cure of each fault"
     doctor = commands.add_parser("doctor", help=text, description=text)
     _settings_options(doctor)
     doctor.add_argument(
         "--token",
         default="",
-        help="look also as this user of the cloud (or OS_TOKEN, OS_USERNAME …)",
+        help="check also for this user of the cloud (default: OS_TOKEN, OS_USERNAME …)",
     )
     doctor.set_defaults(run=_doctor)
 
     image = commands.add_parser("image", help="software of a distribution")
     image_commands = image.add_subparsers(required=True)
     for name, text in (
-        ("build", "fetch, compile and lay out the software in PREFIX"),
+        ("build", "download and compile the software, and install it in PREFIX"),
         ("verify", "check a software tree"),
     ):
         each = image_commands.add_parser(name, help=text, description=text)
@@ -77,11 +78,11 @@ def _parser() -> argparse.ArgumentParser:
 
     database.add_commands(commands, _settings_options, _version())
 
-    text = "build a cluster here, run jobs on it, delete it"
+    text = "create a cluster on this machine, run jobs on it, delete it"
     demo = commands.add_parser("demo", help=text, description=text)
     demo.add_argument(
         "--state-dir", type=Path, default=Path("state/demo"), metavar="DIR",
-        help="of the demo's own daemon (default: state/demo)",
+        help="state folder of the demo's own daemon (default: state/demo)",
     )  # fmt: skip
     demo.add_argument(
         "--image", type=Path, metavar="PREFIX", help="software tree (default: in the state folder)"
@@ -139,7 +140,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _prefix(options: argparse.Namespace) -> Path:
-    """The software tree that a command works on: its argument, else the setting."""
+    """The software tree of a command: its argument, else the setting."""
     from svcd.embedded.host import image_prefix
 
     settings = _loaded(options).settings
@@ -166,7 +167,7 @@ def _image_verify(options: argparse.Namespace) -> int:
     for problem in problems:
         print(f"svcd image verify: {problem}", file=sys.stderr)
     if problems:
-        print(f"make it anew with: svcd image build vanilla {prefix}", file=sys.stderr)
+        print(f"to build it again: svcd image build vanilla {prefix}", file=sys.stderr)
         return 1
     print(f"{prefix} is complete")
     return 0

@@ -1,14 +1,15 @@
-"""`svcd orphans`: what carries svcd's marks in the tenant's cloud and belongs to no cluster.
+"""`svcd orphans`: lists or removes objects with svcd's ownership tags that belong to no cluster.
 
-Asks the daemon for the tenant's clusters; without a daemon that answers nothing is judged. Removes
-only with `--delete`, only what has our marks, and of that only what this installation has made,
-unless an id is named or `--unmarked` is given. Exit codes: 0 all that was asked for was done,
-1 it could not be found out, or something was not removed, 2 wrong usage.
+The command asks the daemon for the tenant's clusters. When no daemon answers, the command lists
+and removes nothing. It removes only with `--delete`, only objects with ownership tags, and
+only objects of this installation, unless `--id` or `--unmarked` is given. Exit codes: 0 success,
+1 the search failed or an object was not removed, 2 wrong usage.
 
-Note: no race with a cluster that is being made. Its row is written before anything of it is made,
-and goes after everything of it. So the cloud is listed first and the rows are read afterwards; and
-that twice: what is judged twice, with a pause between, was neither just made nor just on its way
-out. Trusts alone are made before their row, and carry no mark: they are removed only by their id.
+Note: no race with a cluster that is being created. svcd writes a cluster's row before it creates
+the cluster's objects, and deletes the row after their removal. So the command lists the cloud first
+and reads the rows afterwards. It does so twice with a pause: an orphan of both searches belongs
+neither to a cluster that was just created nor to one that was just deleted. Only trusts are created
+before their row, and they carry no tag: the command removes them only by their id.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ from svcd.runtime.tasks import sleep
 from svcd.settings import CloudSettings, load
 
 _PAUSE_S: Final = 5.0
+"""Time between the two searches."""
 _AGAIN_S: Final = 2.0
+"""Time between two attempts to remove objects."""
 _YOUNG_S: Final = 600.0
+"""Default of `--younger`: age below which objects are left alone."""
 _WAIT_S: Final = 180.0
+"""Default of `--wait`: time for the removal of all objects."""
 
 
 class Cloud(Protocol):
-    """`svcd.clients.ownership_tags.MarkedCloud`."""
+    """The part of `svcd.clients.ownership_tags.MarkedCloud` that the search uses."""
 
     async def check(self) -> None: ...
     async def things(self) -> Sequence[Thing]: ...
@@ -49,7 +54,7 @@ class Cloud(Protocol):
 
 @frozen(kw_only=True)
 class Rows:
-    """What the daemon has in the tenant. trusts: of the user who asks."""
+    """Ids that the daemon knows in the tenant. trusts: those of the caller."""
 
     installation: str
     clusters: frozenset[str]
@@ -58,7 +63,7 @@ class Rows:
 
 @frozen(kw_only=True)
 class Orphan:
-    """why: "" when it may be removed, else why it is left alone."""
+    """An object without a row. why: the reason to leave it alone; "" when it may be removed."""
 
     thing: Thing
     why: str = ""
@@ -66,10 +71,10 @@ class Orphan:
 
 @frozen(kw_only=True)
 class Rules:
-    """What may be removed.
+    """Which orphans may be removed.
 
-    ids: named one by one, whatever their mark. unmarked: also what does not tell its installation.
-    young_s: what is younger is left alone, with all that is of the same cluster.
+    ids: objects that may be removed whatever their tag says. unmarked: objects whose tag has no
+    installation may be removed too. young_s: younger objects, and all of their clusters, may not.
     """
 
     ids: frozenset[str] = frozenset()
@@ -78,7 +83,7 @@ class Rules:
 
 
 def judged(things: Sequence[Thing], rows: Rows, rules: Rules, now: float) -> Sequence[Orphan]:
-    """Those that belong to no row, and whether they may be removed. Pure."""
+    """The things that belong to no row, each with the reason to leave it alone. Pure."""
     found = [t for t in things if not _has_row(t, rows)]
     ours = {
         t.mark.cluster_id
@@ -105,23 +110,27 @@ def _has_row(thing: Thing, rows: Rows) -> bool:
 
 
 def _why_not(thing: Thing, ours: set[str], foreign: set[str], young: set[str], rules: Rules) -> str:
-    """Things of one cluster vouch for each other: not every service lets us leave a full mark."""
+    """The reason to leave an orphan alone; "" when it may be removed.
+
+    Not every service can store a full tag. So the full tag of one object counts for all objects of
+    its cluster.
+    """
     if (thing.id if thing.mark is None else thing.mark.cluster_id) in young:
-        return f"something of its cluster is younger than {duration(rules.young_s)}"
+        return f"an object of its cluster is younger than {duration(rules.young_s)}"
     if thing.id in rules.ids:
         return ""
     if thing.mark is None:
-        return "trusts carry no mark; name it with --id when nothing uses it"
+        return "a trust carries no ownership tag; give --id ID if nothing uses it"
     cluster_id = thing.mark.cluster_id
     if cluster_id in foreign:
-        return "another installation has made it; name it with --id when that one is gone"
+        return "another installation created it; give --id ID if that installation is gone"
     if cluster_id in ours or rules.unmarked:
         return ""
-    return "it does not tell which installation has made it; see --unmarked and --id"
+    return "its tag does not name an installation; see --unmarked and --id"
 
 
 class Search:
-    """Finds and removes orphans. `rows` raises DoorError, the cloud CloudError."""
+    """Finds and removes orphans. Its methods raise DoorError of `rows`, CloudError of the cloud."""
 
     def __init__(
         self,
@@ -137,31 +146,31 @@ class Search:
         self._rules = rules
         self._say = say
 
-    async def look(self) -> Sequence[Orphan]:
-        """Cloud first, then rows; see the note."""
+    async def found(self) -> Sequence[Orphan]:
+        """The orphans now. It lists the cloud first, then the rows; see the note."""
         things = await self._cloud.things()
         return judged(things, await self._rows(), self._rules, self._clock.seconds())
 
     async def run(self, delete: bool, wait_s: float = _WAIT_S) -> bool:
-        """Tell, and with `delete` remove; whether everything that may be removed is gone."""
+        """Show the orphans, and remove them with `delete`. False when some were not removed."""
         await self._cloud.check()
-        first = await self.look()
+        first = await self.found()
         if first:
             await sleep(self._clock, _PAUSE_S)
-            again = {o.thing.id: o for o in await self.look()}
+            again = {o.thing.id: o for o in await self.found()}
             first = [again[o.thing.id] for o in first if o.thing.id in again]
         for each in first:
-            self._tell(each)
+            self._show(each)
         doomed = [o.thing for o in first if not o.why]
         kept = len(first) - len(doomed)
         self._say(f"{len(first)} found, {len(doomed)} to be removed, {kept} left alone")
         if not delete:
             if doomed:
-                self._say("nothing was removed: run it again with --delete")
+                self._say("nothing was removed: run the command again with --delete")
             return True
         return await self._remove(doomed, wait_s)
 
-    def _tell(self, orphan: Orphan) -> None:
+    def _show(self, orphan: Orphan) -> None:
         each = orphan.thing
         parts = [each.kind, each.id]
         if each.name:
@@ -172,12 +181,12 @@ class Search:
             parts.append(f"of cluster {each.mark.cluster_id}")
         if each.made_at is not None:
             age = duration(self._clock.seconds() - each.made_at)
-            parts.append(f"made {moment(each.made_at)}, {age} ago")
+            parts.append(f"created {moment(each.made_at)}, {age} ago")
         line = "  ".join(parts)
         self._say(f"{line}\n    left alone: {orphan.why}" if orphan.why else line)
 
     async def _remove(self, doomed: Sequence[Thing], wait_s: float) -> bool:
-        """Kind by kind, for one holds the next; until all are gone, or `wait_s` have passed."""
+        """Remove kind by kind, since one kind holds the next; for at most `wait_s`."""
         end = self._clock.seconds() + wait_s
         left = list(doomed)
         troubles: dict[str, str] = {}
@@ -207,7 +216,7 @@ class Search:
             if left:
                 await sleep(self._clock, _AGAIN_S)
         for each in left:
-            why = troubles.get(each.id) or f"it is still there after {duration(wait_s)}"
+            why = troubles.get(each.id) or f"it still exists after {duration(wait_s)}"
             self._say(f"NOT removed {each.kind} {each.id} {each.name}: {why}")
         return not left
 
@@ -220,31 +229,36 @@ class Search:
 
 
 def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
-    """`commands`: the sub-parsers."""
-    text = "what carries svcd's marks in the cloud and belongs to no cluster"
+    """Add the parser of `svcd orphans` to `commands`, the sub-parsers of `svcd`."""
+    text = "list or remove objects with svcd's ownership tags that belong to no cluster"
     parser = commands.add_parser("orphans", help=text, description=text)
-    parser.add_argument("--delete", action="store_true", help="remove it (asks nothing)")
     parser.add_argument(
-        "--id", action="append", default=[], help="may be removed whatever its mark; repeatable"
+        "--delete", action="store_true", help="remove the objects, without a question"
+    )
+    parser.add_argument(
+        "--id",
+        action="append",
+        default=[],
+        help="remove this object whatever its tag says; repeatable",
     )
     parser.add_argument(
         "--unmarked",
         action="store_true",
-        help="remove also what does not tell which installation has made it (older releases)",
+        help="also remove objects whose tag names no installation (older releases made them)",
     )
     parser.add_argument(
         "--younger",
         type=float,
         default=_YOUNG_S,
         metavar="SECONDS",
-        help="leave alone what was made less than that ago (default: %(default)s)",
+        help="leave alone objects younger than this (default: %(default)s)",
     )
     parser.add_argument(
         "--wait",
         type=float,
         default=_WAIT_S,
         metavar="SECONDS",
-        help="how long to wait for things to go (default: %(default)s)",
+        help="wait at most so long for the removal (default: %(default)s)",
     )
     door.add_options(parser)
     clouds.add_option(parser)
@@ -253,19 +267,23 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command and return the exit code."""
     settings = load(options.config, os.environ, options.set).settings
     try:
         environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
         clouds.trust(environment)
         found = door.find(options, settings, environment)
-        rows_of(Api(found))  # before the cloud is asked for anything
+        rows_of(
+            Api(found)
+        )  # a fault of the daemon ends the command before any request to the cloud
         if not found.auth_url:
             raise DoorError(
-                "where is the cloud? set OS_AUTH_URL, or cloud.auth_url in the settings"
+                "the URL of the cloud is unknown: set OS_AUTH_URL, or the setting cloud.auth_url"
             )
         if not found.token:
-            raise DoorError("no token: set OS_TOKEN, or OS_USERNAME, OS_PASSWORD and so on")
+            raise DoorError(
+                "no token: set OS_TOKEN, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
+            )
     except DoorError as error:
         print(f"svcd orphans: {error}", file=sys.stderr)
         return 1
@@ -286,9 +304,9 @@ def run(options: argparse.Namespace) -> int:
     _on_reactor(work)
     if outcome == [True]:
         return 0
-    for said in outcome:
-        if isinstance(said, str):
-            print(f"svcd orphans: {said}", file=sys.stderr)
+    for fault in outcome:
+        if isinstance(fault, str):
+            print(f"svcd orphans: {fault}", file=sys.stderr)
     return 1
 
 
@@ -318,24 +336,24 @@ async def _search(
 
 
 def _interface(environment: Mapping[str, str]) -> str:
-    """As the catalog writes it: the variable may be the older `publicURL`."""
+    """The interface as the catalog names it; the variable may hold the older `publicURL`."""
     given = environment.get("OS_INTERFACE") or environment.get("OS_ENDPOINT_TYPE") or ""
     return given.removesuffix("URL")
 
 
 def rows_of(api: Api) -> Rows:
-    """What the daemon has now. Raises DoorError."""
+    """Read the ids that the daemon knows now. Raises DoorError."""
     found = api.get("/marks")
     try:
-        told = found["marks"]
+        marks = found["marks"]
         return Rows(
-            installation=str(told["installation"]),
-            clusters=frozenset(map(str, told["clusters"])),
-            trusts=frozenset(map(str, told["trusts"])),
+            installation=str(marks["installation"]),
+            clusters=frozenset(map(str, marks["clusters"])),
+            trusts=frozenset(map(str, marks["trusts"])),
         )
     except (KeyError, TypeError):
         raise DoorError(
-            f"{api.door.base}/marks does not tell the clusters: that is no svcd of this release"
+            f"{api.door.base}/marks does not list the clusters: the daemon has another release"
         ) from None
 
 

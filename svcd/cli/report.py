@@ -1,7 +1,7 @@
-"""The story of a cluster or a job execution as lines for a person, made of the API's answers. Pure.
+"""The history of a cluster or a job execution as lines of text, made from the API's answers. Pure.
 
-Says what was asked for, what has happened and how long after that, machine by machine, what is
-waited for and until when, what failed, what to do about it, and what is left.
+The lines show the request, each event with its time after the request and its machines, the
+steps that are not finished and their deadline, the failure with advice, and the remaining objects.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ Json = Mapping[str, Any]
 _RESTING: Final = frozenset({"Active", "Error"})
 _OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 _MOST_LINES: Final = 120
+"""Lines of one request's history without `--all`."""
 _MOST_MACHINES: Final = 60
+"""Machines, or executions of a deleted cluster, that are listed."""
 _MOST_NAMES: Final = 4
+"""Machine names in one line; more are shown as a number."""
 _HEALTH: Final = "health"
-"""The step of events about an Active cluster that nobody has asked anything of."""
-_MARKS: Final = {"failed": "FAILED", "retry": "again", "waiting": "waits", "started": "begins"}
+"""The step of events that health checks of an Active cluster write."""
 
 
 @frozen(kw_only=True)
 class _Line:
-    """One or several events that say the same. machines: their names, in order."""
+    """One event, or several equal events of different machines. machines: their names, in order."""
 
     at: float
     step: str
@@ -43,24 +45,24 @@ class _Line:
 def of_cluster(
     cluster: Json, events: Sequence[Json], now: float | None, whole: bool = False
 ) -> Iterator[str]:
-    """now: the daemon's time in epoch seconds. whole: all requests, all lines."""
+    """The history of a cluster. now: the daemon's time in epoch seconds. whole: every line."""
     status = cluster["status"]
     yield f"cluster {cluster['name']} ({cluster['id']}): {status}"
     yield f"  {cluster['plugin_name']} {cluster['engine_version']}, {_sizes(cluster)}"
     if status not in _RESTING:
-        yield from _under_way(cluster, events, now)
+        yield from _progress(cluster, events, now)
     yield from _failure(cluster, events)
     requests = _requests(events)
     shown = requests if whole else requests[-1:]
     if len(requests) > len(shown):
         yield ""
-        yield "requests before (--all tells them too)"
+        yield "earlier requests (--all shows their events)"
         for begin, mine in requests[: -len(shown)]:
-            yield f"  {moment(begin)}  {_asked(mine)}: {_ending(mine)}"
+            yield f"  {moment(begin)}  {_request_title(mine)}: {_request_outcome(mine)}"
     for begin, mine in shown:
         yield ""
-        yield f"{_asked(mine)}, {moment(begin)}"
-        yield from _told(mine, begin, None if whole else _MOST_LINES)
+        yield f"{_request_title(mine)}, {moment(begin)}"
+        yield from _history_lines(mine, begin, None if whole else _MOST_LINES)
     yield from _machines(cluster, events)
 
 
@@ -79,26 +81,28 @@ def _requests(events: Sequence[Json]) -> list[tuple[float, Sequence[Json]]]:
     return [(seconds(mine[0]["at"]) or 0.0, mine) for mine in found.values()]
 
 
-def _asked(events: Sequence[Json]) -> str:
+def _request_title(events: Sequence[Json]) -> str:
+    """The text of the request, or its number."""
     first = events[0]
     if first["step"] == "request":
-        return f"asked for: {first['text']}"
-    return f"request {first['generation']}"  # its beginning is not kept any more
+        return f"request: {first['text']}"
+    return f"request {first['generation']}"  # its first event is no longer stored
 
 
-def _ending(events: Sequence[Json]) -> str:
+def _request_outcome(events: Sequence[Json]) -> str:
+    """How the request ended."""
     for event in reversed(events):
         if event["step"] == _HEALTH:
-            continue  # it was found later, and is nobody's request
+            continue  # a health check found it later; it is not the outcome of the request
         if event["outcome"] == "failed":
-            return f"failed with {event['code'] or 'a fault'}"
+            return f"failed with {event['code'] or 'an error without a code'}"
         if event["step"] == "Active":
             return "done"
-    return "overtaken by the next"
+    return "replaced by the next request"
 
 
-def _under_way(cluster: Json, events: Sequence[Json], now: float | None) -> Iterator[str]:
-    """What is being done or waited for, since when and until when."""
+def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Iterator[str]:
+    """The present status with its begin and deadline, and its unfinished steps."""
     status = cluster["status"]
     since = next((e for e in reversed(events) if _begins(e, status)), None)
     if since is None:
@@ -108,39 +112,40 @@ def _under_way(cluster: Json, events: Sequence[Json], now: float | None) -> Iter
     limit = ""
     if until is not None:
         left = "" if now is None else f", in {duration(until - now)}"
-        limit = f"; is given up at {moment(until)}{left}"
+        limit = f"; svcd gives up at {moment(until)}{left}"
     yield f"  {status} since {moment(began)}, for {spent}{limit}"
-    yield from _unready(cluster)
-    for each in _open(events[events.index(since) :]):
+    yield from _missing_servers(cluster)
+    for each in _unfinished(events[events.index(since) :]):
         where = f" on {each['machine']}" if each["machine"] else ""
         times = f" ({each['attempt']} times so far)" if each["attempt"] else ""
         code = f"{each['code']}: " if each["code"] else ""
-        told = f": {code}{_first(each['text'])}" if each["text"] else ""
+        text = f": {code}{_first(each['text'])}" if each["text"] else ""
         at = seconds(each["at"])
         ago = "" if now is None or at is None else f", {duration(now - at)} ago"
-        yield f"    {each['step']}{where}{told}{times}{ago}"
+        yield f"    {each['step']}{where}{text}{times}{ago}"
 
 
-def _unready(cluster: Json) -> Iterator[str]:
-    """Machines without a server that runs, as far as they hold up the present phase."""
+def _missing_servers(cluster: Json) -> Iterator[str]:
+    """Servers that do not run yet, while the cluster waits for them; at most ten."""
     if cluster["status"] not in ("Waiting", "Spawning"):
         return
     instances = [i for g in cluster["node_groups"] for i in g["instances"]]
     found = [i for i in instances if i.get("status") != "ACTIVE"]
     for each in found[:10]:
-        yield f"    server {each['instance_name']} is {each.get('status', 'not there yet')}"
+        yield f"    server {each['instance_name']} is {each.get('status', 'not created yet')}"
     if len(found) > 10:
-        yield f"    and {len(found) - 10} servers more"
+        yield f"    and {len(found) - 10} more servers"
 
 
 def _begins(event: Json, status: str) -> bool:
+    """Whether the cluster entered `status` with this event."""
     if status in ("Waiting", "Validating", "Deleting"):
         return bool(event["step"] == "request")
     return bool(event["step"] == status and event["outcome"] == "started")
 
 
-def _open(events: Sequence[Json]) -> Sequence[Json]:
-    """What was begun, or did not succeed, and has not been told as done since; at most ten."""
+def _unfinished(events: Sequence[Json]) -> Sequence[Json]:
+    """Steps that started, waited or failed for now, without a later end; the newest ten."""
     found: dict[tuple[str, str], Json] = {}
     for event in events[1:]:
         key = (event["step"], event["machine"])
@@ -152,17 +157,15 @@ def _open(events: Sequence[Json]) -> Sequence[Json]:
 
 
 def _failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
-    """The reason that the cluster shows, and what to do."""
+    """The failure that the cluster shows, with its meaning and advice."""
     if not cluster["status_description"]:
         return
-    told = cluster["status_description"]
-    failed = [e for e in events if e["outcome"] == "failed" and e["code"] and e["code"] in told]
+    text = cluster["status_description"]
+    failed = [e for e in events if e["outcome"] == "failed" and e["code"] and e["code"] in text]
     yield ""
-    if failed and failed[-1]["step"] == _HEALTH:
-        yield "what is wrong"
-    else:
-        yield "what failed" if cluster["status"] == "Error" else "what did not succeed"
-    yield from _indented(_without_advice(told, failed[-1]["code"]) if failed else told, "  ")
+    by_check = failed and failed[-1]["step"] == _HEALTH
+    yield "failure that a health check found" if by_check else "failure"
+    yield from _indented(_without_advice(text, failed[-1]["code"]) if failed else text, "  ")
     if failed:
         last = failed[-1]
         where = next((e["machine"] for e in reversed(failed) if e["machine"]), "")
@@ -172,7 +175,7 @@ def _failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
 
 
 def _without_advice(text: str, code: str) -> str:
-    """What the API tells, but for the advice at its end: `explained` says it in its own line."""
+    """A text of the API without the advice at its end, which `explained` shows."""
     if code not in Code.__members__:
         return text
     advice = KNOWN[Code(code)].advice
@@ -180,14 +183,15 @@ def _without_advice(text: str, code: str) -> str:
 
 
 def explained(code: str) -> Iterator[str]:
-    """Meaning and advice of a code of the closed list."""
+    """Lines with the meaning and the advice of a code; none for an unknown code."""
     if code in Code.__members__:
         known = KNOWN[Code(code)]
         yield f"  {code} means: {known.meaning}"
         yield f"  what to do: {known.advice}"
 
 
-def _told(events: Sequence[Json], begin: float, most: int | None) -> Iterator[str]:
+def _history_lines(events: Sequence[Json], begin: float, most: int | None) -> Iterator[str]:
+    """The events of one request as text. most: lines; the middle is left out."""
     lines = list(_lines(events))
     if most is not None and len(lines) > most:
         head = most // 3
@@ -197,13 +201,13 @@ def _told(events: Sequence[Json], begin: float, most: int | None) -> Iterator[st
         kept = list(lines)
     for line in kept:
         if line is None:
-            yield f"    … {len(lines) - (most or 0)} lines (--all tells them too)"
+            yield f"    … {len(lines) - (most or 0)} lines left out (--all shows them)"
             continue
         yield from _rendered(line, begin)
 
 
 def _lines(events: Sequence[Json]) -> Iterator[_Line]:
-    """What is the same on several machines, one after the other, is one line."""
+    """The lines of `events`. Consecutive equal events of several machines share one line."""
     gathered: list[Json] = []
 
     def flush() -> Iterator[_Line]:
@@ -228,13 +232,13 @@ def _lines(events: Sequence[Json]) -> Iterator[_Line]:
 
 
 def _same(event: Json) -> tuple[object, ...]:
-    """What an event says, whichever machine it is of."""
+    """A key that equal events of different machines share."""
     text = event["text"].replace(event["machine"], "") if event["machine"] else event["text"]
     return event["step"], event["outcome"], event["code"], event["attempt"], text
 
 
 def _is_phase(event: Json) -> bool:
-    """Whether it is about a whole status and not about a step."""
+    """Whether the event belongs to a status of the cluster and not to a step."""
     return bool(event["step"][:1].isupper())
 
 
@@ -242,37 +246,36 @@ def _rendered(line: _Line, begin: float) -> Iterator[str]:
     names = ", ".join(line.machines[:_MOST_NAMES])
     if len(line.machines) > _MOST_NAMES:
         names = f"{len(line.machines)} machines ({line.machines[0]} … {line.machines[-1]})"
-    event, mark = line.event, _MARKS.get(line.outcome, line.outcome)
-    if line.outcome == "failed" and _is_phase(event):  # its step has told the rest
+    event, outcome = line.event, "FAILED" if line.outcome == "failed" else line.outcome
+    if line.outcome == "failed" and _is_phase(event):  # the event of the step has the text
         yield f"  +{duration(line.at - begin):>10}  FAILED {line.step}: {event['code']}"
         return
-    text = " ".join(part for part in (mark, line.step, names) if part)
+    text = " ".join(part for part in (outcome, line.step, names) if part)
     if event["attempt"]:
         text += f" (attempt {event['attempt']})"
     until = seconds(event.get("until"))
     if line.outcome == "started" and until is not None:
         text += f" (for at most {duration(until - line.at)})"
-    said = event["text"].splitlines()
-    told = [s for s in said if s.strip()][:12]
+    texts = [t for t in event["text"].splitlines() if t.strip()][:12]
     code = (
         f"{event['code']}: "
         if event["code"] and not event["text"].startswith(event["code"])
         else ""
     )
-    head = f": {code}{told[0]}" if told else ""
+    head = f": {code}{texts[0]}" if texts else ""
     yield f"  +{duration(line.at - begin):>10}  {text}{head}"
-    for more in told[1:]:
+    for more in texts[1:]:
         yield f"  {'':>11}    {more}"
 
 
 def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
-    """Each machine: what there is of it, and the last that was told of it."""
+    """A line for each machine: its server, address and volumes, and its last event."""
     last = {e["machine"]: e for e in events if e["machine"] and not _is_phase(e)}
     instances = [i for g in cluster["node_groups"] for i in g["instances"]]
     if not instances:
         return
     yield ""
-    yield "machines" if cluster["status"] != "Error" else "machines, and what is left of them"
+    yield "machines" if cluster["status"] != "Error" else "machines and their remaining objects"
     for each in instances[:_MOST_MACHINES]:
         parts = []
         if "server_id" in each:
@@ -283,8 +286,8 @@ def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
             parts.append(f"volumes {' '.join(each['volumes'])}")
         known = last.get(each["instance_name"])
         if known is not None:
-            parts.append(f"last: {known['step']} {known['outcome']}")
-        yield f"  {each['instance_name']}: {', '.join(parts) or 'nothing'}"
+            parts.append(f"last event: {known['step']} {known['outcome']}")
+        yield f"  {each['instance_name']}: {', '.join(parts) or 'no objects in the cloud'}"
     if len(instances) > _MOST_MACHINES:
         yield f"  … and {len(instances) - _MOST_MACHINES} more"
 
@@ -300,7 +303,10 @@ def of_execution(
     now: float | None,
     base: str,
 ) -> Iterator[str]:
-    """job, cluster: None when they are gone. events: the cluster's. base: URL of the tenant."""
+    """The history of an execution.
+
+    job, cluster: None after their deletion. events: the cluster's. base: URL of the tenant.
+    """
     info = execution["info"]
     status = info["status"]
     created = seconds(execution["created_at"])
@@ -308,14 +314,14 @@ def of_execution(
     if job is not None:
         yield f"  of job {job['name']} ({job['type']}, {job['id']})"
     yield f"  on {_place(execution, cluster)}"
-    yield f"  asked for at {moment(created)}"
-    for word, key in (("begun at the engine", "start_time"), ("ended", "end_time")):
+    yield f"  requested at {moment(created)}"
+    for word, key in (("started by the engine", "start_time"), ("ended", "end_time")):
         at = seconds(execution[key])
         if at is not None:
             after = "" if created is None else f", {duration(at - created)} later"
             yield f"  {word} at {moment(at)}{after}"
     if status not in _OVER:
-        yield from _awaited(execution, cluster, events, now)
+        yield from _waiting(execution, cluster, events, now)
     yield from _execution_failure(info)
     yield from _engine(execution, info)
     yield ""
@@ -331,14 +337,14 @@ def _place(execution: Json, cluster: Json | None) -> str:
     if cluster is not None:
         return f"cluster {cluster['name']} ({cluster['id']}, {cluster['status']})"
     if execution["cluster_id"]:
-        return f"cluster {execution['cluster_id']}, which is gone"
+        return f"cluster {execution['cluster_id']}, which no longer exists"
     return "a cluster that was deleted"
 
 
-def _awaited(
+def _waiting(
     execution: Json, cluster: Json | None, events: Sequence[Json], now: float | None
 ) -> Iterator[str]:
-    """What an execution that has not ended waits for."""
+    """The reason why an execution has not ended yet."""
     info = execution["info"]
     waiting = info.get("waiting")
     if waiting:
@@ -347,18 +353,18 @@ def _awaited(
         limit = ""
         if until is not None:
             left = "" if now is None else f", in {duration(until - now)}"
-            limit = f"; is given up at {moment(until)}{left}"
+            limit = f"; svcd gives up at {moment(until)}{left}"
         yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{limit}"
         text = _without_advice(waiting["text"], waiting["code"])
         yield f"    {waiting['code']}: {text}"
         yield from explained(waiting["code"])
     elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
         yield f"  waits for the cluster to become Active; it is {cluster['status']}"
-        yield from (f"  {line}" for line in _under_way(cluster, events, now))
+        yield from (f"  {line}" for line in _progress(cluster, events, now))
     elif now is not None and seconds(execution["start_time"]) is not None:
-        yield f"  it runs for {duration(now - (seconds(execution['start_time']) or now))}"
+        yield f"  running for {duration(now - (seconds(execution['start_time']) or now))}"
     elif info["status"] == "Pending":
-        yield "  is being handed to the engine"
+        yield "  svcd is submitting it to the workflow engine"
 
 
 def _execution_failure(info: Json) -> Iterator[str]:
@@ -366,13 +372,13 @@ def _execution_failure(info: Json) -> Iterator[str]:
     if not failure:
         return
     yield ""
-    yield f"what failed: {failure['code']} in step {failure['step']}"
+    yield f"failure: {failure['code']} in step {failure['step']}"
     yield from _indented(_without_advice(failure["text"], failure["code"]), "  ")
     yield from explained(failure["code"])
 
 
 def _engine(execution: Json, info: Json) -> Iterator[str]:
-    """The engine's word, and its actions."""
+    """The engine's status of the job, and its actions."""
     if not execution["workflow_job_id"]:
         return
     yield ""
@@ -380,14 +386,14 @@ def _engine(execution: Json, info: Json) -> Iterator[str]:
     for action in _actions(info):
         if str(action.get("type", "")).startswith(":"):
             continue
-        told = f"  action {action.get('name')} ({action.get('type')}): {action.get('status')}"
+        line = f"  action {action.get('name')} ({action.get('type')}): {action.get('status')}"
         external = action.get("externalId")
         if external and external != "-":
-            told += f", {external} {action.get('externalStatus') or ''}".rstrip()
-        yield told
+            line += f", {external} {action.get('externalStatus') or ''}".rstrip()
+        yield line
         for key in ("startTime", "endTime"):
             if action.get(key):
-                yield f"    {'begun' if key == 'startTime' else 'ended'} {action[key]}"
+                yield f"    {'started' if key == 'startTime' else 'ended'} {action[key]}"
         error = " ".join(str(action[k]) for k in ("errorCode", "errorMessage") if action.get(k))
         if error:
             yield from _indented(error, "    ")
@@ -399,19 +405,19 @@ def _actions(info: Json) -> Sequence[Json]:
 
 
 def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str]:
-    """executions: those that ended with it; nothing else of it is kept."""
-    yield f"cluster {cluster_id}: it was deleted, and its own story went with it"
+    """The remains of a deleted cluster. executions: those that its deletion ended."""
+    yield f"cluster {cluster_id} was deleted, and its events with it"
     yield ""
-    yield "job executions that ended because of that"
+    yield "job executions that ended with the cluster"
     for each in executions[-_MOST_MACHINES:]:
         ended = f", ended {each['end_time']}" if each["end_time"] else ""
         yield f"  {each['id']} of job {each['job_id']}: {each['info']['status']}{ended}"
     if len(executions) > _MOST_MACHINES:
-        yield f"  and {len(executions) - _MOST_MACHINES} before them"
-    yield "  `svcd why` with the id of one tells more"
+        yield f"  and {len(executions) - _MOST_MACHINES} earlier ones"
+    yield "  `svcd why EXECUTION_ID` shows the history of an execution"
 
 
-# ---- words --------------------------------------------------------------------------------------
+# ---- texts --------------------------------------------------------------------------------------
 
 
 def _indented(text: str, indent: str) -> Iterator[str]:

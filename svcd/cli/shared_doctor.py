@@ -1,4 +1,4 @@
-"""What daemons that share a database have to agree on: the key, and the time. Looks only."""
+"""Checks that daemons with one database have the same seal key and the same time. Reads only."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from svcd.settings import Settings
 from svcd.store.sealer import FernetSealer, SealerError, key_file
 
 _SKEW_S = 3.0
+"""Largest difference between the clocks of this machine and of the database server."""
 _CLOCK = "select extract(epoch from clock_timestamp())::double precision"
 _DAEMONS = """
 select about from daemons where until_s > extract(epoch from clock_timestamp()) order by about
@@ -21,8 +22,8 @@ _HAS = "select to_regclass('seals') is not null"
 
 
 def examine_shared(settings: Settings) -> Iterator[Finding]:
-    """For a PostgreSQL database that answers. Raises psycopg2.Error."""
-    import psycopg2  # an extra; preflight has seen that it is there
+    """Findings about the clock, the key and the daemons of a PostgreSQL. Raises psycopg2.Error."""
+    import psycopg2  # an optional dependency; preflight has found it
 
     limit_s = max(2, int(settings.database.connect_timeout_s))
     daemons: list[Any] = []
@@ -48,25 +49,25 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
 
 
 def _clock(off_s: float) -> Finding:
-    text = f"{off_s:.1f} s away from that of the database's server"
+    text = f"differs by {off_s:.1f} s from the clock of the database server"
     if off_s <= _SKEW_S:
         return Finding("clock", True, text)
     return Finding(
         "clock", False, text,
-        "run a time service (NTP) on both: daemons judge by each other's times",
+        "run a time service (NTP) on both machines: daemons compare their clocks with it",
     )  # fmt: skip
 
 
 def _key(settings: Settings, sealed: list[str]) -> Finding:
-    """Whether this daemon's key is that of the others."""
+    """Whether the seal key of this daemon opens the data that the other daemons sealed."""
     what = "seal key"
     path = key_file(settings)
     if not path.exists():
         if not sealed:
-            return Finding(what, True, f"{path} will be made at the start")
+            return Finding(what, True, f"the daemon will create {path} at its start")
         return Finding(
-            what, False, f"{path} is missing, and what is in the database was sealed with a key",
-            f"copy seal.key of the daemon that made the database: install -m 600 KEY {path}",
+            what, False, f"{path} is missing, but the database has data that was sealed with a key",
+            f"copy seal.key from a daemon that uses this database: install -m 600 KEY {path}",
         )  # fmt: skip
     try:
         sealer = FernetSealer(path)
@@ -74,4 +75,4 @@ def _key(settings: Settings, sealed: list[str]) -> Finding:
             sealer.open(each)
     except SealerError as error:
         return Finding(what, False, str(error), f"ls -l {path}")
-    return Finding(what, True, f"{path} fits")
+    return Finding(what, True, f"{path} opens the sealed data")

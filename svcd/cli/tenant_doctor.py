@@ -1,4 +1,4 @@
-"""What clusters of one user need of a cloud, looked at with that user's token."""
+"""Checks with a user's token that the cloud has the things that the user's clusters need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAKERS: Final = ("member", "admin", "_member_")
 
 
 class Tenant:
-    """Looks as the user of `token`, by the session that `cloud` and `compute` have."""
+    """The checks for the user of `token`, by the sessions of `cloud` and `compute`."""
 
     def __init__(
         self, keystone: Keystone, cloud: TenantCloud, compute: Compute, token: Token
@@ -33,22 +33,22 @@ class Tenant:
         self._findings: list[Finding] = []
 
     async def examine(self, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
-        """All looks, each by itself."""
+        """The findings of all checks; a fault of one does not stop the others."""
         await self._trust()
-        for what, look in (
+        for what, probe in (
             ("flavors", self._flavors),
             ("network of clusters", self._networks),
             ("key pairs", self._keypairs),
             ("quota", self._quota),
         ):
             try:
-                await look()
+                await probe()
             except CloudError as error:
-                self._add(what, _said(error), "look at the service's own log")
+                self._add(what, _said(error), "read the log of the service")
         try:
             await self._images(tags)
         except CloudError as error:
-            self._add("images", _said(error), "look at the log of the image service")
+            self._add("images", _said(error), "read the log of the image service")
         return self._findings
 
     def _add(self, what: str, text: str, cure: str = "", *, warning: bool = False) -> None:
@@ -59,7 +59,7 @@ class Tenant:
         if not set(_MAKERS) & set(token.roles):
             self._add(
                 "roles",
-                "none that usually lets one make servers",
+                "the user has no role that usually allows to create servers",
                 f"openstack role add --user {token.user_name} --project {token.project_id} member",
                 warning=True,
             )
@@ -76,7 +76,7 @@ class Tenant:
             mark = ownership_tags.trust_end(uuid.uuid4().hex)
             trust_id = await self._keystone.create_trust(caller, token.text, mark)
         except CloudError as error:
-            cure = "look at the log of the identity service"
+            cure = "read the log of the identity service"
             if error.kind is Fault.FORBIDDEN:
                 cure = "log in with a password, not with a trust or an application credential"
             self._add("trust", _said(error), cure)
@@ -85,21 +85,21 @@ class Tenant:
             await self._keystone.delete_trust(trust_id)
         except CloudError as error:
             self._add(
-                "trust", f"made, but not removed: {_said(error)}",
+                "trust", f"created, but not removed: {_said(error)}",
                 f"openstack trust delete {trust_id}",
             )  # fmt: skip
             return
-        self._add("trust", "can be given to svcd's user, and taken back")
+        self._add("trust", "can be created for svcd's user and deleted again")
 
     async def _flavors(self) -> None:
         names = [flavor.name for flavor in await self._cloud.flavors()]
         if not names:
-            self._add("flavors", "there are none", "openstack flavor create …")
+            self._add("flavors", "the project sees none", "openstack flavor create …")
             return
         self._add("flavors", _some(names))
 
     async def _images(self, tags: Mapping[str, Iterable[str]]) -> None:
-        """Of each distribution, by the tags that an image for it must have."""
+        """For each distribution: the registered images that have its required tags."""
         images = await self._cloud.images()
         for name, wanted in tags.items():
             fit = [
@@ -115,8 +115,8 @@ class Tenant:
             else:
                 self._add(
                     what,
-                    f"of {len(images)} none is registered{needed}",
-                    "POST …/images/ID and …/images/ID/tag (docs/openstack.md, An image)",
+                    f"none of {len(images)} images is registered{needed}",
+                    "POST …/images/ID, then …/images/ID/tag (docs/openstack.md, An image)",
                     warning=True,
                 )
 
@@ -141,7 +141,7 @@ class Tenant:
             self._add(
                 "floating IPs",
                 "there is no external network",
-                "let svcd reach the servers' fixed addresses, and name no floating_ip_pool",
+                "route svcd to the servers' fixed addresses, and give no floating_ip_pool",
                 warning=True,
             )
 
@@ -153,7 +153,7 @@ class Tenant:
             self._add(
                 "key pairs",
                 f"{self._token.user_name} has none",
-                "openstack keypair create NAME > NAME.pem, to log in to the servers oneself",
+                "to log in to servers yourself: openstack keypair create NAME > NAME.pem",
                 warning=True,
             )
 

@@ -1,4 +1,4 @@
-"""Moments and durations of the wire as a person reads them. Pure."""
+"""Reads timestamps of the interface, and formats times and durations for people. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 
 
 def seconds(stamp: str | None) -> float | None:
-    """Epoch seconds of a timestamp of the wire (UTC, with a blank or a `T`); None for none."""
+    """Epoch seconds of a timestamp of the API (UTC, with a blank or a `T`); None when invalid."""
     if not stamp:
         return None
     try:
@@ -19,14 +19,14 @@ def seconds(stamp: str | None) -> float | None:
 
 
 def moment(at: float | None) -> str:
-    """`2026-01-01 00:00:00 UTC`."""
+    """A time in the form `2026-01-01 00:00:00 UTC`. at: epoch seconds."""
     if at is None:
         return "unknown"
     return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def duration(span: float | None) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 07 min`, `3 d 04 h`."""
+    """A duration in one of the forms `0.4 s`, `12 s`, `3 min 05 s`, `2 h 07 min`, `3 d 04 h`."""
     if span is None:
         return "some time"
     span = max(0.0, span)

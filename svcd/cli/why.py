@@ -1,7 +1,7 @@
-"""`svcd why`: tells the story of a cluster or a job execution; or explains a failure code.
+"""`svcd why`: shows the history of a cluster or a job execution, or explains a failure code.
 
-Asks the daemon over HTTP and changes nothing. Exit codes: 0 the story was told (whatever it is),
-1 it could not be told (no daemon, not found, refused), 2 wrong usage.
+The command asks the daemon over HTTP and changes nothing. Exit codes: 0 the history was shown, 1 it
+was not (no daemon, not found, refused), 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
 class NotThere(DoorError):
-    """Nothing of that name or id."""
+    """The tenant has no cluster, execution or job of that name or id."""
 
 
 def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
-    """`commands`: the sub-parsers."""
-    text = "what happened to a cluster or a job execution, and what to do"
+    """Add the parser of `svcd why` to `commands`, the sub-parsers of `svcd`."""
+    text = "show the history of a cluster or a job execution, its failure, and what to do"
     parser = commands.add_parser("why", help=text, description=text)
     parser.add_argument(
         "what",
         metavar="WHAT",
         help="id or name of a cluster, id of a job execution, name of a job, or a failure code",
     )
-    parser.add_argument("--all", action="store_true", help="all requests and lines of the story")
+    parser.add_argument("--all", action="store_true", help="show every request and every line")
     door.add_options(parser)
     clouds.add_option(parser)
     settings_options(parser)
@@ -46,7 +46,7 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
 
 
 def run(options: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command and return the exit code."""
     if options.what in Code.__members__:
         sys.stdout.write(explained(Code(options.what)))
         return 0
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
         clouds.trust(environment)
         api = Api(door.find(options, settings, environment))
-        for line in story(api, options.what, options.all):
+        for line in history(api, options.what, options.all):
             print(line)
     except DoorError as error:
         print(f"svcd why: {error}", file=sys.stderr)
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def story(api: Api, what: str, whole: bool = False) -> Iterator[str]:
-    """Lines for a person. Raises DoorError, NotThere."""
+def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
+    """The history of the cluster or execution that `what` names. Raises DoorError, NotThere."""
     cluster = _one(api, f"/clusters/{_safe(what)}", "cluster")
     execution = None if cluster else _one(api, f"/job-executions/{_safe(what)}", None)
     if not cluster and not execution:
@@ -80,7 +80,7 @@ def story(api: Api, what: str, whole: bool = False) -> Iterator[str]:
     else:
         raise NotThere(
             f"tenant {api.door.tenant} has no cluster and no job execution {what!r}; "
-            "one that was deleted has no story any more"
+            "svcd keeps no history of deleted ones"
         )
 
 
@@ -95,7 +95,9 @@ def _execution(api: Api, execution: Any) -> Iterator[str]:
 
 def _events(api: Api, cluster_id: str) -> list[Any]:
     found = api.get(f"/clusters/{_safe(cluster_id)}/events")
-    return [] if found is None else list(found["events"])  # it may go at any moment
+    return (
+        [] if found is None else list(found["events"])
+    )  # the cluster may be deleted between the two requests
 
 
 def _one(api: Api, path: str, key: str | None) -> Any:
@@ -109,7 +111,7 @@ def _newest(api: Api, path: str, key: str) -> Any:
 
 
 def _of_job(api: Api, name: str) -> Any:
-    """The newest execution of the job of that name."""
+    """The newest execution of the job `name`; None when there is none."""
     job = _newest(api, f"/jobs?name={_safe(name)}", "jobs")
     if job is None:
         return None
@@ -117,7 +119,7 @@ def _of_job(api: Api, name: str) -> Any:
 
 
 def _lost_with(api: Api, cluster_id: str) -> Sequence[Any]:
-    """Executions that ended because the cluster of that id was deleted: they keep its id."""
+    """Executions that the deletion of the cluster ended: their failure text has its id."""
     if not _ID.match(cluster_id):
         return []
     killed = (api.get("/job-executions?status=KILLED") or {"job_executions": []})["job_executions"]

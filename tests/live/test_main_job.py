@@ -31,8 +31,8 @@ from tests.support.sample import SLOW
 
 STEPS = (
     "start the daemon",
-    "register the image, make templates",
-    "build a cluster of 1 master and 2 workers",
+    "register the image, create templates",
+    "create a cluster of 1 master and 2 workers",
     "count words with a Jar job",
     "count words with a Pig job",
     "cancel a long job",
@@ -92,7 +92,7 @@ class MainJobTests(DaemonCase):
         self.assertEqual((ended.code, ended.err), (0, ""), ended.out[-3000:] + ended.err)
         lines = [line.partition("] ")[2] for line in ended.out.splitlines()]
         self.assertEqual([line for line in lines if line in STEPS], list(STEPS))
-        counts = re.findall(r"  all (\d+) counts agree with plain Python", ended.out)
+        counts = re.findall(r"  all (\d+) counts equal those of Python", ended.out)
         self.assertEqual(len(counts), 3)
         self.assertEqual(len(set(counts)), 1)
         self.assertGreater(int(counts[0]), 1000)

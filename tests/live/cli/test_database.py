@@ -58,7 +58,7 @@ class MovingTests(_Case):
         """Counts and digests are the same in both, and both hold together."""
         self.moved()
         self.assertEqual(self.there(), self.rows)
-        self.assertIn("it holds together", self.done("db", "check", url=self.url).out)
+        self.assertIn("no faults", self.done("db", "check", url=self.url).out)
         self.done("db", "current", url=self.url)
         back = self.state.with_name(f"{self.state.name}-back") / "svcd.sqlite"
         back.parent.mkdir()

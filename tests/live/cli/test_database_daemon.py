@@ -103,11 +103,11 @@ class BackupOfALivingDaemonTests(DaemonCase):
         before = list(writers.acknowledged)
         file = str(daemon.state.parent / f"{daemon.state.name}.backup")
         ended = await self.svcd("backup", file, daemon=daemon)
-        self.assertIn("was read again and is whole", ended)
+        self.assertIn("svcd read the file again and it is complete", ended)
         after = list(writers.begun)
         await self.until_acknowledged(writers, len(writers.acknowledged) + _BEFORE)
         checked = await self.svcd("db", "check", daemon=daemon)
-        self.assertIn("it holds together", checked)
+        self.assertIn("no faults", checked)
         writers.stop()
         await stopped
         self.assertEqual((await daemon.stop()).code, 0)

@@ -93,5 +93,5 @@ class DatabaseTests(SynchronousTestCase):
         execute(self.url, "drop role if exists nobody_much")
         execute(self.url, "create role nobody_much login")
         found = self.database(self.url.replace("svcd@", "nobody_much@"))
-        self.assertIn("may not make tables", found.text)
+        self.assertIn("no right to create tables", found.text)
         self.assertIn("owner", found.cure)

@@ -40,7 +40,7 @@ class EmbeddedTests(DaemonCase):
         young = await orphans("--delete", *place)
         self.assertEqual((young.code, young.err), (0, ""))
         self.assertIn("0 to be removed", young.out)
-        self.assertIn("left alone: something of its cluster is younger than 10 min", young.out)
+        self.assertIn("left alone: an object of its cluster is younger than 10 min", young.out)
         old = ("--younger", "0")
         listed = await orphans(*old, *place)
         self.assertEqual((listed.code, listed.err), (0, ""))
@@ -65,7 +65,7 @@ class EmbeddedTests(DaemonCase):
         foreign = await orphans("--delete", "--unmarked", *old, *api, **user)
         self.assertEqual((foreign.code, foreign.err), (0, ""))
         self.assertIn("0 to be removed, 10 left alone", foreign.out)
-        self.assertIn("another installation has made it", foreign.out)
+        self.assertIn("another installation created it", foreign.out)
 
         removed = await orphans("--delete", *old, *place)
         self.assertEqual((removed.code, removed.err), (0, ""))

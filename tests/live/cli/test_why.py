@@ -25,14 +25,14 @@ class WhyTests(DaemonCase):
         self.assertEqual((told.code, told.err), (0, ""))
         self.assertIn(f"cluster told ({cluster_id}): Active", told.out)
         self.assertIn("done log in told-master-001", told.out)
-        self.assertIn("asked for: create with fake 0.1: master 1, worker 1, ", told.out)
+        self.assertIn("request: create with fake 0.1: master 1, worker 1, ", told.out)
 
         absent = await self.why("nothing", "--set", place)
         self.assertEqual((absent.code, absent.out), (1, ""))
         self.assertEqual(
             absent.err,
             "svcd why: tenant demo has no cluster and no job execution 'nothing'; "
-            "one that was deleted has no story any more\n",
+            "svcd keeps no history of deleted ones\n",
         )
         wrong = await self.why("--set", place)
         self.assertEqual(wrong.code, 2)

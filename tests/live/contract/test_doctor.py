@@ -29,7 +29,7 @@ class LiveDoctor(LiveCase, CloudCase):
         user = Login(username=self.user, password=self.password, project=given("PROJECT"))
         found = await self.found(user)
         self.assertEqual([f for f in found.values() if f.word == "fail"], [])
-        self.assertEqual(found["trust"].text, "can be given to svcd's user, and taken back")
+        self.assertEqual(found["trust"].text, "can be created for svcd's user and deleted again")
         self.assertTrue(found["compute"].text.endswith("svcd 2.79"), found["compute"].text)
         self.assertIn(given("KEYPAIR"), found["key pairs"].text)
         self.assertTrue(found["quota"].text.startswith("left: servers "), found["quota"].text)
@@ -44,7 +44,7 @@ class LiveDoctor(LiveCase, CloudCase):
         """Those that there are."""
         found = await self.found(None, region="Mars")
         self.assertIn("no public endpoint of compute in region Mars", found["compute"].text)
-        self.assertIn("there are the regions", found["compute"].cure)
+        self.assertIn("the catalog has the regions", found["compute"].cure)
 
     async def check_a_missing_role(self) -> None:
         """An ordinary user in svcd's place may not look at the tokens of others."""

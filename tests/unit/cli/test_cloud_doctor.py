@@ -24,7 +24,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.rig = Rig()
 
     def found(self, user: Login | None = ALICE, **settings: str) -> dict[str, Finding]:
-        """By what was looked at."""
+        """Findings by their subject."""
         given = {
             "auth_url": f"{ORIGIN}/identity/v3",
             "username": "svcd",
@@ -75,7 +75,7 @@ class CloudDoctorTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(
-            found["compute"].text, f"{ORIGIN}/compute/v2.1 speaks 2.1 to 2.79, svcd 2.79"
+            found["compute"].text, f"{ORIGIN}/compute/v2.1 speaks 2.1 to 2.79, svcd uses 2.79"
         )
         self.assertEqual(found["user"].text, "alice in project alpha, roles: member, reader")
         self.assertEqual(found["images for fake 0.1"].text, "plain")
@@ -96,7 +96,7 @@ class CloudDoctorTests(SynchronousTestCase):
     def test_the_identity_service(self) -> None:
         """Not there, another path, another version, something else."""
         for body, status, words in (
-            ("{}", 200, "but not as Keystone v3 does"),
+            ("{}", 200, "is not that of Keystone v3"),
             (json.dumps({"version": {"id": "v2.0"}}), 200, "speaks v2.0"),
             ("", 300, "answered 300"),
             ("", 404, "answered 404"),
@@ -124,7 +124,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertIn("--user bob --project beta service", found["tokens of users"].cure)
 
     def test_a_region_that_is_not_there(self) -> None:
-        """Those that are; no cluster could be made, so the tenant is not looked at."""
+        """Those that are; no cluster could be made, so the tenant is not checked."""
         found = self.found(region="Mars")
         self.assertEqual(
             self.words(found),
@@ -180,7 +180,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertEqual(found["user"].text, "the token is not valid")
 
     def test_a_reader(self) -> None:
-        """A trust can be given; that nothing can be made with it is warned of."""
+        """A trust can be created; a warning says that the user cannot create servers."""
         found = self.found(Login(username="carol", password="carol", project="alpha"))
         self.assertTrue(found["trust"].good)
         self.assertEqual(
@@ -188,7 +188,7 @@ class CloudDoctorTests(SynchronousTestCase):
             Finding(
                 "roles",
                 False,
-                "none that usually lets one make servers",
+                "the user has no role that usually allows to create servers",
                 "openstack role add --user carol --project alpha member",
                 True,
             ),
@@ -226,7 +226,7 @@ class CloudDoctorTests(SynchronousTestCase):
         """Tags alone are not enough either."""
         found = self.found()["images for fake 0.1"]
         self.assertEqual(found.word, "warn")
-        self.assertIn("of 2 none is registered with the tags fake, 0.1", found.text)
+        self.assertIn("none of 2 images is registered with the tags fake, 0.1", found.text)
 
 
 class LoginTests(SynchronousTestCase):

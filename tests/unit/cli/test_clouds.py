@@ -96,7 +96,7 @@ class CloudsTests(SynchronousTestCase):
         """They are laid over, key by key."""
         self.write(ALPHA.replace("      password: canary-1\n", ""))
         told = self.refused({"OS_CLOUD": "alpha"})
-        self.assertIn("auth.password missing", told)
+        self.assertIn("missing: auth.password", told)
         self.write("clouds: {alpha: {auth: {password: canary-1}}}", "secure.yaml")
         self.assertEqual(self.chosen({"OS_CLOUD": "alpha"}), ALPHA_VARIABLES)
 
@@ -134,7 +134,7 @@ class CloudsTests(SynchronousTestCase):
         """From the home too; a variable that names others stays."""
         auth = {"auth_url": "http://id", "token": "t"}
         self.cloud(auth=auth, cacert="~/ca.pem")
-        self.assertIn("ca.pem, which cacert names", self.refused({"OS_CLOUD": "x"}))
+        self.assertIn("ca.pem, which does not exist", self.refused({"OS_CLOUD": "x"}))
         (self.home / "ca.pem").write_text("")
         found = self.chosen({"OS_CLOUD": "x"})
         self.assertEqual(found["SSL_CERT_FILE"], str(self.home / "ca.pem"))
@@ -150,28 +150,31 @@ class CloudsTests(SynchronousTestCase):
         path = self.write(ALPHA)
         self.assertEqual(
             self.refused({"OS_CLOUD": "x"}),
-            f"there is no cloud 'x' in {path}; there are alpha, bare",
+            f"{path} has no cloud 'x'; it has alpha, bare",
         )
         self.assertIn("auth.auth_url is missing", self.refused({"OS_CLOUD": "bare"}))
         gone = {"OS_CLOUD": "x", "OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"}
         self.assertIn("there is no file /nowhere/clouds.yaml", self.refused(gone))
         user = {"auth_url": "http://id", "username": "u", "password": "canary", "project_id": "p"}
         for values, told in (
-            ({"auth": user, "verify": False}, "give cacert instead"),
-            ({"auth": user, "auth_type": "v3kerberos"}, "auth_type 'v3kerberos' is not known"),
-            ({"auth": {**user, "password": ["canary"]}}, "password is no text"),
-            ({"auth": "canary"}, "auth is no mapping"),
-            ({"profile": "vexxhost"}, "vendor profiles are not read"),
-            ({"auth": {**user, "project_id": ""}}, "auth.project_name missing"),
+            ({"auth": user, "verify": False}, "set cacert instead"),
+            (
+                {"auth": user, "auth_type": "v3kerberos"},
+                "svcd does not know auth_type 'v3kerberos'",
+            ),
+            ({"auth": {**user, "password": ["canary"]}}, "password is not text"),
+            ({"auth": "canary"}, "auth is not a mapping"),
+            ({"profile": "vexxhost"}, "svcd does not read vendor profiles"),
+            ({"auth": {**user, "project_id": ""}}, "missing: auth.project_name"),
         ):
             self.cloud(**values)
             self.assertIn(told, self.refused({"OS_CLOUD": "x"}))
         for text in ("clouds: [canary]", "canary", "clouds:\n  x: canary", "- canary"):
             self.write(text)
-            self.assertIn("is no mapping", self.refused({"OS_CLOUD": "x"}))
+            self.assertIn("is not a mapping", self.refused({"OS_CLOUD": "x"}))
         for text in ("clouds: {canary", "\tcanary: 1", "a: !!python/object:os.system canary"):
             self.write(text)
-            self.assertIn("is no YAML", self.refused({"OS_CLOUD": "x"}))
+            self.assertIn("is not valid YAML", self.refused({"OS_CLOUD": "x"}))
 
     def test_the_commands_log_in_with_it(self) -> None:
         """What is asked of the identity service."""

@@ -93,11 +93,11 @@ class BackupTests(_Case):
         self.backed_up()
         other = self.empty()
         told = self.done("restore", str(self.file), state=other)
-        self.assertIn("holds these rows now", told.out)
+        self.assertIn("now has these rows", told.out)
         self.assertEqual(everything(other), self.rows)
         self.assertEqual({name: each.rows > 0 for name, each in self.rows.items()},
                          dict.fromkeys(_KEPT, True))  # fmt: skip
-        self.assertIn("it holds together", self.done("db", "check", state=other).out)
+        self.assertIn("no faults", self.done("db", "check", state=other).out)
         mode = stat.S_IMODE((other / "svcd.sqlite").stat().st_mode)
         self.assertEqual(mode, 0o600)
 
@@ -108,7 +108,7 @@ class BackupTests(_Case):
         content = self.file.read_bytes()
         self.assertNotIn(PASSWORD.encode(), content)
         self.assertNotIn((self.state / "seal.key").read_bytes(), content)
-        self.assertIn(f"Keep a copy of {self.state / 'seal.key'} too, and apart from it", told)
+        self.assertIn(f"Keep a copy of {self.state / 'seal.key'} too, in another place", told)
 
     def test_daemon_may_write_meanwhile(self) -> None:
         """Beside its lock and its open file."""
@@ -184,7 +184,7 @@ class BackupTests(_Case):
         self.backed_up()
         other = self.empty()
         told = self.done("restore", "--verify-only", str(self.file), state=other)
-        self.assertIn("is whole: schema", told.out)
+        self.assertIn("is complete: schema", told.out)
         self.assertEqual([p.name for p in other.iterdir()], ["seal.key"])
 
     def test_what_a_killed_one_left_is_removed(self) -> None:
@@ -278,7 +278,7 @@ class RestoreTests(_Case):
         self.assertIn(f"{key} is missing", told)
         key.write_text("another")
         told = self.done("restore", "--replace", str(self.file), state=other).out
-        self.assertIn(f"{key} is another one", told)
+        self.assertIn(f"{key} is not the key of the backup", told)
 
     def test_file_belongs_to_the_daemons_user(self) -> None:
         """Also when root has restored it; a link to the file stays one."""
@@ -321,7 +321,7 @@ class SchemaTests(_Case):
         old = self.old()
         ran = svcd("db", "current", state=old)
         self.assertEqual((ran.code, ran.err), (1, ""))
-        self.assertIn(f"schema 1, this release has {newest}: to be upgraded", ran.out)
+        self.assertIn(f"schema 1, this release has {newest}: needs an upgrade", ran.out)
         self.assertEqual(svcd("db", "current", state=old), ran)
         change(self.state, "insert into schema_version values (999, 'later')")
         ran = svcd("db", "current", state=self.state)
@@ -334,7 +334,7 @@ class SchemaTests(_Case):
         told = self.done("db", "upgrade", state=old).out
         self.assertIn(f"schema 1 was upgraded to {newest}", told)
         told = self.done("db", "upgrade", state=old).out
-        self.assertIn(f"schema {newest} is up to date already", told)
+        self.assertIn(f"schema {newest} is up to date", told)
         self.done("db", "current", state=old)
 
     def test_step_that_fails_leaves_the_schema_as_it_was(self) -> None:
@@ -420,7 +420,7 @@ class CheckTests(_Case):
     def test_missing_key_is_a_fault_and_is_not_made(self) -> None:
         """A new one would be of no use."""
         (self.state / "seal.key").unlink()
-        self.assertIn("sealed credentials were not looked at", self.faults()[0])
+        self.assertIn("sealed credentials were not checked", self.faults()[0])
         self.assertFalse((self.state / "seal.key").exists())
 
     def test_damaged_storage_is_named(self) -> None:

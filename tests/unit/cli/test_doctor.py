@@ -20,7 +20,7 @@ class DoctorTests(SynchronousTestCase):
         self.state = Path(self.mktemp()).absolute()
 
     def findings(self, *flags: str) -> dict[str, Finding]:
-        """By what was looked at; ports that are free unless told otherwise."""
+        """Findings by their subject; ports that are free unless given."""
         defaults = [
             f"server.state_dir={self.state}",
             "server.listen=tcp:127.0.0.1:0",
@@ -41,7 +41,7 @@ class DoctorTests(SynchronousTestCase):
         self.assertFalse(self.state.exists())
 
     def test_settings_that_do_not_go_together(self) -> None:
-        """The rest is not looked at."""
+        """The rest is not checked."""
         found = self.findings("embedded.network=garbage")
         self.assertEqual(list(found), ["python", "settings"])
         self.assertFalse(found["settings"].good)
@@ -58,7 +58,7 @@ class DoctorTests(SynchronousTestCase):
         self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.cure)
 
     def test_port_in_the_words_of_twisted(self) -> None:
-        """`tcp:PORT:interface=HOST` is looked at too."""
+        """`tcp:PORT:interface=HOST` is checked too."""
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()

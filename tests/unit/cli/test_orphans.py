@@ -59,7 +59,7 @@ class JudgementTests(SynchronousTestCase):
     def test_mark_without_an_installation(self) -> None:
         """Another thing of the same cluster vouches for it, or --unmarked, or --id."""
         group = thing(Mark(TWO), Kind.SERVER_GROUP, "g")
-        self.assertIn("does not tell", self.why(group) or "")
+        self.assertIn("does not name an installation", self.why(group) or "")
         self.assertEqual(self.why(group, thing(Mark(TWO, MINE))), "")
         self.assertEqual(self.why(group, unmarked=True), "")
         self.assertEqual(self.why(group, ids=frozenset({"g"})), "")
@@ -67,7 +67,7 @@ class JudgementTests(SynchronousTestCase):
     def test_young_things(self) -> None:
         """Even when they are named; with all else of their cluster."""
         young = thing(Mark(TWO, MINE), made_at=NOW - 599)
-        reason = "something of its cluster is younger than 10 min 00 s"
+        reason = "an object of its cluster is younger than 10 min 00 s"
         self.assertEqual(self.why(young), reason)
         self.assertEqual(self.why(young, ids=frozenset({"x"})), reason)
         self.assertEqual(self.why(young, young_s=10.0), "")
@@ -108,7 +108,7 @@ class SearchTests(WatchedCloudTestCase):
 
     def found(self, search: Search) -> list[tuple[str, str]]:
         """Kind and reason of each."""
-        orphans: list[Orphan] = list(self.svcd.result_of(Deferred.fromCoroutine(search.look())))
+        orphans: list[Orphan] = list(self.svcd.result_of(Deferred.fromCoroutine(search.found())))
         return [(o.thing.kind.value, o.why) for o in orphans]
 
     def foreign(self) -> None:
@@ -170,7 +170,7 @@ class SearchTests(WatchedCloudTestCase):
 
         self.assertTrue(self.ran(self.search()))
         self.assertEqual(self.said[-2], "9 found, 9 to be removed, 0 left alone")
-        self.assertEqual(self.said[-1], "nothing was removed: run it again with --delete")
+        self.assertEqual(self.said[-1], "nothing was removed: run the command again with --delete")
         self.assertEqual(self.held() - before, of_lost)
 
         self.assertTrue(self.ran(self.search(), delete=True))
@@ -204,7 +204,7 @@ class SearchTests(WatchedCloudTestCase):
         self.assertTrue(self.ran(self.search(other, unmarked=True), delete=True))
         self.assertEqual(self.held(), before)
         self.assertEqual(self.said[-1], "3 found, 0 to be removed, 3 left alone")
-        self.assertIn("    left alone: another installation has made it", self.said[0])
+        self.assertIn("    left alone: another installation created it", self.said[0])
 
     def test_living_server_in_a_group_of_ours_keeps_its_port(self) -> None:
         """Somebody has put a server of his own into a lost cluster's security group."""

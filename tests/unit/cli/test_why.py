@@ -33,34 +33,34 @@ def reader(svcd: FakeService, tenant: str = "", token: str = "") -> door.Api:
     return door.Api(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
 
 
-class StoryTests(FakeServiceMixin, SynchronousTestCase):
-    """What a person reads."""
+class HistoryTests(FakeServiceMixin, SynchronousTestCase):
+    """The lines that `svcd why` prints."""
 
     def setUp(self) -> None:
         self.svcd = self.fake_service({"embedded.boot_s": "5"})
         self.api = Api(self.svcd)
 
-    def told(self, what: str, whole: bool = False) -> list[str]:
-        return list(why.story(reader(self.svcd), what, whole))
+    def report(self, what: str, whole: bool = False) -> list[str]:
+        return list(why.history(reader(self.svcd), what, whole))
 
     def test_cluster_that_is_being_made(self) -> None:
         """What is waited for, since when, until when; by its name too."""
         cluster_id = self.api.new_cluster(workers=1)
         self.svcd.advance(4)
-        told = self.told("mine")
-        self.assertEqual(told, self.told(cluster_id))
+        told = self.report("mine")
+        self.assertEqual(told, self.report(cluster_id))
         self.assertEqual(
             told[:10],
             [
                 f"cluster mine ({cluster_id}): Spawning",
                 "  fake 0.1, master 1 of 1, worker 1 of 1",
                 "  Spawning since 2026-01-01 00:00:00 UTC, for 4.0 s; "
-                "is given up at 2026-01-01 00:30:00 UTC, in 29 min 56 s",
+                "svcd gives up at 2026-01-01 00:30:00 UTC, in 29 min 56 s",
                 "    server mine-master-001 is BUILD",
                 "    server mine-worker-001 is BUILD",
                 "",
-                "asked for: create with fake 0.1: master 1, worker 1, 2026-01-01 00:00:00 UTC",
-                "  +     0.0 s  begins Spawning (for at most 30 min 00 s)",
+                "request: create with fake 0.1: master 1, worker 1, 2026-01-01 00:00:00 UTC",
+                "  +     0.0 s  started Spawning (for at most 30 min 00 s)",
                 "  +     0.0 s  done create security group",
                 "  +     0.0 s  done create server mine-master-001, mine-worker-001",
             ],
@@ -73,10 +73,10 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         )
         self.api.new_cluster(workers=1)
         self.svcd.advance(200)
-        told = "\n".join(self.told("mine"))
+        told = "\n".join(self.report("mine"))
         self.assertIn("    create server on mine-worker-001: CLOUD_UNAVAILABLE: ", told)
         self.assertIn("(10 times so far), ", told)
-        self.assertIn("again create server mine-master-001, mine-worker-001 (attempt 2)", told)
+        self.assertIn("retry create server mine-master-001, mine-worker-001 (attempt 2)", told)
 
     def test_cluster_that_is_being_removed(self) -> None:
         """Since when, until when, and what does not go."""
@@ -84,12 +84,12 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.faults.add(where="compute", method="DELETE", path="/servers/", status=500)
         self.api.delete(f"/clusters/{cluster_id}")
         self.svcd.advance(30)
-        told = self.told(cluster_id)
+        told = self.report(cluster_id)
         self.assertEqual(told[0], f"cluster mine ({cluster_id}): Deleting")
         self.assertRegex(
             told[2],
             r"^  Deleting since 2026-01-01 00:00:\d\d UTC, for 30 s; "
-            r"is given up at 2026-01-01 00:30:\d\d UTC, in 29 min 30 s$",
+            r"svcd gives up at 2026-01-01 00:30:\d\d UTC, in 29 min 30 s$",
         )
         self.assertIn("    delete server on mine-worker-001: CLOUD_UNAVAILABLE: ", "\n".join(told))
 
@@ -102,9 +102,9 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         servers.put(evolve(victim, status="ERROR", task_state=None, fault="No valid host"))
         self.svcd.advance(60)
         self.assertIn(
-            "again replace mine-worker-001 (attempt 1): server "
+            "retry replace mine-worker-001 (attempt 1): server "
             f"{victim.id} of mine-worker-001 is in ERROR: No valid host",
-            "\n".join(self.told("mine")),
+            "\n".join(self.report("mine")),
         )
 
     def test_cluster_that_failed(self) -> None:
@@ -114,8 +114,8 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         )
         cluster_id = self.api.new_cluster(workers=1)
         self.api.until_status(cluster_id, "Error")
-        told = self.told(cluster_id)
-        at = told.index("what failed")
+        told = self.report(cluster_id)
+        at = told.index("failure")
         self.assertEqual(
             told[at + 1],
             "  COMMAND_FAILED: start on mine-worker-001: start datanode, nodemanager: "
@@ -138,32 +138,32 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
             "  +     5.1 s  FAILED start mine-worker-001: COMMAND_FAILED: start datanode, "
             "nodemanager: exit code 1: cp: no space left",
         )
-        left = told[told.index("machines, and what is left of them") + 1 :]
+        left = told[told.index("machines and their remaining objects") + 1 :]
         self.assertEqual(len(left), 2)
         self.assertRegex(
-            left[1], r"  mine-worker-001: server \S+ ACTIVE, 127.1.0.11, last: start f"
+            left[1], r"  mine-worker-001: server \S+ ACTIVE, 127.1.0.11, last event: start f"
         )
 
     def test_requests_before_are_one_line_each(self) -> None:
-        """With --all they are told in full."""
+        """With --all their events are shown too."""
         cluster_id = self.api.active_cluster(workers=1)
         sizes = [{"name": "worker", "count": 2}]
         self.api.put(f"/clusters/{cluster_id}", {"resize_node_groups": sizes})
         self.api.until_status(cluster_id, "Active")
-        told = self.told(cluster_id)
-        before = told[told.index("requests before (--all tells them too)") + 1]
-        self.assertRegex(before, r"asked for: create with fake 0.1: master 1, worker 1: done$")
-        self.assertEqual(len([t for t in told if t.startswith("asked for: ")]), 1)
-        self.assertIn("asked for: resize: worker 1 -> 2", "\n".join(told))
-        whole = self.told(cluster_id, whole=True)
-        self.assertEqual(len([t for t in whole if t.startswith("asked for: ")]), 2)
+        told = self.report(cluster_id)
+        before = told[told.index("earlier requests (--all shows their events)") + 1]
+        self.assertRegex(before, r"request: create with fake 0.1: master 1, worker 1: done$")
+        self.assertEqual(len([t for t in told if t.startswith("request: ")]), 1)
+        self.assertIn("request: resize: worker 1 -> 2", "\n".join(told))
+        whole = self.report(cluster_id, whole=True)
+        self.assertEqual(len([t for t in whole if t.startswith("request: ")]), 2)
 
     def test_execution_that_waits_for_its_cluster(self) -> None:
         """And what that one waits for."""
         cluster_id = self.api.new_cluster(workers=1)
         self.svcd.advance(1)
         execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
-        told = self.told(execution)
+        told = self.report(execution)
         self.assertEqual(told[0], f"job execution {execution}: Pending")
         self.assertIn("  waits for the cluster to become Active; it is Spawning", told)
         self.assertIn("      server mine-worker-001 is BUILD", told)
@@ -174,9 +174,9 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.faults.add(where="engine", effect=Effect.REFUSED)
         execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
         self.svcd.advance(60)
-        told = "\n".join(self.told(execution))
+        told = "\n".join(self.report(execution))
         self.assertIn("waits in step submit since 2026-01-01 00:00:06 UTC, for 1 min 00 s", told)
-        self.assertIn("; is given up at ", told)
+        self.assertIn("; svcd gives up at ", told)
         self.assertIn("    ENGINE_UNREACHABLE: ", told)
         advice = KNOWN[Code.ENGINE_UNREACHABLE].advice
         self.assertEqual(told.count(advice), 1)
@@ -191,14 +191,14 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         job = self.api.new_job()
         execution = self.api.execute(job, cluster_id, self.api.new_sources(), configs)
         workflow = self.api.until_over(execution)["workflow_job_id"]
-        told = self.told("count")
-        self.assertEqual(told, self.told(execution))
+        told = self.report("count")
+        self.assertEqual(told, self.report(execution))
         base = f"{self.svcd.url}/v1.1/demo/job-executions/{execution}/log"
         for line in (
             f"job execution {execution}: KILLED",
             f"  of job count (Pig, {job})",
             f"  on cluster mine ({cluster_id}, Active)",
-            "what failed: OUTPUT_EXISTS in step job-node",
+            "failure: OUTPUT_EXISTS in step job-node",
             "  what to do: use an output data source whose url does not exist yet",
             f"workflow engine: {workflow} is KILLED",
             "  action job-node (pig): ERROR, application_1767225600000_0001 FAILED/KILLED",
@@ -214,10 +214,10 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.api.until_over(execution)
         self.api.delete(f"/clusters/{cluster_id}")
         self.svcd.advance(60)
-        self.assertIn(f"  on cluster {cluster_id}, which is gone", self.told(execution))
+        self.assertIn(f"  on cluster {cluster_id}, which no longer exists", self.report(execution))
 
     def test_cluster_that_is_gone(self) -> None:
-        """What ended with it still knows it; one that nothing ran on has left nothing."""
+        """Its executions are listed; without an execution nothing is found."""
         cluster_id = self.api.active_cluster()
         sources, job = self.api.new_sources(), self.api.new_job()
         hang = {"svcd.fake.outcome": "hang"}
@@ -227,41 +227,41 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.advance(60)
         ended = self.api.get(f"/job-executions/{execution}")["end_time"]
         self.assertEqual(
-            self.told(cluster_id),
+            self.report(cluster_id),
             [
-                f"cluster {cluster_id}: it was deleted, and its own story went with it",
+                f"cluster {cluster_id} was deleted, and its events with it",
                 "",
-                "job executions that ended because of that",
+                "job executions that ended with the cluster",
                 f"  {execution} of job {job}: KILLED, ended {ended}",
-                "  `svcd why` with the id of one tells more",
+                "  `svcd why EXECUTION_ID` shows the history of an execution",
             ],
         )
-        told = self.told(execution)
-        self.assertIn("what failed: CLUSTER_GONE in step cluster", told)
+        told = self.report(execution)
+        self.assertIn("failure: CLUSTER_GONE in step cluster", told)
         self.assertIn(f"  cluster {cluster_id} was deleted", told)
         unused = self.api.new_cluster(name="unused")
         self.api.delete(f"/clusters/{unused}")
         self.svcd.advance(60)
-        self.assertRaises(why.NotThere, self.told, unused)
+        self.assertRaises(why.NotThere, self.report, unused)
 
     def test_nothing_of_that_name(self) -> None:
         with self.assertRaises(why.NotThere) as raised:
-            self.told("a/b ?")
+            self.report("a/b ?")
         self.assertIn("has no cluster and no job execution 'a/b ?'", str(raised.exception))
 
-    def test_other_tenant_is_not_told(self) -> None:
+    def test_other_tenant_is_refused(self) -> None:
         """The daemon's refusal is passed on, with what to do."""
         svcd = self.fake_service({"auth.mode": "keystone"})
         with self.assertRaises(DoorError) as raised:
-            list(why.story(reader(svcd, "alpha"), "mine"))
+            list(why.history(reader(svcd, "alpha"), "mine"))
         self.assertIn("was answered 401", str(raised.exception))
         self.assertIn("OS_TOKEN", str(raised.exception))
         token = svcd.token("bob", project="beta")
         with self.assertRaises(DoorError) as raised:
-            list(why.story(reader(svcd, "alpha", token), "mine"))
+            list(why.history(reader(svcd, "alpha", token), "mine"))
         self.assertIn("was answered 403", str(raised.exception))
 
-    def test_long_story_is_cut_in_the_middle(self) -> None:
+    def test_long_history_is_cut_in_the_middle(self) -> None:
         """The beginning and the end are what matters."""
         cluster_id = self.api.active_cluster()
         events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
@@ -269,7 +269,7 @@ class StoryTests(FakeServiceMixin, SynchronousTestCase):
         cluster = self.api.cluster(cluster_id)
         told = list(why.of_cluster(cluster, [events[0], *many], None))
         self.assertLess(len(told), 135)
-        self.assertIn("    … 380 lines (--all tells them too)", told)
+        self.assertIn("    … 380 lines left out (--all shows them)", told)
         self.assertTrue(any(line.endswith("done step 499") for line in told))
 
 
