@@ -1,15 +1,15 @@
 # mypy: allow-untyped-calls
 """Registers handlers with Klein, and serves Klein apps.
 
-A resource class holds `app = Klein()`, and `route` marks its methods as handlers. What Klein knows
-is what is served: `Routed` compiles its tree from the public `url_map` of each app and runs a
-handler by `execute_endpoint`. Of Klein's own resource it replaces the matching step alone.
+A resource class holds `app = Klein()`, and `route` registers its methods as handlers. `Routed`
+serves exactly the routes that Klein knows: it compiles its tree from the public `url_map` of each
+app and runs a handler by `execute_endpoint`. It replaces only the matching of Klein's resource.
 
-A handler gets, in place of Klein's request, the `call` that its resource makes of the request: so a
-handler cannot write an answer past its resource.
+A handler gets the `call` that its resource makes from the request, and not Klein's request. So a
+handler cannot write an answer without its resource.
 
-Note: at once. Klein makes a Deferred of every coroutine. A handler that never waits (SQLite,
-memory) is driven to its end in place instead, and costs no Deferred.
+Note: at once. Klein makes a Deferred of every coroutine. `at_once` runs a handler that never waits
+(SQLite, memory) to its end directly, without a Deferred.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class HasRoutes(Protocol):
 
 
 def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
-    """Marks a method as the handler of `methods` of each of `rules`: `(self, call, **names)`.
+    """Registers a method `(self, call, **names)` as the handler of `methods` for all `rules`.
 
-    A rule has plain segments, `<name>`, and `<path:name>` at its end.
+    A rule has plain segments and `<name>` segments, and may end with `<path:name>`.
     """
 
-    def mark(function: F) -> F:
+    def decorate(function: F) -> F:
         handler: Callable[..., Any] = function
         if inspect.iscoroutinefunction(function):
 
@@ -55,15 +55,15 @@ def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
             app.route(rule, methods=list(methods))(handler)
         return function
 
-    return mark
+    return decorate
 
 
 @frozen(kw_only=True, eq=False)
 class Endpoint:
     """A rule of a Klein app.
 
-    app: bound to the object that has the handler. endpoint: the handler's name there. method: the
-    first of `methods`, which holds HEAD where it holds GET. names: of the rule's variables.
+    app: bound to the object that has the handler. endpoint: name of the handler there. methods:
+    with HEAD where they have GET. method: the first of them. names: names of the rule's variables.
     run: `run(call, **values)` is the handler's result, or a Deferred of it when the handler waits.
     """
 
@@ -77,7 +77,7 @@ class Endpoint:
 
 
 def endpoints(resource: HasRoutes) -> Iterator[Endpoint]:
-    """Those of `resource`, in the order in which they were registered. Raises ValueError."""
+    """The endpoints of `resource`, in the order of registration. Raises ValueError."""
     app = resource.app
     for rule in app.url_map.iter_rules():
         methods = sorted(rule.methods or ())
@@ -100,7 +100,7 @@ E = TypeVar("E", bound=Endpoint)
 class Routed(KleinResource, Generic[E]):
     """A resource that serves the routes of `first` and of every object that is added.
 
-    tree: all endpoints. A subclass renders: it finds an endpoint in the tree and runs it.
+    tree: all endpoints. The `render` of a subclass finds an endpoint in the tree and runs it.
     """
 
     def __init__(self, first: HasRoutes) -> None:
@@ -109,7 +109,7 @@ class Routed(KleinResource, Generic[E]):
         self.add(first)
 
     def add(self, resource: HasRoutes) -> None:
-        """Serve the routes of `resource` too. Raises ValueError for one that is served already."""
+        """Serve the routes of `resource` too. Raises ValueError for a route that exists already."""
         for each in self.endpoints_of(resource):
             self.tree.add(each.pattern, each.methods, each)
 
@@ -118,7 +118,7 @@ class Routed(KleinResource, Generic[E]):
         raise NotImplementedError
 
     def render(self, request: Any) -> Any:
-        """See IResource."""
+        """Answer `request`, see IResource."""
         raise NotImplementedError
 
 
@@ -134,13 +134,13 @@ def at_once(work: Coroutine[Any, Any, T]) -> T | Deferred[T]:
 
 @types.coroutine
 def _rest_of(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
-    """The rest of a coroutine that was started by hand and now waits for `waits_for`."""
+    """The rest of `work`, which has been started and now waits for `waits_for`."""
     while True:
         thrown: BaseException | None = None
         got = None
         try:
             got = yield waits_for
-        except GeneratorExit:  # forgotten: `work` may have been closed before
+        except GeneratorExit:  # dropped without an end: `work` may be closed already
             work.close()
             raise
         except BaseException as error:

@@ -1,7 +1,7 @@
-"""Finds what serves a path in a tree of its segments.
+"""Finds the endpoint for a path in a tree of path segments.
 
 Note: why a tree. Werkzeug's bind and match cost more than the rest of a request together, and its
-errors are HTML; the tree costs a few dictionary look-ups and knows the methods of a path.
+errors are HTML. The tree costs a few dictionary look-ups and knows the methods of a path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VARIABLE = re.compile(r"<(?P<rest>path:)?(?P<name>[A-Za-z_]\w*)>")
 
 @define(slots=True)
 class Leaf(Generic[R]):
-    """A path: the rule that made it, and what serves it by method."""
+    """The end of a rule in the tree. methods: the endpoint for each method."""
 
     rule: str
     methods: dict[bytes, R] = field(factory=dict)
@@ -38,15 +38,15 @@ class _Node(Generic[R]):
 
 
 class Tree(Generic[R]):
-    """What serves which path and method; filled by `add`."""
+    """The endpoints by path and method. `add` fills the tree."""
 
     def __init__(self) -> None:
         self._root: _Node[R] = _Node()
 
-    def add(self, rule: str, methods: Iterable[str], what: R) -> None:
-        """Serve `methods` of `rule` by `what`.
+    def add(self, rule: str, methods: Iterable[str], endpoint: R) -> None:
+        """Serve `methods` of `rule` by `endpoint`.
 
-        Raises ValueError for a rule that the tree cannot hold, and for one that is served already.
+        Raises ValueError for a rule with an unknown form, and for a rule that is served already.
         """
         names_in(rule)
         node = self._root
@@ -60,16 +60,16 @@ class Tree(Generic[R]):
         if node.leaf is None:
             node.leaf = Leaf(rule)
         for method in methods:
-            if node.leaf.methods.setdefault(method.encode(), what) is not what:
+            if node.leaf.methods.setdefault(method.encode(), endpoint) is not endpoint:
                 raise ValueError(f"{method} {rule} is served already")
 
     def find(
         self, segments: Sequence[bytes], method: bytes
     ) -> tuple[Leaf[R], tuple[bytes, ...]] | None:
-        """The leaf for the path with the values of its variables.
+        """The leaf for the path, and the values of its variables; None without a leaf.
 
-        One that knows `method` before others; plain segments before variables, these before the
-        rest of a path.
+        A leaf with `method` comes before others. Plain segments come before variables, and
+        variables before `<path:name>`.
         """
         found: list[tuple[Leaf[R], tuple[bytes, ...]]] = []
         self._walk(self._root, segments, 0, (), found)
@@ -114,8 +114,8 @@ class Tree(Generic[R]):
 def names_in(rule: str) -> tuple[str, ...]:
     """The names of the variables of a rule.
 
-    Raises ValueError for a rule with more than plain segments, `<name>`, and `<path:name>` at its
-    end.
+    Raises ValueError for a rule with other segments than plain ones, `<name>`, and `<path:name>` at
+    its end.
     """
     names = []
     segments = rule.split("/")[1:]
@@ -131,7 +131,7 @@ def names_in(rule: str) -> tuple[str, ...]:
 
 
 def segments_of(path: bytes) -> list[bytes] | None:
-    """The decoded segments of a request path, without a trailing slash; None for a broken one."""
+    """The decoded segments of a request path, without a trailing slash; None when malformed."""
     if not path.startswith(b"/"):
         _, _, rest = path.partition(b"://")  # absolute form: GET http://host/path
         _, slash, path = rest.partition(b"/")
@@ -161,7 +161,7 @@ def _well_encoded(segment: bytes) -> bool:
 
 
 def allowed(methods: Mapping[bytes, object]) -> str:
-    """The value of `Allow`."""
+    """The value of the header `Allow` for `methods`."""
     names = {m.decode() for m in methods} | {"OPTIONS"}
     if "GET" in names:
         names.add("HEAD")
