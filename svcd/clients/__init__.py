@@ -1,1 +1,1 @@
-"""One client per protocol; the only code that talks to the outside."""
+"""One client for each protocol. Only this room sends requests to cloud, engines and machines."""

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-calls
-"""Bodies of requests and answers: bytes that are there, uploads in pieces, and readers.
+"""Bodies of requests and answers: bytes in memory, uploads in pieces, and readers.
 
-A reader keeps no more than its cap, and both directions stop the faster side.
+A reader keeps no more than its limit. In both directions the faster side has to wait.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from twisted.web.iweb import UNKNOWN_LENGTH, IBodyProducer
 from zope.interface import implementer
 
 _HIGH_WATER_BYTES = 1 << 20
+"""A reader in pieces pauses its connection above so many unread bytes."""
 
 
 class BodyTooLarge(Exception):
-    """args[0]: the most bytes that were allowed."""
+    """A body exceeds its limit. args[0]: the limit in bytes."""
 
 
 class Reader(Protocol):
@@ -62,7 +63,7 @@ class Reader(Protocol):
         self._wake()
 
     async def next_piece(self) -> bytes | None:
-        """A piece; None after the last one."""
+        """The next piece; None after the last one."""
         while not self._pieces:
             if self._end is not None:
                 if self._end.check(ResponseDone, PotentialDataLoss):
@@ -78,7 +79,7 @@ class Reader(Protocol):
         return piece
 
     def abort(self) -> None:
-        """Nobody wants the rest."""
+        """Close the connection without reading the rest of the body."""
         if self._end is None and self.transport is not None:
             self._pieces.clear()
             abort = getattr(self.transport, "abortConnection", None)
@@ -92,7 +93,7 @@ class Reader(Protocol):
 
 @implementer(IBodyProducer)
 class Bytes:
-    """A body that is there."""
+    """A body in memory."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -100,31 +101,32 @@ class Bytes:
 
     @classmethod
     def of(cls, body: bytes | None) -> Bytes | None:
-        """None for no body."""
+        """The body for `body`; None when `body` is None."""
         return None if body is None else cls(body)
 
     def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        """See IBodyProducer."""
+        """Write the whole body, see IBodyProducer."""
         consumer.write(self._body)
         done: Deferred[None] = Deferred()
         done.callback(None)
         return done
 
     def pauseProducing(self) -> None:
-        """All is written already."""
+        """Does nothing: the whole body is written already."""
 
     def resumeProducing(self) -> None:
-        """All is written already."""
+        """Does nothing: the whole body is written already."""
 
     def stopProducing(self) -> None:
-        """All is written already."""
+        """Does nothing: the whole body is written already."""
 
 
 @implementer(IBodyProducer)
 class Upload:
-    """Writes an asynchronous iterator's pieces while the consumer wants them.
+    """Writes the pieces of an asynchronous iterator as fast as the consumer takes them.
 
-    sent: bytes written; starved: it waits for `content`, not for the peer; failure: of `content`.
+    sent: bytes written. starved: it waits for `content` and not for the peer. failure: the error
+    that `content` raised.
     """
 
     def __init__(self, content: AsyncIterator[bytes], size: int | None) -> None:
@@ -177,7 +179,7 @@ class Upload:
             resumed.callback(None)
 
     def stopProducing(self) -> None:
-        """From now on nothing is told: why it was stopped is known to who did it."""
+        """Stop without firing the Deferred: the caller knows why it stops the upload."""
         self._stopped = True
         if self._work is not None:
             self._work.cancel()

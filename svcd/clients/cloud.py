@@ -1,4 +1,4 @@
-"""ports.Cloud, CloudSession and ObjectStore over the clients of the single services."""
+"""Implements ports.Cloud, CloudSession and ObjectStore with the clients of the services."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _CLUSTER = "svcd_cluster_id"
 
 
 def cloud_error(service: str, kind: Fault, text: str, retry_after_s: float | None) -> PortError:
-    """An ErrorMaker for the platform's services."""
+    """The ErrorMaker of the cloud's services."""
     return CloudError(service, kind, text, retry_after_s)
 
 
 class OpenStack:
-    """ports.Cloud and ports.ObjectStore by the services in Keystone's catalog."""
+    """Implements ports.Cloud and ports.ObjectStore with the services of Keystone's catalog."""
 
     def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
         self._http = HttpClient(
@@ -81,7 +81,7 @@ class OpenStack:
         if caller.token is None:
             return None
         if caller.is_trust:
-            text = "a token made from a trust cannot give a further trust: log in with a password"
+            text = "a token from a trust cannot create another trust: log in with a password"
             raise CloudError("identity", Fault.FORBIDDEN, text)
         return await self._keystone.create_trust(caller, caller.token, mark)
 
@@ -94,7 +94,7 @@ class OpenStack:
         await self._keystone.delete_trust(trust_id)
 
     async def ready(self) -> str:
-        """ "" when the identity service lets svcd's own user in, else why not."""
+        """An empty text when svcd's own user can log in, else the reason why not."""
         try:
             await self._keystone.own(Scope())
         except CloudError as error:
@@ -112,7 +112,7 @@ class OpenStack:
 
 
 class TenantCloud:
-    """ports.CloudSession."""
+    """Implements ports.CloudSession for one tenant."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class TenantCloud:
         return await self._compute.keypairs()
 
     async def quota(self) -> Quota:
-        """A service that the catalog has not sets no limit."""
+        """See CloudSession. A service that is not in the catalog sets no limit."""
         compute = await self._compute.limits()
         volumes: tuple[int | None, int | None] = (None, None)
         floating_ips: int | None = None
@@ -188,7 +188,7 @@ class TenantCloud:
         return await self._networks.create_security_group(name, description, tcp_ports)
 
     async def delete_security_group(self, group_id: str) -> None:
-        """Ports that a cloud forgot when their server went do not hold it."""
+        """See CloudSession. Deletes ports in the group that the cloud kept without a server."""
         try:
             await self._networks.delete_security_group(group_id)
         except CloudError as error:
@@ -197,7 +197,7 @@ class TenantCloud:
             await self._networks.delete_security_group(group_id)
 
     async def _delete_orphans(self, group_id: str) -> bool:
-        """Delete the group's ports whose server does not exist; whether there were any."""
+        """Delete the group's ports whose server does not exist. Returns whether there were any."""
         found = False
         for port_id, server_id in await self._networks.server_ports(group_id):
             try:
@@ -237,7 +237,7 @@ class TenantCloud:
         return await self._compute.create_server(new, network_id)
 
     async def _only_network(self) -> str | None:
-        """The tenant's single inner network; None: it has none. Raises CloudError REFUSED."""
+        """The only inner network of the tenant; None without one. Raises CloudError REFUSED."""
         if self._inner is None:  # all servers of a cluster ask at once
             networks = await self._asking.get("networks", self._networks.networks)
             self._inner = [network for network in networks if not network.external]

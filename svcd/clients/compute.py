@@ -1,7 +1,7 @@
 """Nova v2.1: flavors, key pairs, servers, groups, attachments, limits.
 
-Works with every microversion up to 2.79, which is asked for where the service has it; a service
-that is older is asked for its newest.
+The client works with every microversion up to 2.79. It requests 2.79, or the newest microversion of
+an older service.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ T = TypeVar("T")
 _Body = Mapping[str, Any] | Callable[[tuple[int, int]], Mapping[str, Any]]
 
 _PREFERRED = (2, 79)
+"""The newest microversion that this client knows."""
 _PAGE = 1000
-_MOST_ASKED = 10
+"""Entries of one page of a list."""
+_MOST_FAULTS = 10
+"""Servers in ERROR whose fault is read one by one, per list."""
 
 
 @frozen(kw_only=True)
 class ComputeLimits:
-    """What is left, None for unlimited."""
+    """The rest of the tenant's quota, None for unlimited."""
 
     instances: int | None
     cores: int | None
@@ -45,11 +48,11 @@ class Compute:
         self._versions = versions
 
     async def flavors(self) -> Sequence[Flavor]:
-        """All flavors the tenant may use."""
+        """All flavors that the tenant may use."""
         return await self._rest.pages("/flavors/detail", "flavors", _flavor, limit=_PAGE)
 
     async def keypair(self, name: str) -> KeyPair:
-        """Raises CloudError NOT_FOUND."""
+        """One key pair of the user. Raises CloudError NOT_FOUND."""
         body = await self._call("GET", f"/os-keypairs/{quote(name, safe='')}")
         return _part(
             body,
@@ -58,21 +61,21 @@ class Compute:
         )
 
     async def keypairs(self) -> Sequence[str]:
-        """Names of the user's key pairs."""
+        """The names of the user's key pairs."""
         names = lambda rows: [str(row["keypair"]["name"]) for row in rows]  # noqa: E731
         return _part(await self._call("GET", "/os-keypairs"), "keypairs", names)
 
     async def limits(self) -> ComputeLimits:
-        """What the tenant has left."""
+        """The rest of the tenant's quota."""
         return _part(await self._call("GET", "/limits"), "limits", _limits)
 
     # ---- servers ----
 
     async def servers(self, metadata: Mapping[str, str], name_prefix: str = "") -> Sequence[Server]:
-        """The tenant's servers that carry all of `metadata` and whose names begin so.
+        """The tenant's servers with all of `metadata` and names that begin with `name_prefix`.
 
-        The service's `name` filter, an expression, narrows the list; metadata is compared here,
-        for tags do not find servers that are not scheduled yet.
+        The service filters by name (a regular expression). This client filters by metadata,
+        because the service's tag filter does not find servers that are not scheduled yet.
         """
         path = "/servers/detail"
         if name_prefix:
@@ -90,26 +93,27 @@ class Compute:
         return await self._with_faults([row for row in rows if row is not None])
 
     async def _with_faults(self, servers: Sequence[Server]) -> Sequence[Server]:
-        """Lists do not tell why a server that found no host is in ERROR: the first ones are asked.
+        """`servers` with the fault of the first servers in ERROR, read one by one.
 
-        One that is gone meanwhile stays as listed.
+        A list does not have the fault of a server for which no host was found. A server that is
+        gone meanwhile stays as listed.
         """
-        silent = [s for s in servers if s.status == "ERROR" and not (s.fault or s.task_state)]
-        told: dict[str, Server] = {}
-        for each in sorted(silent, key=lambda server: server.name)[:_MOST_ASKED]:
+        failed = [s for s in servers if s.status == "ERROR" and not (s.fault or s.task_state)]
+        read: dict[str, Server] = {}
+        for each in sorted(failed, key=lambda server: server.name)[:_MOST_FAULTS]:
             try:
-                told[each.id] = await self.server(each.id)
+                read[each.id] = await self.server(each.id)
             except CloudError as error:
                 if error.kind is not Fault.NOT_FOUND:
                     raise
-        return [told.get(each.id, each) for each in servers]
+        return [read.get(each.id, each) for each in servers]
 
     async def server(self, server_id: str) -> Server:
-        """Raises CloudError NOT_FOUND."""
+        """One server. Raises CloudError NOT_FOUND."""
         return _part(await self._call("GET", f"/servers/{server_id}"), "server", _server)
 
     async def create_server(self, new: NewServer, network_id: str | None) -> str:
-        """Id of the server. network_id None: the service attaches what there is, if anything."""
+        """Create a server and return its id. network_id None: the service chooses the networks."""
         server: dict[str, Any] = {
             "name": new.name,
             "imageRef": new.image_id,
@@ -136,13 +140,13 @@ class Compute:
         return _part(await self._call("POST", "/servers", of), "server", _id)
 
     async def delete_server(self, server_id: str) -> None:
-        """One that is gone is no fault."""
+        """Delete a server. A missing server is no fault."""
         await self._call("DELETE", f"/servers/{server_id}", absent_ok=True)
 
     # ---- server groups ----
 
     async def create_server_group(self, name: str) -> str:
-        """Id of a new anti-affinity group."""
+        """Create an anti-affinity group and return its id."""
 
         def of(version: tuple[int, int]) -> dict[str, Any]:
             policy: dict[str, Any] = {"policies": ["anti-affinity"]}
@@ -154,7 +158,7 @@ class Compute:
         return _part(body, "server_group", _id)
 
     async def find_server_groups(self, name: str) -> Sequence[str]:
-        """Ids of the groups of that name. The list is paged by offset."""
+        """The ids of the server groups with that name. The list is paged by offset."""
         found: list[str] = []
         for offset in range(0, 100 * _PAGE, _PAGE):
             path = f"/os-server-groups?limit={_PAGE}&offset={offset}"
@@ -169,13 +173,13 @@ class Compute:
         return found
 
     async def delete_server_group(self, group_id: str) -> None:
-        """One that is gone is no fault."""
+        """Delete a server group. A missing group is no fault."""
         await self._call("DELETE", f"/os-server-groups/{group_id}", absent_ok=True)
 
     # ---- attachments ----
 
     async def attach_volume(self, server_id: str, volume_id: str) -> str:
-        """The device's name. A volume that this server has already is no fault."""
+        """Attach a volume and return its device name. An attached volume is no fault."""
         path = f"/servers/{server_id}/os-volume_attachments"
         try:
             body = await self._call("POST", path, {"volumeAttachment": {"volumeId": volume_id}})
@@ -193,14 +197,14 @@ class Compute:
         return _part(body, "volumeAttachment", _device)
 
     async def detach_volume(self, server_id: str, volume_id: str) -> None:
-        """One that is not attached is no fault."""
+        """Detach a volume. A volume that is not attached is no fault."""
         path = f"/servers/{server_id}/os-volume_attachments/{volume_id}"
         await self._call("DELETE", path, absent_ok=True)
 
     # ---- microversion ----
 
     async def version(self) -> tuple[int, int]:
-        """The newest microversion of both. Raises CloudError REFUSED when there is none."""
+        """The newest microversion that service and client know. Raises CloudError REFUSED."""
         base = await self._rest.base()
         known = self._versions.get(base)
         if known is None:
@@ -212,13 +216,13 @@ class Compute:
         return known
 
     async def spoken(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The oldest and the newest microversion that the service speaks."""
+        """The oldest and the newest microversion of the service."""
         return _part(await self._rest.call("GET", "/"), "version", _range)
 
     async def _call(
         self, method: str, path: str, body: _Body | None = None, absent_ok: bool = False
     ) -> Any:
-        """body: of the version that the service speaks."""
+        """The answer to a call. body: a function gets the microversion of the call."""
         return await self._negotiated(
             lambda version: self._rest.call(
                 method,
@@ -230,10 +234,11 @@ class Compute:
         )
 
     async def _negotiated(self, send: Callable[[tuple[int, int]], Awaitable[T]]) -> T:
-        """`send` by the newest version of both; a 406 makes it ask for that and send once more.
+        """Run `send` with the newest common microversion.
 
-        A service that has become older says 406, and has done nothing. Where services of two ages
-        answer in turn, as during an upgrade, the second 406 is BUSY.
+        After a downgrade the service answers 406 and does nothing: the client reads the versions
+        again and repeats `send`. During an upgrade old and new services may answer in turn, so a
+        second 406 is BUSY.
         """
         for last in (False, True):
             version = await self.version()
@@ -257,12 +262,12 @@ def _headers(version: tuple[int, int]) -> Mapping[str, str]:
 
 
 def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
-    """What the answer has under `name`. Raises CloudError SERVER_ERROR."""
+    """The converted value of `name` in the answer. Raises CloudError SERVER_ERROR."""
     return shaped("compute", name, lambda body: convert(body[name]), body)
 
 
 def _range(document: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Oldest and newest; a service without microversions says "" or nothing. Raises ValueError."""
+    """Oldest and newest microversion, 2.1 for a service without them. Raises ValueError."""
 
     def pair(name: str) -> tuple[int, int]:
         major, _, minor = (document.get(name) or "2.1").partition(".")

@@ -1,12 +1,13 @@
 # mypy: allow-untyped-calls, allow-subclassing-any
-"""The pool of HTTP connections to cloud, engines and machines: the last gate before a request.
+"""The pool of HTTP connections to cloud, engines and machines: the last check before a request.
 
-Between the call of a client and the moment when its connection stands seconds can pass, or a minute
-in which the process was stopped. So whether the work may still act is asked here, see
-`svcd.runtime.fencing`.
+Seconds can pass between the call of a client and the moment when its connection is ready, or a
+minute in which the process was stopped. So the pool checks again that the work still holds its
+lease, see `svcd.runtime.fencing`.
 
-Here, too, the headers of an answer get a limit: Twisted's client keeps as many as a peer sends.
-Each connection counts the bytes from a request to the headers' end and is cut above the limit.
+The pool also limits the headers of an answer, because Twisted's client keeps all that a peer sends.
+Each connection counts the bytes from a request to the end of the headers, and aborts above the
+limit.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ body come with the headers in one read of 64 KiB at most, so headers of 64 KiB a
 
 
 class HeadersTooLarge(Exception):
-    """args[0]: the most bytes that are allowed."""
+    """The headers of an answer exceed their limit. args[0]: the limit in bytes."""
 
 
 class Connections(HTTPConnectionPool):
-    """Hands out connections to those that may act; others get LeaseLost."""
+    """Gives connections to callers that hold their lease; other callers get LeaseLost."""
 
-    retryAutomatically = False  # the clients repeat what is safe to repeat
+    retryAutomatically = False  # the clients repeat the requests that are safe to repeat
 
     def getConnection(self, key: Hashable, endpoint: Any) -> Deferred[Any]:
-        """See HTTPConnectionPool: what it gives is used at once, for one request."""
+        """See HTTPConnectionPool. The caller uses the connection at once, for one request."""
         waiting: Deferred[Any] = super().getConnection(key, _Metered(endpoint))
         return waiting.addCallback(_checked, fencing.current())
 
@@ -60,7 +61,7 @@ class _Turn:
         self._connection = connection
 
     def request(self, request: Any) -> Deferred[Any]:
-        """The answer as soon as its headers are complete. Fails with HeadersTooLarge, too."""
+        """The answer as soon as its headers are complete. May fail with HeadersTooLarge."""
         meter: _Meter = self._connection.transport
         meter.start()
         asked: Deferred[Any] = self._connection.request(request)
@@ -89,18 +90,18 @@ class _Meter(ProtocolWrapper):
     _seen = 0
 
     def start(self) -> None:
-        """A request is about to be sent."""
+        """Begin to count: a request will be sent now."""
         self._counts, self._seen = True, 0
 
     def stop(self, result: Any) -> Any:
-        """Its answer has begun, or failed with `result`."""
+        """End the count: `result` is the answer with complete headers, or the failure."""
         self._counts = False
         if self._over and isinstance(result, Failure):
             return Failure(HeadersTooLarge(MOST_HEADER_BYTES))
         return result
 
     def dataReceived(self, data: bytes) -> None:
-        """See Protocol. `stop` is called from within when the headers end in `data`."""
+        """See Protocol. The inner protocol calls `stop` when the headers end in `data`."""
         super().dataReceived(data)
         if self._counts:
             self._seen += len(data)

@@ -1,14 +1,15 @@
 # mypy: allow-untyped-calls
-"""HTTP for all clients, by treq: one exchange with a deadline over all of it, caps, and streams.
+"""HTTP for all clients, with treq: exchanges with a deadline and limits, and streams.
 
-It decides what counts as unreachable, late or nonsense, never what a status means. The error to
-raise is made by a constructor that each client passes, so that no library exception gets out.
+This module decides which exchanges count as unreachable, late or invalid. It never interprets a
+status. Each client passes a constructor for the errors, so that callers never get an exception of a
+library.
 
 Note: features of treq that are switched off. The client follows no redirect and uses no proxy. It
-keeps and sends no cookies, because one client serves all tenants. It does not ask for gzip and
-unpacks nothing: an object that was uploaded packed stays as it is, its size is the one in the
-header, and a small answer cannot grow a thousand times before the cap applies. treq's own time-out
-ends with the headers, so `with_deadline` limits the whole exchange.
+keeps and sends no cookies, because one client serves all tenants. It does not request gzip and
+unpacks nothing: a packed object stays as it was uploaded, its size is the size in the header, and a
+small answer cannot grow a thousand times before the limit applies. treq's own time-out ends with
+the headers, so `with_deadline` limits the whole exchange.
 
 Note: addresses. treq encodes and formats each URL, which takes 40 microseconds. Every URL here is
 in wire form already. So treq gets URL objects that know their text (`_Address`), and the client
@@ -65,14 +66,14 @@ ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _TOKENS = ("x-auth-token", "x-subject-token")
 _LEAST_TOKEN = 16
-"""Characters of one that is taken out of answers: services make longer ones."""
+"""Shortest token, in characters, that is removed from answers. Real tokens are longer."""
 
 
 @frozen(kw_only=True)
 class Answer:
     """A whole answer. headers: names in lower case, the last value of each.
 
-    sent: the secrets of the request, which a refusal may repeat.
+    sent: the secrets of the request, which an error message of the peer may repeat.
     """
 
     status: int
@@ -84,8 +85,8 @@ class Answer:
         """The value of `name` (lower case), "" when absent."""
         return self.headers.get(name, "")
 
-    def told(self, text: str) -> str:
-        """`text` of this answer, for people: without the secrets that were sent."""
+    def without_secrets(self, text: str) -> str:
+        """`text` of this answer for a message: without the secrets of the request."""
         return hidden(text, self.sent)
 
     def json(self) -> Any:
@@ -100,7 +101,7 @@ class Answer:
 
 @frozen(kw_only=True)
 class Stream:
-    """An answer whose body is still to come. size: of the body, None when not told."""
+    """An answer whose body is still arriving. size: bytes of the body, None without a length."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -109,10 +110,10 @@ class Stream:
 
 
 class HttpClient:
-    """Requests by an agent.
+    """Sends requests by an agent.
 
-    timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each
-    silence. gate: how many exchanges at once (streams hold no place).
+    timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
+    between pieces. gate: limits the exchanges at once (streams do not count).
     """
 
     def __init__(
@@ -146,14 +147,14 @@ class HttpClient:
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
     ) -> Answer:
-        """The answer, whatever its status. A token that was sent does not come back in its body.
+        """The answer, with any status. Tokens of the request are removed from its body.
 
-        secrets: what is one in `body` (tokens in `headers` are known).
-        repeatable: whether it is sent once more when its connection broke, as one does that the
-        peer was just closing; None: when the method is safe.
+        secrets: the secrets in `body` (tokens in `headers` are known).
+        repeatable: whether to send the request once more when its connection breaks, for example
+        because the peer was closing an idle connection; None: only for a safe method.
 
-        Raises what `error` makes: UNREACHABLE (nothing was done), TIMEOUT or SERVER_ERROR (it may
-        have been done).
+        Raises an error of `error`: UNREACHABLE (the peer did not get the request), TIMEOUT or
+        SERVER_ERROR (the peer may have carried it out).
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
         most = self._max_body_bytes if max_body_bytes is None else max_body_bytes
@@ -196,9 +197,9 @@ class HttpClient:
         timeout_s: float | None = None,
         service: str = "",
     ) -> AsyncIterator[Stream]:
-        """The answer with its body in pieces, at the reader's pace; leaving the block ends it.
+        """The answer with its body in pieces, as fast as the caller reads them.
 
-        Raises as `request`, also from the pieces.
+        Leaving the block closes the connection. Raises as `request`, also from the pieces.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
         try:
@@ -241,9 +242,10 @@ class HttpClient:
         timeout_s: float | None = None,
         service: str = "",
     ) -> Answer:
-        """Send `content` in pieces (chunked when `size` is None); a silence ends it.
+        """Send `content` in pieces (chunked when `size` is None).
 
-        Raises as `request`, and whatever `content` raises.
+        The time-out limits each pause in which the peer takes nothing. Raises as `request`, and
+        the errors of `content`.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
         producer = Upload(content, size)
@@ -308,7 +310,7 @@ class HttpClient:
         error: BaseException,
         sent: Sequence[Secret] = (),
     ) -> PortError:
-        """What a library's exception means. Raises CancelledError when the caller has gone."""
+        """The error for a library's exception. Raises CancelledError when the caller cancelled."""
         if _cancelled(error):
             raise CancelledError from None
         where = f"{method} {_shown(url)}"
@@ -327,7 +329,7 @@ class HttpClient:
 
 
 class NotSent(Exception):
-    """args[0]: why nothing was sent."""
+    """The request was not sent. args[0]: the reason."""
 
 
 _NOT_SENT = (ConnectError, ConnectTimeout, DNSLookupError, NotSent, SchemeNotSupported)
@@ -352,7 +354,7 @@ _FAULTS = (
 
 
 def _cancelled(error: BaseException) -> bool:
-    """Whether the caller gave up: a cancelled exchange ends with one of the agent's own errors."""
+    """Whether the caller cancelled. A cancelled exchange fails with an error of the agent."""
     reasons = getattr(error, "reasons", None) or ()
     values = [error, *(r.value for r in reasons if isinstance(r, Failure))]
     return any(isinstance(v, CancelledError | ConnectingCancelledError) for v in values)
@@ -366,12 +368,12 @@ def _why(error: BaseException) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without the query, which may be long, and without what is nobody's business."""
+    """`url` for a message: without its query, which may be long, and without its secrets."""
     return shown_url(url.partition("?")[0])
 
 
 def _tokens(headers: Mapping[str, str] | None) -> Sequence[Secret]:
-    """Those among `headers`."""
+    """The tokens in `headers`."""
     return [Secret(v) for name, v in (headers or {}).items() if name.lower() in _TOKENS and v]
 
 
@@ -383,46 +385,46 @@ def _headers(response: IResponse) -> Mapping[str, str]:
 
 
 class _Address(EncodedURL):
-    """A URL in wire form, for treq: its origin, and its text with path and query in it."""
+    """A URL in wire form, for treq: the origin as parts, and the whole URL as text."""
 
     def __init__(self, origin: EncodedURL, text: str) -> None:
         super().__init__(scheme=origin.scheme, host=origin.host, port=origin.port)
         self._text = text
 
     def to_uri(self) -> _Address:
-        """It is one."""
+        """The URL itself, which is in wire form already."""
         return self
 
     def to_text(self, with_password: bool = False) -> str:
-        """As it was given."""
+        """The text from which the URL was made."""
         return self._text
 
 
 @lru_cache(maxsize=2048)
 def _address(text: str) -> _Address:
-    """Raises ValueError when `text` is not in wire form. Remembered: most calls are repeated."""
+    """The URL of `text`; the newest ones are cached. Raises ValueError for another form."""
     text.encode("ascii")
     slash = text.find("/", text.find("://") + 3)
     return _Address(EncodedURL.from_text(text if slash < 0 else text[:slash]), text)
 
 
 class _NoCookies(IndexableCookieJar):
-    """Keeps none."""
+    """A cookie jar that stays empty."""
 
     def __iter__(self) -> Iterator[Cookie]:
-        """Over nothing."""
+        """An empty iterator."""
         return iter(())
 
     def add_cookie_header(self, request: Any) -> None:
-        """None is sent."""
+        """Does nothing: no cookie is sent."""
 
     def extract_cookies(self, response: Any, request: Any) -> None:
-        """None is taken."""
+        """Does nothing: no cookie is kept."""
 
 
 @implementer(IAgent)
 class _AsStored:
-    """Below treq: removes the offer of gzip, and the header that makes treq unpack a body."""
+    """An agent below treq. It removes `Accept-Encoding`, and the header that makes treq unpack."""
 
     def __init__(self, agent: IAgent) -> None:
         self._agent = agent

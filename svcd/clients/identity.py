@@ -1,4 +1,4 @@
-"""Keystone v3: svcd's own tokens, trusts, the catalog, and what it says of others' tokens."""
+"""Keystone v3: svcd's own tokens, trusts, the catalog, and the check of callers' tokens."""
 
 from __future__ import annotations
 
@@ -28,15 +28,19 @@ from svcd.settings import CloudSettings
 
 _SERVICE = "identity"
 _RENEW_BEFORE_S = 120.0
+"""A kept token is renewed when so little of its life is left."""
 _CATALOG_S = 300.0
+"""How long a tenant's catalog is kept."""
 _SESSIONS = 4096
+"""Most tokens, and most catalogs, that are kept."""
 _NO_TRUST = (
-    "svcd needs a trust of you, and a token of an application credential gives none: log in with a "
-    "password; you also need the roles that the token names"
+    "svcd needs a trust from you, and a token of an application credential cannot create one: log "
+    "in with a password; you also need every role that the token has"
 )
 _TRUSTS_BYTES = 128 << 20
-"""Of a list of all trusts: half a kilobyte each (measured)."""
+"""Limits a list of all trusts; one trust takes half a kilobyte (measured)."""
 _AGREE_S: Final = 30.0
+"""A smaller difference between Keystone's clock and ours counts as none."""
 
 
 @frozen(kw_only=True)
@@ -66,16 +70,16 @@ class Token:
 
 @frozen(kw_only=True)
 class Scope:
-    """What a token of svcd's own user is for: at most one of the two; neither: its own project."""
+    """The scope of a token of svcd's own user: a project, a trust, or neither (its own project)."""
 
     project: str | None = None
     trust_id: str | None = field(default=None, repr=False)
 
 
 class Keystone:
-    """The identity service at `settings.auth_url`, spoken to as svcd's own user.
+    """The identity service at `settings.auth_url`, with the login of svcd's own user.
 
-    Tokens are kept by scope and renewed before they end.
+    Tokens are kept by scope and renewed before they expire.
     """
 
     def __init__(self, http: HttpClient, settings: CloudSettings, clock: IReactorTime) -> None:
@@ -92,22 +96,22 @@ class Keystone:
     # ---- own tokens ----
 
     async def own(self, scope: Scope) -> Token:
-        """A token of svcd's user for `scope`, with at least some minutes to live.
+        """A token of svcd's user for `scope`. It stays valid for some minutes at least.
 
-        Raises CloudError; UNAUTHORIZED also for a trust that is gone.
+        Raises CloudError; UNAUTHORIZED also for a trust that does not exist.
         """
         key = f"{scope.project or ''}|{scope.trust_id or ''}"
         return await self._cached(key, lambda: self._issue(self._own_identity(), scope))
 
     async def of_user(self, user: str, password: str, tenant_id: str) -> Token:
-        """A token of another user, who gave svcd the password, in the tenant's project."""
+        """A token of another user in the tenant's project, from the password given to svcd."""
         digest = hashlib.sha256(f"{user}\0{password}".encode()).hexdigest()
         identity = _password({"name": user, "domain": {"id": self._settings.user_domain}}, password)
         scope = Scope(project=tenant_id)
         return await self._cached(f"{tenant_id}|{digest}", lambda: self._issue(identity, scope))
 
     def forget(self, token: Secret) -> None:
-        """A service refused it: the next asker gets a fresh one."""
+        """Drop a token that a service refused: the next caller gets a new one."""
         for key, kept in list(self._kept.items()):
             if kept.text == token:
                 del self._kept[key]
@@ -160,19 +164,20 @@ class Keystone:
         if answer.status >= 400:
             error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
             if error.status == 404 and "application_credential" in identity:
-                error.kind = Fault.UNAUTHORIZED  # it was deleted: what was asked for is not gone
+                error.kind = Fault.UNAUTHORIZED  # the 404 is about the deleted credential
             raise error
         text = answer.header("x-subject-token")
         if not text:
-            raise CloudError(_SERVICE, Fault.SERVER_ERROR, "a token was answered without its text")
+            text = "the answer has no X-Subject-Token header"
+            raise CloudError(_SERVICE, Fault.SERVER_ERROR, text)
         return _token(Secret(text), answer, self._clock.seconds())
 
     # ---- callers' tokens ----
 
     async def validate(self, subject: Secret) -> Token | None:
-        """What Keystone says of somebody's token, without its catalog; None: not valid.
+        """A caller's token as Keystone describes it, without its catalog; None: not valid.
 
-        Raises CloudError when Keystone cannot say.
+        Raises CloudError when Keystone cannot check the token.
         """
         for last in (False, True):
             own = await self.own(Scope())
@@ -193,7 +198,7 @@ class Keystone:
         raise refusal(_SERVICE, "GET", f"{self._base}/auth/tokens", answer)
 
     async def catalog(self, token: Secret, tenant_id: str) -> tuple[Endpoint, ...]:
-        """The catalog as a caller's token gets it; kept per tenant for some minutes."""
+        """The catalog for a caller's token. It is kept for some minutes per tenant."""
         now = self._clock.seconds()
         found = self._catalogs.get(tenant_id)
         if found is not None and found[0] > now:
@@ -212,12 +217,13 @@ class Keystone:
     # ---- trusts ----
 
     async def create_trust(self, caller: Caller, token: Secret, mark: str) -> str:
-        """Trust of the caller's roles in the caller's project for svcd's user.
+        """Create a trust of the caller's roles in the caller's project for svcd's user.
 
-        Raises CloudError; FORBIDDEN for a token that may give none (of a trust, of a restricted
-        application credential) and for a role that cannot be given.
+        Raises CloudError; FORBIDDEN for a token that may not create trusts (from a trust, or from a
+        restricted application credential) and for a role that cannot be delegated.
 
-        mark: its end (`marks.trust_end`), by which a trust is found whose making was not answered.
+        mark: the expiry time of the trust (`ownership_tags.trust_end`), which identifies the trust
+        when the answer is lost.
         """
         own = await self.own(Scope())
         trust = {
@@ -233,7 +239,7 @@ class Keystone:
             answer = await self._send("POST", path, token=token, body={"trust": trust})
             if answer.status >= 400:
                 error = refusal(_SERVICE, "POST", self._base + path, answer)
-                if error.status == 404:  # a role or svcd's user: nothing that the caller asked for
+                if error.status == 404:  # a role or svcd's user, and not the resource of the call
                     error.kind = Fault.FORBIDDEN
                 if error.status == 403:
                     error.text += f"; {_NO_TRUST}"
@@ -244,13 +250,13 @@ class Keystone:
         except CloudError as error:
             if error.kind not in (Fault.TIMEOUT, Fault.SERVER_ERROR):
                 raise
-            found = await self._own_trust_marked(mark, caller, token)
+            found = await self._own_trust_ending(mark, caller, token)
             if found is None:
                 raise
             return found
 
-    async def _own_trust_marked(self, mark: str, caller: Caller, token: Secret) -> str | None:
-        """The caller's trust with that end; None also when the service does not tell."""
+    async def _own_trust_ending(self, mark: str, caller: Caller, token: Secret) -> str | None:
+        """The caller's trust with that expiry time; None also when the list fails."""
         query = f"trustor_user_id={quote(caller.user_id, safe='')}"
         try:
             found = await self._trusts(query, token, {mark})
@@ -259,7 +265,7 @@ class Keystone:
         return found[0].id if found else None
 
     async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
-        """See ports.Cloud. The service narrows the list by nothing else, and has no pages."""
+        """See ports.Cloud. The service has no other filter for trusts, and no pages."""
         own = await self.own(Scope())
         return await self._trusts(
             f"trustee_user_id={quote(own.user_id, safe='')}", own.text, wanted
@@ -268,7 +274,7 @@ class Keystone:
     async def _trusts(
         self, query: str, token: Secret, wanted: Collection[str]
     ) -> Sequence[GivenTrust]:
-        """Of a list those with these marks. Raises CloudError."""
+        """The listed trusts whose expiry time is in `wanted`. Raises CloudError."""
         path = f"/OS-TRUST/trusts?{query}"
         answer = await self._send("GET", path, token=token, max_body_bytes=_TRUSTS_BYTES)
         if answer.status >= 400:
@@ -292,10 +298,11 @@ class Keystone:
         return shaped(_SERVICE, "trusts", convert, _object(answer))
 
     async def delete_trust(self, trust_id: str) -> None:
-        """By the trust's own token; one that is gone is no fault. Raises CloudError.
+        """Delete a trust with a token of the trust. A missing trust is no fault. Raises CloudError.
 
-        A refused token does not tell that: a fresh one is asked for, which a trust that is gone
-        does not give. Whatever says that it is gone is believed only when it cannot be seen either.
+        A refused token does not prove that the trust is gone. So this method requests a new token,
+        which fails when the trust is gone. It accepts that a trust is gone only when a read of the
+        trust does not find it either.
         """
         path = f"/OS-TRUST/trusts/{quote(trust_id, safe='')}"
         for last in (False, True):
@@ -315,7 +322,7 @@ class Keystone:
             raise refusal(_SERVICE, "DELETE", self._base + path, answer)
 
     async def _trust_is_there(self, path: str) -> bool:
-        """Raises CloudError, also when it is svcd's own password that is refused."""
+        """Whether the trust exists. Raises CloudError, also when svcd's own login is refused."""
         own = await self.own(Scope())
         answer = await self._send("GET", path, token=own.text)
         if answer.status == 401:
@@ -325,7 +332,7 @@ class Keystone:
         return answer.status == 200
 
     def pick(self, catalog: Sequence[Endpoint], types: Sequence[str]) -> str:
-        """The URL of the first type that there is. Raises CloudError NOT_FOUND."""
+        """The URL of the first type that the catalog has. Raises CloudError NOT_FOUND."""
         region, interface = self._settings.region, self._settings.interface
         for type_ in types:
             for each in catalog:
@@ -338,7 +345,7 @@ class Keystone:
 
     @property
     def base(self) -> str:
-        """URL of the identity service."""
+        """The URL of the identity service."""
         return self._base
 
     async def _send(
@@ -373,7 +380,7 @@ class Keystone:
 
 
 def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
-    """What nobody else may read of a login."""
+    """The secrets of a login."""
     identity = auth["identity"]
     found = [
         identity.get("password", {}).get("user", {}).get("password"),
@@ -394,12 +401,12 @@ def _object(answer: Answer) -> dict[str, Any]:
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
-        raise CloudError(_SERVICE, Fault.SERVER_ERROR, "the answer makes no sense")
+        raise CloudError(_SERVICE, Fault.SERVER_ERROR, "the answer is not a JSON object")
     return parsed
 
 
 def _token(text: Secret, answer: Answer, now: float) -> Token:
-    """The token of an answer that came `now`, its times by our clock. Raises CloudError."""
+    """The token of an answer that arrived `now`, its times by our clock. Raises CloudError."""
     ahead_s = _ahead_s(answer, now)
 
     def convert(answer: Mapping[str, Any]) -> Token:
@@ -420,9 +427,10 @@ def _token(text: Secret, answer: Answer, now: float) -> Token:
 
 
 def _ahead_s(answer: Answer, now: float) -> float:
-    """How far Keystone's clock is ahead of ours, as the `Date` of its answer tells.
+    """The seconds that Keystone's clock is ahead of ours, by the `Date` of its answer.
 
-    A little is on its way here, or is rounded: 0.0. Without a date both are taken to agree.
+    A small difference comes from the network or from rounding and counts as 0.0. So does a missing
+    date.
     """
     try:
         ahead = parsedate_to_datetime(answer.header("date")).timestamp() - now
@@ -432,7 +440,7 @@ def _ahead_s(answer: Answer, now: float) -> float:
 
 
 def _renew_before_s(token: Token) -> float:
-    """Some minutes, or of a token with a short life the last half."""
+    """The rest of its life at which a token is renewed: at most half of its life."""
     return min(_RENEW_BEFORE_S, (token.expires_at - token.issued_at) / 2)
 
 

@@ -1,4 +1,4 @@
-"""Glance v2: images, and their custom properties as the registry keeps them."""
+"""Glance v2: images, and their custom properties, which hold the image registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from svcd.ports.faults import Fault
 
 _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 _PAGE = 500
+"""Entries of one page of a list."""
 _TRIES = 3
+"""How often a change is sent when others change the image at the same time."""
 
 _BUILT_IN = frozenset(
     {
@@ -32,15 +34,18 @@ class Images:
         self._rest = rest
 
     async def images(self) -> Sequence[Image]:
-        """All images the tenant sees."""
+        """All images that the tenant can see."""
         return await self._rest.pages("/images", "images", _image, limit=_PAGE)
 
     async def image(self, image_id: str) -> Image:
-        """Raises CloudError NOT_FOUND."""
+        """One image. Raises CloudError NOT_FOUND."""
         return _shown(await self._rest.call("GET", _path(image_id)))
 
     async def change(self, image_id: str, set_: Mapping[str, str], remove: Sequence[str]) -> Image:
-        """Set and remove properties; looked up first, because removing an absent one is refused."""
+        """Set and remove properties.
+
+        The image is read first, because Glance refuses to remove a property that is absent.
+        """
         for last in (*(False,) * (_TRIES - 1), True):
             image = await self.image(image_id)
             operations: list[dict[str, Any]] = [
@@ -63,7 +68,7 @@ class Images:
                     headers={"Content-Type": _PATCH_TYPE},
                 )
             except RestError as error:
-                if last or error.status != 409:  # somebody else changed it between the two calls
+                if last or error.status != 409:  # 409: another user changed the image
                     raise
                 continue
             return _shown(body)
@@ -71,9 +76,9 @@ class Images:
 
 
 def _path(image_id: str) -> str:
-    """Raises CloudError NOT_FOUND: callers choose the id, and clients of HTTP resolve dots.
+    """The path of an image. Raises CloudError NOT_FOUND for an id that would change the path.
 
-    A quoted slash is one all the same behind the servers that Glance runs under.
+    Callers choose the id. HTTP clients resolve dots, and Glance's web servers unquote a slash.
     """
     if image_id in ("", ".", "..") or "/" in image_id:
         raise CloudError("image", Fault.NOT_FOUND, f"image {image_id!r} not found")
@@ -89,7 +94,7 @@ def _shown(body: Any) -> Image:
 
 
 def _text(value: Any) -> str:
-    """Raises TypeError for anything but text."""
+    """`value`, which must be text. Raises TypeError."""
     if not isinstance(value, str):
         raise TypeError(value)
     return value

@@ -1,4 +1,4 @@
-"""Neutron v2.0: networks, security groups, floating IPs, what is left of their quota."""
+"""Neutron v2.0: networks, security groups, floating IPs and the rest of their quota."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ _OWNERSHIP = ("device_id", "device_owner", "security_groups")
 
 
 class Networks:
-    """One tenant's networks. tenant_id: lists are restricted to it, an admin would see all."""
+    """One tenant's networks. tenant_id: restricts the lists, which show all tenants to an admin."""
 
     def __init__(self, rest: Rest, tenant_id: str) -> None:
         self._rest = rest
         self._tenant_id = tenant_id
 
     async def networks(self) -> Sequence[Network]:
-        """Own, shared and external ones."""
+        """The tenant's own networks, and the shared and external ones."""
         return await self._rest.pages("/networks", "networks", _network)
 
     # ---- security groups ----
 
     async def find_security_groups(self, name: str) -> Sequence[str]:
-        """Ids of the tenant's groups of that name."""
+        """The ids of the tenant's security groups with that name."""
         return [group_id for group_id, _ in await self._groups(name)]
 
     async def create_security_group(
         self, name: str, description: str, tcp_ports: Sequence[int]
     ) -> str:
-        """Id of the group, adopted if there is one; TCP ports open to all, anything among members.
+        """Create a security group, or complete an existing one of that name, and return its id.
 
-        A rule that exists already is no fault, so a half-made group is completed.
+        Its rules open `tcp_ports` to all, and all ports between members. A rule that exists
+        already is no fault.
         """
         found = await self._groups(name)
         if found:
@@ -62,18 +63,18 @@ class Networks:
         return group_id
 
     async def delete_security_group(self, group_id: str) -> None:
-        """One that is gone is no fault."""
+        """Delete a security group. A missing group is no fault."""
         await self._rest.call("DELETE", f"/security-groups/{group_id}", absent_ok=True)
 
     async def server_ports(self, group_id: str) -> Sequence[tuple[str, str]]:
-        """Port and server of the tenant's ports of servers in a security group."""
+        """The tenant's server ports in a security group, as pairs of port id and server id."""
         tenant = quote(self._tenant_id, safe="")
         names = "".join(f"&fields={name}" for name in ("id", *_OWNERSHIP))
         rows = await self._rest.pages(f"/ports?tenant_id={tenant}{names}", "ports", _owned_port)
         return [(port, server) for port, server, groups in rows if server and group_id in groups]
 
     async def delete_port(self, port_id: str) -> None:
-        """One that is gone is no fault."""
+        """Delete a port. A missing port is no fault."""
         await self._rest.call("DELETE", f"/ports/{port_id}", absent_ok=True)
 
     async def _groups(self, name: str) -> list[tuple[str, set[tuple[object, ...]]]]:
@@ -90,13 +91,16 @@ class Networks:
     # ---- floating IPs ----
 
     async def floating_ips(self) -> Sequence[FloatingIp]:
-        """The tenant's."""
+        """The floating IPs of the tenant."""
         tenant = quote(self._tenant_id, safe="")
         path = f"/floatingips?tenant_id={tenant}"
         return await self._rest.pages(path, "floatingips", _floating_ip)
 
     async def create_floating_ip(self, pool: str, description: str) -> FloatingIp:
-        """pool: id or name of an external network. Raises CloudError NOT_FOUND for no such pool."""
+        """Create a floating IP. Raises CloudError NOT_FOUND for an unknown pool.
+
+        pool: id or name of an external network.
+        """
         external = [net for net in await self.networks() if net.external]
         found = [net for net in external if net.id == pool] or [
             net for net in external if net.name == pool
@@ -108,7 +112,7 @@ class Networks:
         return _part(body, "floatingip", _floating_ip)
 
     async def associate_floating_ip(self, floating_ip_id: str, server_id: str) -> None:
-        """To the server's first port with an IPv4 address. Raises CloudError BUSY while none."""
+        """Bind an address to the server's first IPv4 port. Raises CloudError BUSY without one."""
         ports = await self._rest.pages(f"/ports?device_id={server_id}", "ports", _port)
         port_id = next((id_ for id_, has_ipv4 in ports if has_ipv4), None)
         if port_id is None:
@@ -118,18 +122,18 @@ class Networks:
         )
 
     async def delete_floating_ip(self, floating_ip_id: str) -> None:
-        """One that is gone is no fault."""
+        """Delete a floating IP. A missing one is no fault."""
         await self._rest.call("DELETE", f"/floatingips/{floating_ip_id}", absent_ok=True)
 
     async def floating_ips_left(self) -> int | None:
-        """By the quota; None: unlimited, or the service does not tell."""
+        """The floating IPs that the quota allows; None: unlimited, or not given by the service."""
         tenant = quote(self._tenant_id, safe="")
         body = await self._rest.call("GET", f"/quotas/{tenant}/details.json", absent_ok=True)
         return None if body is None else _part(body, "quota", _floating_ips_left)
 
 
 def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
-    """What the answer has under `name`. Raises CloudError SERVER_ERROR."""
+    """The converted value of `name` in the answer. Raises CloudError SERVER_ERROR."""
     return shaped("network", name, lambda body: convert(body[name]), body)
 
 
@@ -142,7 +146,7 @@ def _network(row: Mapping[str, Any]) -> Network:
 
 
 def _group(row: Mapping[str, Any]) -> tuple[str, set[tuple[object, ...]]]:
-    """Id, and of its ingress rules: first port, remote group, ethertype."""
+    """Id of a group, and for each ingress rule its first port, remote group and ethertype."""
     return str(row["id"]), {
         (rule.get("port_range_min"), rule.get("remote_group_id"), rule.get("ethertype"))
         for rule in row.get("security_group_rules") or ()
@@ -151,13 +155,13 @@ def _group(row: Mapping[str, Any]) -> tuple[str, set[tuple[object, ...]]]:
 
 
 def _port(row: Mapping[str, Any]) -> tuple[str, bool]:
-    """Id, and whether it has an IPv4 address."""
+    """Id of a port, and whether the port has an IPv4 address."""
     addresses = [str(ip.get("ip_address")) for ip in row.get("fixed_ips") or ()]
     return str(row["id"]), any("." in address for address in addresses)
 
 
 def _owned_port(row: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    """Id, the server it is of ("" for none), its security groups."""
+    """Id of a port, id of its server ("" without one), and its security groups."""
     ours = str(row.get("device_owner") or "").startswith("compute:")
     groups = tuple(str(group) for group in row.get("security_groups") or ())
     return str(row["id"]), str(row.get("device_id") or "") if ours else "", groups

@@ -1,4 +1,4 @@
-"""Swift v1: reading one object as a stream."""
+"""Swift v1: reads one object as a stream."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from svcd.ports.faults import Fault
 
 
 async def read_object(rest: Rest, container: str, name: str) -> tuple[int, AsyncIterator[bytes]]:
-    """Size and content; the caller reads the content to its end or closes it.
+    """Size and content of an object. The caller reads the content to its end or closes it.
 
-    Raises CloudError (NOT_FOUND, UNAUTHORIZED, FORBIDDEN, …), also from the content, when it is
-    shorter than the store said. A missing container, a missing object and a container that the user
-    may not read are told apart in its text.
+    Raises CloudError (NOT_FOUND, UNAUTHORIZED, FORBIDDEN, …). The content also raises it, when
+    it is shorter than its declared size. The text of the error distinguishes a missing container, a
+    missing object and a container that the user may not read.
     """
     path = f"/{quote(container, safe='')}/{quote(name)}"
     exit_ = rest.stream(path)
@@ -23,7 +23,7 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
         stream = await exit_.__aenter__()
     except CloudError as error:
         if error.service == rest.service and error.kind in (Fault.NOT_FOUND, Fault.FORBIDDEN):
-            text = await _told(rest, container, name, error.kind)
+            text = await _reason(rest, container, name, error.kind)
             raise CloudError(error.service, error.kind, text) from None
         raise
     size = stream.size
@@ -47,7 +47,7 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
     return size, pieces()
 
 
-async def _told(rest: Rest, container: str, name: str, kind: Fault) -> str:
+async def _reason(rest: Rest, container: str, name: str, kind: Fault) -> str:
     if kind is Fault.FORBIDDEN:
         return f"the user may not read objects of container {container!r}"
     try:

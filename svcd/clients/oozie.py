@@ -1,8 +1,8 @@
 """The Oozie web services, version 1 (ports.Engine).
 
-What an answer means is decided here and nowhere else. Faults are told by the `oozie-error-*`
-headers (bodies may be HTML, JSON or empty); a 500 need not carry a code. A PUT answers 200 even if
-nothing happened: callers read the record back.
+This module alone interprets Oozie's answers. Faults are in the `oozie-error-*` headers (bodies may
+be HTML, JSON or empty); a 500 may have no code. A PUT is answered 200 even if nothing happened:
+callers read the record back.
 
 Source: Oozie 5.2.1; tests/fixtures/oozie holds its recorded answers.
 """
@@ -26,12 +26,13 @@ _XML: Final = "application/xml;charset=UTF-8"
 _UNKNOWN: Final = frozenset({"E0604", "E0605"})
 _UNKNOWN_INSIDE: Final = re.compile(r"\bE0604\b")
 _MOST_MESSAGE: Final = 500
+"""Characters of an error's text."""
 _TAGS: Final = re.compile(r"<[^>]*>")
 _ID: Final = re.compile(r"[A-Za-z0-9_.@:-]{1,120}\Z")
 
 
 def engine_error(service: str, kind: Fault, text: str, _: float | None) -> EngineError:
-    """The `error` of the HttpClient that this client and the one of WebHDFS are given."""
+    """The ErrorMaker for the HttpClient of this client and of the WebHDFS client."""
     return EngineError(kind, f"{service}: {text}")
 
 
@@ -39,7 +40,7 @@ class OozieClient:
     """One client for all engines; `base` of each call names one, for example http://h:11000/oozie.
 
     user: sent as `user.name` with every call, for engines that refuse anonymous callers. log_bytes:
-    how much of the end of a log is kept.
+    the bytes that are kept of the end of a log.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class OozieClient:
         tree = await self._json("GET", base, "/v1/admin/status")
         mode = tree.get("systemMode")
         if not isinstance(mode, str):
-            raise _senseless("GET admin/status", "no systemMode")
+            raise _malformed("GET admin/status", "no systemMode")
         return mode
 
     async def submit(self, base: str, properties: Mapping[str, str]) -> str:
@@ -74,20 +75,20 @@ class OozieClient:
         )
         job_id = _object("POST jobs", answer).get("id")
         if answer.status != 201 or not isinstance(job_id, str) or not _ID.match(job_id):
-            raise _senseless("POST jobs", f"HTTP {answer.status} without the id of a job")
+            raise _malformed("POST jobs", f"HTTP {answer.status} without the id of a job")
         return job_id
 
     async def find(self, base: str, external_id: str) -> str | None:
         tree = await self._json("GET", base, "/v1/jobs", {"external-id": external_id})
         job_id = tree.get("id")
         if not isinstance(job_id, str):
-            raise _senseless("GET jobs?external-id", "no id")
+            raise _malformed("GET jobs?external-id", "no id")
         return job_id or None
 
     async def record(self, base: str, job_id: str) -> Mapping[str, object]:
         tree = await self._json("GET", base, f"/v1/job/{quote(job_id, safe='')}", {"show": "info"})
         if tree.get("id") != job_id or not isinstance(tree.get("status"), str):
-            raise _senseless(f"GET job {job_id}", "not the record of this job")
+            raise _malformed(f"GET job {job_id}", "not the record of this job")
         return tree
 
     async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
@@ -98,7 +99,7 @@ class OozieClient:
         tree = await self._json("GET", base, "/v1/jobs", query)
         rows = tree.get("workflows")
         if not isinstance(rows, list):
-            raise _senseless("GET jobs", "no workflows")
+            raise _malformed("GET jobs", "no workflows")
         return [_line(row) for row in rows if isinstance(row, dict)]
 
     async def kill(self, base: str, job_id: str) -> None:
@@ -158,10 +159,10 @@ class OozieClient:
 
 
 def fault_of(call: str, answer: Answer) -> EngineError:
-    """The error that a refused call stands for."""
+    """The error for a refused call."""
     code = answer.headers.get("oozie-error-code", "").strip()
     message = answer.headers.get("oozie-error-message", "").strip() or _body_text(answer)
-    message = answer.told(message)
+    message = answer.without_secrets(message)
     text = f"{call}: HTTP {answer.status} {message}".strip()[:_MOST_MESSAGE]
     if code in _UNKNOWN or (code == "E0307" and _UNKNOWN_INSIDE.search(message)):
         return EngineError(Fault.NOT_FOUND, text, code)
@@ -174,7 +175,7 @@ def fault_of(call: str, answer: Answer) -> EngineError:
     if answer.status == 403:
         return EngineError(Fault.FORBIDDEN, text, code)
     if answer.status == 404:
-        return EngineError(Fault.SERVER_ERROR, f"{text} (is this the engine?)", code)
+        return EngineError(Fault.SERVER_ERROR, f"{text} (is this the URL of the engine?)", code)
     return EngineError(Fault.REFUSED, text, code)
 
 
@@ -193,7 +194,7 @@ def _xml(text: str) -> str:
 def _line(row: Mapping[str, object]) -> JobLine:
     job_id, status = row.get("id"), row.get("status")
     if not isinstance(job_id, str) or not isinstance(status, str):
-        raise _senseless("GET jobs", "a workflow without id or status")
+        raise _malformed("GET jobs", "a workflow without id or status")
     modified, external = row.get("lastModTime"), row.get("externalId")
     return JobLine(
         id=job_id,
@@ -207,22 +208,22 @@ def _object(call: str, answer: Answer) -> Mapping[str, object]:
     try:
         tree = foreign.loads(answer.body)
     except ValueError:
-        raise _senseless(call, "the answer is not JSON") from None
+        raise _malformed(call, "the answer is not JSON") from None
     if not isinstance(tree, dict):
-        raise _senseless(call, "the answer is not a JSON object")
+        raise _malformed(call, "the answer is not a JSON object")
     return tree
 
 
-def _senseless(call: str, why: str) -> EngineError:
+def _malformed(call: str, why: str) -> EngineError:
     return EngineError(Fault.SERVER_ERROR, f"{call}: {why}")
 
 
 def _body_text(answer: Answer) -> str:
-    """What a body without headers says: the JSON message, or the page without its tags."""
+    """The message in the body of an answer: in JSON, or as a page without its tags."""
     text = answer.body[:4096].decode("utf-8", "replace")
     try:
         tree = foreign.loads(text)
     except ValueError:
-        return " ".join(_TAGS.sub(" ", answer.told(text)).split())
+        return " ".join(_TAGS.sub(" ", answer.without_secrets(text)).split())
     message = tree.get("errorMessage") if isinstance(tree, dict) else None
     return message if isinstance(message, str) else ""

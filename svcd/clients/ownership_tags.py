@@ -1,7 +1,7 @@
-"""Lists and removes what carries svcd's marks in one tenant's cloud, with a user's own token.
+"""Lists and removes resources with svcd's ownership tags in one tenant's cloud.
 
-Knows nothing of rows: whether a thing belongs to a cluster that is there is the caller's to say.
-Never shows, and so never removes, what has no mark.
+It uses the token of a user. It does not read svcd's rows: the caller decides whether a resource
+belongs to an existing cluster. It never lists, and so never removes, a resource without a tag.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from svcd.ports.faults import Fault
 from svcd.settings import CloudSettings
 
 _PAGE = 1000
+"""Entries of one page of a list."""
 
 
 class Kind(enum.StrEnum):
-    """In the order in which things can be removed."""
+    """The kinds of resources, in the order in which they can be removed."""
 
     SERVER = "server"
     FLOATING_IP = "floating IP"
@@ -45,10 +46,10 @@ class Kind(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Thing:
-    """One thing with our marks. mark: None of a trust, which cannot carry any.
+    """One resource with our ownership tag. mark: its tag, None for a trust, which has no tag.
 
-    status: the service's word, "" where it has none. made_at: epoch seconds, None when the service
-    does not tell.
+    status: as the service gives it, "" without one. made_at: epoch seconds, None when the service
+    does not give the time.
     """
 
     kind: Kind
@@ -60,7 +61,7 @@ class Thing:
 
 
 class _TokenSession:
-    """clients.rest.Session by a token that cannot be renewed."""
+    """A clients.rest.Session with a token that cannot be renewed."""
 
     def __init__(self, keystone: Keystone, token: Secret, tenant_id: str) -> None:
         self._keystone = keystone
@@ -75,11 +76,11 @@ class _TokenSession:
         return self._keystone.pick(catalog, types)
 
     async def refused(self, token: Secret, service: str) -> None:
-        raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid (any more)")
+        raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid or has expired")
 
 
 class MarkedCloud:
-    """One tenant's cloud. settings: auth_url, region and interface are used."""
+    """The tagged resources of one tenant. It uses auth_url, region and interface of `settings`."""
 
     def __init__(
         self,
@@ -101,14 +102,14 @@ class MarkedCloud:
         self._volume = Rest(http, session, "volume", types, "")
 
     async def check(self) -> None:
-        """Raises CloudError FORBIDDEN when the token would show the things of another project."""
+        """Check the project of the token. Raises CloudError FORBIDDEN for another project."""
         _, project = await self._whose()
         if project != self._tenant_id:
             text = f"the token is for project {project or '(none)'}, not for {self._tenant_id}"
             raise CloudError("identity", Fault.FORBIDDEN, text)
 
     async def _whose(self) -> tuple[str, str]:
-        """User and project of the token."""
+        """The ids of the user and of the project of the token."""
         headers = {"X-Subject-Token": self._token.reveal()}
         body = await self._identity.call("GET", "/auth/tokens?nocatalog", headers=headers)
 
@@ -119,9 +120,9 @@ class MarkedCloud:
         return shaped("identity", "a token", convert, body)
 
     async def things(self) -> Sequence[Thing]:
-        """All that carries our marks, in the order of `Kind`. Raises CloudError.
+        """All resources with our ownership tags, in the order of `Kind`. Raises CloudError.
 
-        Without a volume or network service in the catalog there is nothing of theirs.
+        Services for volumes and networks may be absent from the catalog.
         """
         listed = await self._compute.pages(
             "/servers/detail", "servers", lambda row: (str(row["id"]), _server(row)), limit=_PAGE
@@ -184,7 +185,7 @@ class MarkedCloud:
         return found
 
     async def _trusts(self) -> list[Thing]:
-        """The user's own in this tenant; nothing when the service does not let the user look."""
+        """The user's trusts in this tenant; none when the service refuses to list them."""
         user, _ = await self._whose()
         try:
             path = f"/OS-TRUST/trusts?trustor_user_id={quote(user, safe='')}"
@@ -203,7 +204,7 @@ class MarkedCloud:
         return Thing(kind=Kind.TRUST, id=str(row["id"]), name=name, mark=None)
 
     async def remove(self, thing: Thing) -> None:
-        """Ask for its end; one that is gone is no fault. Raises CloudError, BUSY: try later."""
+        """Remove `thing`. A missing one is no fault. Raises CloudError, BUSY: try again later."""
         id_ = quote(thing.id, safe="")
         rest, path = {
             Kind.SERVER: (self._compute, f"/servers/{id_}"),
@@ -218,7 +219,7 @@ class MarkedCloud:
 
 
 class _Fixed:
-    """A session whose one service is at a known URL."""
+    """A session for one service at a known URL."""
 
     def __init__(self, session: _TokenSession, url: str) -> None:
         self._session = session
@@ -260,9 +261,9 @@ def _security_group(row: Mapping[str, Any]) -> Thing | None:
 def _port(
     groups: Mapping[str, Mark | None], servers: set[str], row: Mapping[str, Any]
 ) -> Thing | None:
-    """A port of a server that is not there any more, in one of our security groups.
+    """A port of a server that does not exist any more, in one of our security groups.
 
-    servers: all of the tenant, whosesoever. Somebody may put his own into a group of ours.
+    servers: all servers of the tenant. A user may have put another server into one of our groups.
     """
     mine = [groups[g] for g in row.get("security_groups") or () if g in groups]
     owned = str(row.get("device_owner") or "").startswith("compute:")
@@ -286,7 +287,7 @@ def _thing(kind: Kind, row: Mapping[str, Any], mark: Mark | None, made: str) -> 
 
 
 def _seconds(text: object) -> float | None:
-    """Epoch seconds of ISO 8601 with or without a zone (UTC then); None for anything else."""
+    """Epoch seconds of an ISO 8601 time, UTC without a zone; None for other values."""
     try:
         moment = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""ports.Probe: one plain GET or PUT to a daemon on a machine."""
+"""Implements ports.Probe: one plain GET or PUT to a daemon on a machine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import ProbeError
 
 _MOST_BYTES = 4 << 20
+"""Limits the body of an answer."""
 
 
 def _error(service: str, kind: Fault, text: str, retry_after_s: float | None) -> PortError:
@@ -17,7 +18,7 @@ def _error(service: str, kind: Fault, text: str, retry_after_s: float | None) ->
 
 
 class HttpProbe:
-    """Asks by `agent`; redirects are not followed."""
+    """Sends probes by `agent`. It follows no redirects."""
 
     def __init__(self, agent: IAgent, clock: IReactorTime) -> None:
         self._http = HttpClient(agent, clock, _error, max_body_bytes=_MOST_BYTES)

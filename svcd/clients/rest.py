@@ -1,7 +1,7 @@
-"""What the OpenStack clients share: calls with a token, their error bodies, and pages.
+"""The common part of the OpenStack clients: calls with a token, error bodies, and pages.
 
-A 401 is not believed at once: Glance and Swift answer it also when they cannot reach Keystone. The
-session decides by asking Keystone (`Session.refused`).
+A 401 does not prove that the token is invalid: Glance and Swift also send it when they cannot reach
+Keystone. So the session checks the token at Keystone (`Session.refused`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ _BUSY = re.compile(
 )
 _EXHAUSTED = frozenset({"OverQuota", "IpAddressGenerationFailure", "ExternalIpAddressExhausted"})
 _TEXT_LIMIT = 300
+"""Characters of a service's message that an error quotes."""
 _MOST_READ = 4096
+"""Characters of an error body in which the message is searched."""
 
 
 class RestError(CloudError):
-    """A refusal by a service. status: HTTP's; type: Neutron's name of the fault, else ""."""
+    """A refusal by a service. status: the HTTP status; type: Neutron's name of the fault, or ""."""
 
     def __init__(
         self,
@@ -48,30 +50,30 @@ class RestError(CloudError):
         self.type = type
 
 
-def shaped(service: str, what: str, convert: Callable[[Any], T], value: Any) -> T:
-    """`convert(value)`. Raises CloudError SERVER_ERROR when the answer has not the shape for it."""
+def shaped(service: str, kind: str, convert: Callable[[Any], T], value: Any) -> T:
+    """`convert(value)`. Raises CloudError SERVER_ERROR when `value` has another structure."""
     try:
         return convert(value)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        text = f"the answer has another shape than that of {what}"
+        text = f"the answer does not have the structure of {kind}"
         raise CloudError(service, Fault.SERVER_ERROR, text) from None
 
 
 class Session(Protocol):
-    """Gives the token of one tenant and knows what to do when a service refuses it."""
+    """Gives the token of one tenant, and decides on a retry when a service refuses the token."""
 
     async def token(self) -> Secret: ...
     async def endpoint(self, *types: str) -> str:
-        """Base URL of the first of the service types that the catalog has, no slash at the end."""
+        """The base URL of the first of `types` in the catalog, without a slash at its end."""
         ...
 
     async def refused(self, token: Secret, service: str) -> None:
-        """Returns when the call may be tried again. Raises CloudError when it may not."""
+        """Returns when the caller may try again. Raises CloudError when it may not."""
         ...
 
 
 def error_body(answer: Answer) -> tuple[str, str]:
-    """The message and Neutron's type of any of the services' error bodies."""
+    """The message, and Neutron's type of the fault, in the error body of any service."""
     try:
         parsed = answer.json()
     except ValueError:
@@ -84,13 +86,13 @@ def error_body(answer: Answer) -> tuple[str, str]:
 
 
 def _plain(answer: Answer, text: str) -> str:
-    """One line without tags, which Glance has even in JSON, and without what we sent."""
-    text = answer.told(text[:_MOST_READ])
+    """`text` on one line, without tags (Glance has them even in JSON) and without secrets."""
+    text = answer.without_secrets(text[:_MOST_READ])
     return " ".join(re.sub(r"</?[a-z][^>]*>", " ", text, flags=re.IGNORECASE).split())[:_TEXT_LIMIT]
 
 
 def retry_after_s(answer: Answer) -> float | None:
-    """Seconds of `Retry-After`, which may also be a moment (by the answer's own clock); or None."""
+    """The seconds of `Retry-After`, or None. A date is compared with the answer's own `Date`."""
     text = answer.header("retry-after")
     try:
         if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
@@ -102,7 +104,7 @@ def retry_after_s(answer: Answer) -> float | None:
 
 
 def refusal(service: str, method: str, url: str, answer: Answer) -> RestError:
-    """The error that an answer of 400 and above stands for. Source: platform's refusals."""
+    """The error for an answer of 400 and above. Source: platform's refusals."""
     message, type_ = error_body(answer)
     status, after = answer.status, retry_after_s(answer)
     where = f"{method} {shown_url(url.partition('?')[0])}"
@@ -135,9 +137,9 @@ def refusal(service: str, method: str, url: str, answer: Answer) -> RestError:
 
 
 def _next_link(body: Mapping[str, Any], name: str) -> str | None:
-    """Query of the next page: Glance's `next`, or the `next` among `<name>_links`.
+    """The query of the next page: Glance's `next`, or the `next` in `<name>_links`.
 
-    Only the query is taken: the link's host may be one that we cannot reach.
+    svcd may not reach the host of the link, so only its query is used.
     """
     link = body.get("next")
     links = body.get(f"{name}_links")
@@ -160,7 +162,7 @@ class Rest:
         self._suffix = suffix
 
     async def base(self) -> str:
-        """Where the service is, with its version."""
+        """The URL of the service, with its version."""
         base = await self._session.endpoint(*self._types)
         return base if not self._suffix or base.endswith(self._suffix) else base + self._suffix
 
@@ -173,9 +175,9 @@ class Rest:
         headers: Mapping[str, str] | None = None,
         absent_ok: bool = False,
     ) -> Any:
-        """The JSON of the answer (None when empty); path: below the base, or a whole URL.
+        """The JSON of the answer, None when it is empty. Raises CloudError.
 
-        Raises CloudError; with `absent_ok` a 404 gives None.
+        path: below the base, or a whole URL. absent_ok: a 404 gives None.
         """
         url = path if path.startswith("http") else await self.base() + path
         data = None if body is None else json.dumps(body).encode("utf-8")
@@ -192,7 +194,7 @@ class Rest:
             raise CloudError(
                 self.service,
                 Fault.SERVER_ERROR,
-                f"{method} {shown_url(url)} was answered without sense",
+                f"the answer to {method} {shown_url(url)} is not JSON",
             ) from None
 
     async def pages(
@@ -204,7 +206,7 @@ class Rest:
         limit: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[T]:
-        """All entries of a list, page by page, converted; name: their key in the answer."""
+        """All entries of a list, from all pages, converted. name: the key of the list."""
         query = "&" if "?" in path else "?"
         following: str | None = f"{path}{query}limit={limit}" if limit else path
         rows: list[T] = []
@@ -236,11 +238,11 @@ class Rest:
                 return answer
             if not last:
                 await self._session.refused(token, self.service)
-        raise self._vouched(method, url)
+        raise self._refused(method, url)
 
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[Stream]:
-        """A GET whose body streams. Raises CloudError for 400 and above."""
+        """GET `path` and stream the body. Raises CloudError for 400 and above."""
         url = await self.base() + path
         for last in (False, True):
             token = await self._session.token()
@@ -258,9 +260,9 @@ class Rest:
                 return
             if not last:
                 await self._session.refused(token, self.service)
-        raise self._vouched("GET", url)
+        raise self._refused("GET", url)
 
-    def _vouched(self, method: str, url: str) -> RestError:
+    def _refused(self, method: str, url: str) -> RestError:
         where = f"{method} {shown_url(url)}"
-        text = f"{where} was refused with a token that the identity service vouches for"
+        text = f"{where} was refused with a token that the identity service accepts"
         return RestError(self.service, Fault.SERVER_ERROR, text, status=401)

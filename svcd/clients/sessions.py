@@ -1,4 +1,4 @@
-"""Whose token a call carries: svcd's own, a known user's, or a caller's; and who a caller is."""
+"""Sessions with the token of svcd, of a known user or of a caller; and the check of callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svcd.settings import Auth
 
 
 class OwnSession:
-    """A Session by tokens of svcd's own user, for a project or a trust."""
+    """A Session with tokens of svcd's own user, for a project or a trust."""
 
     def __init__(self, keystone: Keystone, scope: Scope) -> None:
         self._keystone = keystone
@@ -34,13 +34,13 @@ class OwnSession:
         return self._keystone.pick((await self._keystone.own(self._scope)).catalog, types)
 
     async def refused(self, token: Secret, service: str) -> None:
-        """A fresh token is asked for; that fails when Keystone does."""
+        """Request a new token. Raises CloudError when Keystone gives none."""
         self._keystone.forget(token)
         await self._keystone.own(self._scope)
 
 
 class UserSession:
-    """A Session of another user whose password is known (object store credentials)."""
+    """A Session with another user's password (credentials for the object store)."""
 
     def __init__(self, keystone: Keystone, user: str, password: Secret, tenant_id: str) -> None:
         self._keystone = keystone
@@ -70,13 +70,13 @@ class UserSession:
         return self._keystone.pick((await self._own()).catalog, types)
 
     async def refused(self, token: Secret, service: str) -> None:
-        """A fresh token is asked for."""
+        """Request a new token. Raises CloudError when Keystone gives none."""
         self._keystone.forget(token)
         await self._own()
 
 
 class CallerSession:
-    """A Session by the token that a caller sent: it cannot be renewed."""
+    """A Session with a caller's token, which cannot be renewed."""
 
     def __init__(self, keystone: Keystone, token: Secret, tenant_id: str) -> None:
         self._keystone = keystone
@@ -94,13 +94,13 @@ class CallerSession:
         )
 
     async def refused(self, token: Secret, service: str) -> None:
-        """Believed when Keystone says so too."""
+        """Raises CloudError UNAUTHORIZED when Keystone refuses the token, too."""
         if await self._keystone.validate(token) is None:
             raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid any more")
 
 
 class KeystoneIdentity:
-    """ports.Identity: validates callers' tokens, remembers the outcome for a while."""
+    """Implements ports.Identity: validates callers' tokens and caches the results for a while."""
 
     def __init__(self, keystone: Keystone, settings: Auth, clock: IReactorTime) -> None:
         self._keystone = keystone

@@ -1,7 +1,7 @@
 """Runs commands on machines over SSH: a pool of connections, slots on each, and deadlines.
 
-It never decides whether a command succeeded, and never retries one: a lost connection is told to
-the caller, and the next run connects anew.
+It never decides whether a command succeeded, and never repeats a command that may have begun. A
+lost connection raises RemoteError at the caller, and the next run opens a new connection.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -25,19 +25,24 @@ from svcd.settings import Ssh
 log = Logger()
 
 _IDLE_S: Final = 60.0
+"""A connection without users closes after so long."""
 _MOST_LINKS: Final = 512
+"""Open connections."""
 _SILENT_KEEPALIVES: Final = 3
+"""A server that sends nothing for so many keep-alive intervals counts as lost."""
 _TEND_S: Final = 5.0
+"""Longest time between two rounds that check all connections."""
 _CLOSE_S: Final = 3.0
+"""How long `close` waits for the connections to close."""
 
 _Key = tuple[str, int, str, Secret]
 
 
 class SshRemote:
-    """`ports.Remote` by Conch. One connection per (address, port, user, key).
+    """Implements `ports.Remote` with Conch. One connection per (address, port, user, key).
 
-    reactor: connects; clock: measures. At most `settings.channels` commands run at once on one
-    connection; an idle one closes after 60 s; at most 512 are open.
+    reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
+    on one connection. An idle connection closes after 60 s. At most 512 connections are open.
     """
 
     def __init__(self, reactor: IReactorTCP, clock: IReactorTime, settings: Ssh) -> None:
@@ -55,18 +60,18 @@ class SshRemote:
     async def run(
         self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """Run `command` by the user's shell. The time covers waiting for a slot and running it.
+        """Run `command` in the user's shell. The time covers the wait for a slot and the command.
 
-        Connecting has its own time-out. Output is cut to its first and last 128 KiB.
+        Connecting has its own time-out. Only the first and last 128 KiB of output are kept.
 
-        Raises RemoteError: UNREACHABLE (nothing was done, or the connection broke meanwhile),
+        Raises RemoteError: UNREACHABLE (the command did not begin, or the connection broke),
         TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
         BUSY, REFUSED.
         """
         try:
             try:
                 return await self._attempt(host, command, stdin, timeout_s)
-            except NotBegun:  # a pooled connection had broken unnoticed: once more on a new one
+            except NotBegun:  # the pooled connection was broken: repeat on a new one
                 return await self._attempt(host, command, stdin, timeout_s)
         except RemoteError as error:
             where = f"ssh {host.user}@{host.address}:{host.port}"
@@ -75,10 +80,10 @@ class SshRemote:
     def forget(self, address: str) -> None:
         """Close the connections to `address`; their commands fail as UNREACHABLE."""
         for link in [each for each in self._open if each.address == address]:
-            link.drop("the connection was given up, as the machine goes or has changed")
+            link.drop("the connection was closed: the machine is being removed or has changed")
 
     async def close(self) -> None:
-        """Close all; no run is possible any more."""
+        """Close all connections. No command can run after this."""
         self._closed = True
         for link in list(self._open):
             link.drop("the client is closing")
@@ -145,7 +150,7 @@ class SshRemote:
         )
 
     def _link(self, host: Host) -> _Link:
-        """The connection for `host`, a new one when there is none that still fits."""
+        """The connection for `host`; a new one when no open connection fits."""
         if self._closed:
             raise RemoteError(Fault.UNREACHABLE, "the client is closed")
         key = (host.address, host.port, host.user, host.private_key)
@@ -174,7 +179,7 @@ class SshRemote:
         min(idle, key=lambda each: each.idle_since).drop("idle")
 
     async def _tend(self) -> None:
-        """Close idle connections, ask silent ones for a sign of life, drop dead ones."""
+        """Close idle connections, send keep-alives to silent servers, drop dead connections."""
         now = self._clock.seconds()
         for link in list(self._open):
             silent_s = now - link.heard_at
@@ -187,7 +192,7 @@ class SshRemote:
             elif silent_s >= self._settings.keepalive_s:
                 link.transport.connection.keep_alive()
 
-    # what a link tells and asks
+    # called by links
 
     @property
     def clock(self) -> IReactorTime:
@@ -202,7 +207,7 @@ class SshRemote:
         return self._settings.channels
 
     def discard(self, link: _Link) -> None:
-        """The link's connection is gone."""
+        """Remove a link whose connection is closed."""
         self._open.discard(link)
         for key in [k for k, each in self._links.items() if each is link]:
             del self._links[key]
@@ -210,7 +215,7 @@ class SshRemote:
 
 
 class _Link:
-    """One connection: connecting, up, or over. Its users count runs that need it."""
+    """One connection: connecting, up, or over. users: number of runs that need the connection."""
 
     def __init__(self, owner: SshRemote, host: Host) -> None:
         self.address = host.address
@@ -230,22 +235,22 @@ class _Link:
 
     @property
     def over(self) -> bool:
-        """No command can be started any more."""
+        """Whether no command can start on the connection any more."""
         return self._error is not None
 
     @property
     def reason(self) -> str:
-        """Why it is over."""
+        """The reason of the end; "" before the end."""
         return self._error.text if self._error is not None else ""
 
     @property
     def host_key(self) -> str:
-        """The server's key as an OpenSSH line."""
+        """The host key of the server as an OpenSSH line."""
         shown = self.transport.host_key
         return shown.toString("openssh").decode("ascii") if shown is not None else ""
 
     def fits(self, pinned: str | None) -> bool:
-        """Whether the server showed the key that is pinned now."""
+        """Whether the server has shown the key that is pinned now."""
         return pinned is None or not self.up or _blob(pinned) == _blob(self.host_key)
 
     def dial(self, reactor: IReactorTCP, host: Host) -> None:
@@ -259,7 +264,7 @@ class _Link:
         )
 
     async def ready(self) -> None:
-        """Returns when commands can be started. Raises RemoteError."""
+        """Wait until commands can start. Raises RemoteError."""
         while not self.up and self._error is None:
             await self._change.wait()
         self.check()
@@ -270,7 +275,7 @@ class _Link:
             raise RemoteError(self._error.kind, self._error.text)
 
     def drop(self, why: str) -> None:
-        """Give the connection up at once."""
+        """Close the connection at once."""
         self.link_failed(RemoteError(Fault.UNREACHABLE, why))
         if self._gone or self._connector is None:
             return

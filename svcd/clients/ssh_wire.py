@@ -1,13 +1,13 @@
 """The Conch side of the SSH client: one connection and the commands on it, as callbacks.
 
-It knows the protocol and no policy: pooling, slots and deadlines live in `svcd.clients.ssh`.
-No Deferred of Conch leaves this file, and none is left to complain in the log.
+This module implements the protocol. Pooling, slots and deadlines are in `svcd.clients.ssh`. No
+caller gets a Deferred of Conch, and no unhandled failure of one reaches the log.
 
-Note: what stock Conch gets wrong for us. RSA keys are signed with SHA-1, which OpenSSH >= 8.8
-refuses; the exec endpoint drops stderr and cuts stdin that waits for window space; a channel's
-write buffer is copied on each write (quadratic); a rekeying calls `connectionSecure` again; each
-connection loss and each channel is logged. So user authentication is one signed request, stdin is
-fed piece by piece as the window opens, and Conch's own logger is silenced.
+Note: why parts of Conch are replaced. Conch signs with SHA-1 for RSA keys, which OpenSSH >= 8.8
+refuses. Its exec endpoint drops stderr and cuts stdin that waits for window space. Its channel
+copies the write buffer on each write (quadratic). A rekeying calls `connectionSecure` again. It
+logs each lost connection and each channel. So here user authentication is one signed request, stdin
+is sent piece by piece as the window opens, and Conch's own log is discarded.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -33,13 +33,15 @@ from svcd.ports.machines import RemoteError
 from svcd.runtime.tasks import Parked
 
 OUTPUT_BYTES: Final = 262_144
-"""Most of stdout, and of stderr, that is kept."""
+"""Bytes that are kept of stdout, and of stderr."""
 
 _WINDOW_BYTES: Final = 524_288
+"""Bytes of output that a server may send before we confirm them."""
 _PIECE_BYTES: Final = 32_768
+"""Largest packet that a server may send."""
 _STDERR: Final = 1
 
-# Preference when nothing is pinned yet; SHA-1 and DSA are not offered.
+# The order of preference before a key is pinned; SHA-1 and DSA are not offered.
 _HOST_KEY_ALGORITHMS: Final = (
     b"ssh-ed25519",
     b"ecdsa-sha2-nistp256",
@@ -50,37 +52,37 @@ _HOST_KEY_ALGORITHMS: Final = (
 )
 
 MALFORMED: Final = (LookupError, ValueError, TypeError, AttributeError, struct.error, ConchError)
-"""What Conch raises over a packet that makes no sense."""
+"""The exceptions that Conch raises for an invalid packet."""
 
 
 @implementer(ILogObserver)
-class _Nowhere:
-    """Conch reports each disconnect; the link tells its users instead."""
+class _Discard:
+    """Discards Conch's log of each disconnect: the link reports it to its users."""
 
     def __call__(self, event: LogEvent) -> None:
-        """Drop it."""
+        """Discard `event`."""
 
 
-SILENT = Logger(namespace="svcd.ssh.conch", observer=_Nowhere())
+NO_LOG = Logger(namespace="svcd.ssh.conch", observer=_Discard())
 
 
 class NotBegun(RemoteError):
-    """The command did certainly not begin: it may be sent again."""
+    """The command has certainly not begun: the caller may send it again."""
 
 
 class LinkEvents(Protocol):
-    """Who is told about a connection."""
+    """The events of a connection, for its owner."""
 
     def link_up(self) -> None:
-        """Logged in: commands can be started."""
+        """The login succeeded: commands can start."""
         ...
 
     def link_failed(self, error: RemoteError) -> None:
-        """The reason of an end that is about to come. The first one counts."""
+        """The connection will end with `error`. The first reason counts."""
         ...
 
     def link_gone(self, error: RemoteError) -> None:
-        """There is no connection (any more); its commands are told after this."""
+        """The connection is closed, or was never made. Its commands fail after this call."""
         ...
 
 
@@ -95,7 +97,7 @@ class Clip:
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
-        """Append; what is in neither half any more is counted and dropped."""
+        """Append `data`. Bytes that are in neither half are counted and dropped."""
         room = self._half - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -110,7 +112,7 @@ class Clip:
             self._dropped += len(oldest)
 
     def text(self) -> str:
-        """What was kept, as UTF-8; a line in the middle says how much is missing."""
+        """The kept output as UTF-8. A line in the middle gives the number of dropped bytes."""
         tail = b"".join(self._tail)
         surplus = max(0, len(tail) - self._half)
         dropped = self._dropped + surplus
@@ -125,7 +127,7 @@ class Clip:
 
 
 def _always() -> None:
-    """Nothing speaks against it."""
+    """The check that always passes."""
 
 
 class Exec(channel.SSHChannel):
@@ -133,10 +135,10 @@ class Exec(channel.SSHChannel):
 
     name = b"session"
     conn: Any  # a Connection, once the channel is open
-    _log = SILENT
+    _log = NO_LOG
 
     def __init__(self, command: str, stdin: bytes, may: Callable[[], None] = _always) -> None:
-        """may: asked directly before the command is sent; what it raises ends it."""
+        """may: called directly before the command is sent; its exception ends the command."""
         super().__init__(localWindow=_WINDOW_BYTES, localMaxPacket=_PIECE_BYTES)
         self.out = Clip()
         self.err = Clip()
@@ -152,19 +154,19 @@ class Exec(channel.SSHChannel):
         self._ended = False
 
     def abandon(self) -> None:
-        """Kill the command as far as the server lets us, and close the channel."""
+        """Ask the server to kill the command, and close the channel."""
         self._ended = True
         if self.conn is not None and self in self.conn.channelsToRemoteChannel:
             self.conn.sendRequest(self, b"signal", common.NS(b"KILL"))
-            self.conn.sendClose(self)  # one that is not open yet is closed by `channelOpen`
+            self.conn.sendClose(self)  # `channelOpen` closes a later one
 
     def fail(self, error: RemoteError) -> None:
-        """End with a fault, unless it has ended already."""
+        """End the command with `error`, unless it has ended already."""
         if not self._ended:
             self._ended = True
             self.done.errback(error)
 
-    # -- what Conch calls ---------------------------------------------------------------------
+    # -- called by Conch ----------------------------------------------------------------------
 
     def channelOpen(self, specificData: bytes) -> None:
         if self._ended:
@@ -181,20 +183,20 @@ class Exec(channel.SSHChannel):
 
     def openFailed(self, reason: object) -> None:
         if isinstance(reason, ConchError):
-            told = reason.value.decode("utf-8", "replace") if reason.value else "no reason given"
-            self.fail(RemoteError(Fault.BUSY, f"the server opened no channel: {told}"))
+            text = reason.value.decode("utf-8", "replace") if reason.value else "no reason given"
+            self.fail(RemoteError(Fault.BUSY, f"the server opened no channel: {text}"))
         else:
             self.fail(NotBegun(Fault.UNREACHABLE, "connection lost before the command began"))
 
     def exec_accepted(self) -> None:
-        """The server runs the command: only now may stdin flow."""
+        """The server runs the command: begin to send stdin."""
         self._running = True
         self._feed()
 
     def exec_refused(self) -> None:
-        """The server does not run commands for us."""
-        told = self.err.text().strip() or "no reason given"
-        self.fail(RemoteError(Fault.REFUSED, f"the server refused to run the command: {told}"))
+        """The server refuses to run commands for this user."""
+        text = self.err.text().strip() or "no reason given"
+        self.fail(RemoteError(Fault.REFUSED, f"the server refused to run the command: {text}"))
         self.conn.sendClose(self)
 
     def addWindowBytes(self, data: int) -> None:
@@ -209,7 +211,7 @@ class Exec(channel.SSHChannel):
             self.err.add(data)
 
     def eofReceived(self) -> None:
-        """Nothing: the close follows."""
+        """Does nothing: the close follows."""
 
     def request_exit_status(self, data: bytes) -> int:
         self.exit_code = struct.unpack(">L", data[:4])[0]
@@ -235,7 +237,7 @@ class Exec(channel.SSHChannel):
     # -- inside -------------------------------------------------------------------------------
 
     def _feed(self) -> None:
-        """Send as much of stdin as the window takes, and EOF after the last byte."""
+        """Send as much of stdin as the window allows, and EOF after the last byte."""
         if not self._running or self._fed or self._ended:
             return
         while self._sent < len(self._stdin) and self.remoteWindowLeft > 0:
@@ -255,7 +257,7 @@ class Connection(connection.SSHConnection):
     """The channels of one connection; replies go to the channel, without Deferreds."""
 
     transport: Any
-    _log = SILENT
+    _log = NO_LOG
 
     def __init__(self, events: LinkEvents) -> None:
         super().__init__()
@@ -280,7 +282,7 @@ class Connection(connection.SSHConnection):
         )
 
     def keep_alive(self) -> None:
-        """Make the server say something: it answers a global request that it does not know."""
+        """Send a keep-alive: a server answers every global request, even an unknown one."""
         self.transport.sendPacket(
             connection.MSG_GLOBAL_REQUEST, common.NS(b"keepalive@openssh.com") + b"\1"
         )
@@ -292,10 +294,10 @@ class Connection(connection.SSHConnection):
         self.channels[struct.unpack(">L", packet[:4])[0]].exec_refused()
 
     def ssh_REQUEST_SUCCESS(self, packet: bytes) -> None:
-        """A keep-alive was answered: that anything came is all we wanted to know."""
+        """Does nothing: any answer to a keep-alive shows that the server is alive."""
 
     def ssh_REQUEST_FAILURE(self, packet: bytes) -> None:
-        """The same."""
+        """Does nothing, as `ssh_REQUEST_SUCCESS`."""
 
     def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
         return 0
@@ -305,10 +307,10 @@ class Connection(connection.SSHConnection):
 
 
 class KeyLogin(userauth.SSHUserAuthClient):
-    """Logs in with one key and nothing else."""
+    """Logs in with one key and by no other method."""
 
     transport: Any
-    _log = SILENT
+    _log = NO_LOG
 
     def __init__(
         self, user: str, key: keys.Key, instance: Connection, refused: Callable[[], None]
@@ -318,7 +320,7 @@ class KeyLogin(userauth.SSHUserAuthClient):
         self._refused = refused
 
     def serviceStarted(self) -> None:
-        """Send the signed request at once; asking first would cost a round trip."""
+        """Send the signed request at once, without a query first: this saves a round trip."""
         algorithm = b"rsa-sha2-512" if self._key.type() == "RSA" else self._key.sshType()
         asked = b"\1" + common.NS(algorithm) + common.NS(self._key.public().blob())
         signed = (
@@ -336,14 +338,14 @@ class KeyLogin(userauth.SSHUserAuthClient):
         self._refused()
 
     def ssh_USERAUTH_BANNER(self, packet: bytes) -> None:
-        """A notice to people."""
+        """Does nothing: the banner is a notice for people."""
 
 
 class ClientTransport(transport.SSHClientTransport):
-    """One TCP connection to a server whose key is pinned, or learnt by the first exchange."""
+    """One TCP connection to a server. Its host key is pinned, or learnt by the first exchange."""
 
     transport: Any
-    _log = SILENT
+    _log = NO_LOG
 
     def __init__(
         self,
@@ -367,7 +369,7 @@ class ClientTransport(transport.SSHClientTransport):
         super().connectionMade()
 
     def abort(self) -> None:
-        """Drop the connection now."""
+        """Abort the connection."""
         if self.transport is not None:
             self.transport.abortConnection()
 
@@ -394,18 +396,18 @@ class ClientTransport(transport.SSHClientTransport):
             super().dataReceived(data)
         except MALFORMED as error:
             self._events.link_failed(
-                RemoteError(Fault.SERVER_ERROR, f"a packet makes no sense ({error!r})")
+                RemoteError(Fault.SERVER_ERROR, f"the server sent an invalid packet ({error!r})")
             )
             self.abort()
 
     def receiveError(self, reasonCode: int, description: bytes) -> None:
-        told = description.decode("utf-8", "replace")
-        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"the server disconnected: {told}"))
+        text = description.decode("utf-8", "replace")
+        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"the server disconnected: {text}"))
 
     def sendDisconnect(self, reason: int, desc: bytes) -> None:
         super().sendDisconnect(reason, desc)
-        told = desc.decode("utf-8", "replace")
-        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {told}"))
+        text = desc.decode("utf-8", "replace")
+        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {text}"))
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         text = reason.getErrorMessage() if reason is not None else "closed"
@@ -420,7 +422,7 @@ class ClientTransport(transport.SSHClientTransport):
 
 
 class Dialer(ClientFactory):
-    """Makes exactly one transport."""
+    """The factory of exactly one transport."""
 
     noisy = False
 
@@ -437,7 +439,7 @@ class Dialer(ClientFactory):
 
 
 def _preferred(pinned: bytes | None) -> list[bytes]:
-    """Algorithms to ask for: those of the pinned key first, so that a server shows that one."""
+    """The algorithms to offer. Those of the pinned key come first, so that the server uses it."""
     if pinned is None:
         return list(_HOST_KEY_ALGORITHMS)
     kind = common.getNS(pinned)[0]

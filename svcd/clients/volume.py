@@ -1,4 +1,4 @@
-"""Cinder v3: volumes and what is left of their quota."""
+"""Cinder v3: volumes and the rest of their quota."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from svcd.clients.rest import Rest, shaped
 from svcd.model.cloud import VolumeState
 
 _PAGE = 1000
+"""Entries of one page of a list."""
 
 
 class Volumes:
@@ -18,23 +19,23 @@ class Volumes:
         self._rest = rest
 
     async def volumes(self, metadata: Mapping[str, str]) -> Sequence[VolumeState]:
-        """The tenant's volumes that carry all of `metadata`."""
+        """The tenant's volumes with all of `metadata`."""
         wanted = metadata.items()
         rows = await self._rest.pages("/volumes/detail", "volumes", _volume, limit=_PAGE)
         return [row for row in rows if wanted <= row.metadata.items()]
 
     async def create(self, name: str, size_gib: int, metadata: Mapping[str, str]) -> str:
-        """Id of the volume, which is `creating` at first."""
+        """Create a volume and return its id. Its first status is `creating`."""
         volume: dict[str, Any] = {"name": name, "size": size_gib, "metadata": dict(metadata)}
         body = await self._rest.call("POST", "/volumes", {"volume": volume})
         return shaped("volume", "a volume", lambda body: str(body["volume"]["id"]), body)
 
     async def delete(self, volume_id: str) -> None:
-        """One that is gone is no fault; one in use is BUSY."""
+        """Delete a volume. A missing volume is no fault, a volume in use is BUSY."""
         await self._rest.call("DELETE", f"/volumes/{volume_id}", absent_ok=True)
 
     async def left(self) -> tuple[int | None, int | None]:
-        """Volumes and GiB left; None: unlimited."""
+        """The volumes and the GiB that the quota allows; None: unlimited."""
         body = await self._rest.call("GET", "/limits")
         return shaped("volume", "limits", _limits, body)
 

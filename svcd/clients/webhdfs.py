@@ -1,8 +1,8 @@
 """HDFS through WebHDFS (ports.FileSystem).
 
-A write takes two steps: the name node answers with the place (`noredirect=true`, or a 307 from one
-that does not know the parameter), the content then streams to the data node. Files are written to
-their final name with `overwrite=true`: repeating a write is safe.
+A write takes two steps. The name node answers with the URL for the content (`noredirect=true`, or a
+307 from an older one). The client then streams the content to that data node. It writes files to
+their final name with `overwrite=true`, so a write can be repeated safely.
 
 Source: Hadoop 3.5 and 2.10, WebHDFS REST API.
 """
@@ -22,17 +22,22 @@ from svcd.ports.faults import Fault
 _SERVICE: Final = "file system"
 _PASSING: Final = frozenset({"SafeModeException", "StandbyException", "RetriableException"})
 _MOST_MESSAGE: Final = 500
+"""Characters of an error's text."""
 _MOST_NAME: Final = 100
+"""Characters of the name of a Java exception."""
 _MOST_READ: Final = 4096
+"""Characters that are read of an exception's message."""
 _HEAD_BYTES: Final = 16_384
+"""Bytes of sent content that are removed from error messages."""
 _PIECE: Final = 20
+"""Shortest part of sent content, in characters, that is removed from error messages."""
 _URL: Final = "%/:?#[]@!$&'()*+,;=~"
 
 
 class WebHdfsClient:
     """One client for all name nodes; `base` of each call names one, for example http://h:9870.
 
-    write_timeout_s: longest silence while content is sent.
+    write_timeout_s: longest time without progress while content is sent.
     """
 
     def __init__(
@@ -49,7 +54,7 @@ class WebHdfsClient:
         query = {"op": "MKDIRS", **({"permission": mode} if mode else {})}
         answer = await self._call("PUT", base, path, user, query)
         if _object("MKDIRS", answer).get("boolean") is not True:
-            raise EngineError(Fault.REFUSED, f"MKDIRS {path}: not made")
+            raise EngineError(Fault.REFUSED, f"MKDIRS {path}: the folder was not created")
 
     async def write(
         self,
@@ -89,7 +94,7 @@ class WebHdfsClient:
         statuses = _object("LISTSTATUS", answer).get("FileStatuses")
         entries = statuses.get("FileStatus") if isinstance(statuses, dict) else None
         if not isinstance(entries, list):
-            raise _senseless(f"LISTSTATUS {path}", "no FileStatus")
+            raise _malformed(f"LISTSTATUS {path}", "no FileStatus")
         return [str(each.get("pathSuffix", "")) for each in entries if isinstance(each, dict)]
 
     async def read(self, base: str, path: str, user: str, limit: int) -> bytes:
@@ -103,15 +108,15 @@ class WebHdfsClient:
     async def _place(
         self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
     ) -> str:
-        """Where the content is."""
+        """The URL of the content on a data node."""
         answer = await self._call(method, base, path, user, query)
         if 300 <= answer.status < 400:
             place: object = answer.headers.get("location")
         else:
             place = _object(f"{query['op']} {path}", answer).get("Location")
         if not isinstance(place, str) or not place.startswith(("http://", "https://")):
-            raise _senseless(f"{query['op']} {path}", "no location of a data node")
-        return quote(place, safe=_URL)  # names come back as they are, not as a URL has them
+            raise _malformed(f"{query['op']} {path}", "no location of a data node")
+        return quote(place, safe=_URL)  # the name node does not quote names in this URL
 
     async def _call(
         self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
@@ -126,20 +131,21 @@ class WebHdfsClient:
 
 
 def _among(place: str, base: str, machines: Mapping[str, str]) -> str:
-    """`place` by the address to use. The name node is not trusted to send us anywhere else."""
+    """`place` with the address of its machine. Raises EngineError for any other host."""
     parts = urlsplit(place)
     host = parts.hostname or ""
     if host == urlsplit(base).hostname:
         return place
     address = machines.get(host) or machines.get(host.split(".")[0])
     if address is None:
-        raise EngineError(Fault.REFUSED, f"HDFS names {host}, which is no machine of the cluster")
+        text = f"HDFS refers to {host}, which is not a machine of the cluster"
+        raise EngineError(Fault.REFUSED, text)
     port = f":{parts.port}" if parts.port else ""
     return urlunsplit(parts._replace(netloc=f"{address}{port}"))
 
 
 class _Sent:
-    """A content on its way. head: how it begins, which a refusal must not repeat."""
+    """Content that is being sent. head: its first bytes, which an error must not repeat."""
 
     def __init__(self, content: AsyncIterator[bytes]) -> None:
         self._content = content
@@ -153,7 +159,7 @@ class _Sent:
 
 
 def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
-    """The error that a refused call stands for. sent: content that is in nobody's message."""
+    """The error for a refused call. sent: content that its text must not repeat."""
     name, message = _remote_exception(answer.body)
     if sent:
         name, message = (_unquoted(each, sent) for each in (name, message))
@@ -164,7 +170,7 @@ def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
         return EngineError(Fault.NOT_FOUND, text, name)
     if answer.status == 403:
         kind = Fault.QUOTA if "QuotaExceeded" in name else Fault.FORBIDDEN
-        # the name node answers 403 for any IOException: only a denied access is one for good
+        # the name node answers 403 for any IOException: only a denied access is permanent
         if name in ("IOException", "RemoteException"):
             kind = Fault.SERVER_ERROR
         return EngineError(kind, text, name)
@@ -176,7 +182,7 @@ def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
 
 
 def _unquoted(text: str, sent: bytes) -> str:
-    """In whatever coding the peer has put it."""
+    """`text` without parts of `sent`, in any encoding that the peer used."""
     content = sent.decode("utf-8", "replace")
     return without_pieces(text, whole_forms(content), _PIECE)
 
@@ -197,11 +203,11 @@ def _object(call: str, answer: Answer) -> Mapping[str, object]:
     try:
         tree = foreign.loads(answer.body)
     except ValueError:
-        raise _senseless(call, "the answer is not JSON") from None
+        raise _malformed(call, "the answer is not JSON") from None
     if not isinstance(tree, dict):
-        raise _senseless(call, "the answer is not a JSON object")
+        raise _malformed(call, "the answer is not a JSON object")
     return tree
 
 
-def _senseless(call: str, why: str) -> EngineError:
+def _malformed(call: str, why: str) -> EngineError:
     return EngineError(Fault.SERVER_ERROR, f"HDFS {call}: {why}")

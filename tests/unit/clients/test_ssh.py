@@ -170,7 +170,7 @@ class SshRemoteTest(TestCase):
         self.remote.forget(ADDRESS)
         error = await self.fault(waiting)
         self.assertIn("connection lost while the command was running", error.text)
-        self.assertIn("the connection was given up", error.text)
+        self.assertIn("the machine is being removed or has changed", error.text)
 
     async def test_new_pin_is_checked_on_an_open_connection(self) -> None:
         """A connection whose key is not the pinned one is not used."""
