@@ -43,7 +43,7 @@ def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Pag
 
 
 def refuse_misspelled(call: Call, known: Sequence[str]) -> None:
-    """Raises ValidationError when a query parameter looks like a misspelled known one (v1.1).
+    """Raises ValidationError when a query parameter seems to be a misspelled known one (v1.1).
 
     Other unknown query parameters are ignored, under v1.0 all of them.
     """
