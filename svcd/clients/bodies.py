@@ -51,7 +51,7 @@ class Reader(Protocol):
         if self._size > _HIGH_WATER_BYTES and not self._paused:
             self._paused = True
             self.transport.pauseProducing()  # type: ignore[union-attr]
-        self._wake()
+        self._resume_caller()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionLost())) -> None:  # noqa: B008
         self._end = reason
@@ -60,7 +60,7 @@ class Reader(Protocol):
                 self.whole.callback(b"".join(self._pieces))
             else:
                 self.whole.errback(reason)
-        self._wake()
+        self._resume_caller()
 
     async def next_piece(self) -> bytes | None:
         """The next piece; None after the last one."""
@@ -85,7 +85,7 @@ class Reader(Protocol):
             abort = getattr(self.transport, "abortConnection", None)
             (abort or self.transport.loseConnection)()
 
-    def _wake(self) -> None:
+    def _resume_caller(self) -> None:
         turn, self._turn = self._turn, None
         if turn is not None and not turn.called:
             turn.callback(None)

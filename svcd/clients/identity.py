@@ -88,7 +88,7 @@ class Keystone:
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
         own = (settings.password, settings.application_credential_secret)
-        self._known = [Secret(each) for each in own if each]  # to the log: see model.secret
+        self._known = [Secret(each) for each in own if each]  # the log hides them: model.secret
         self._kept: OrderedDict[str, Token] = OrderedDict()
         self._asking = Coalescer()
         self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
@@ -239,7 +239,7 @@ class Keystone:
             answer = await self._send("POST", path, token=token, body={"trust": trust})
             if answer.status >= 400:
                 error = refusal(_SERVICE, "POST", self._base + path, answer)
-                if error.status == 404:  # a role or svcd's user, and not the resource of the call
+                if error.status == 404:  # the role or svcd's user is missing
                     error.kind = Fault.FORBIDDEN
                 if error.status == 403:
                     error.text += f"; {_NO_TRUST}"

@@ -156,9 +156,10 @@ class Exec(channel.SSHChannel):
     def abandon(self) -> None:
         """Ask the server to kill the command, and close the channel."""
         self._ended = True
+        # A channel that is not open yet is closed by `channelOpen`.
         if self.conn is not None and self in self.conn.channelsToRemoteChannel:
             self.conn.sendRequest(self, b"signal", common.NS(b"KILL"))
-            self.conn.sendClose(self)  # `channelOpen` closes a later one
+            self.conn.sendClose(self)
 
     def fail(self, error: RemoteError) -> None:
         """End the command with `error`, unless it has ended already."""
