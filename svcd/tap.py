@@ -127,7 +127,7 @@ class _Root(MultiService):
             broken.addErrback(self._failed)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the stop
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         cast("Any", _reactor).callFromThread(self._core.stop)
 

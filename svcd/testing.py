@@ -249,7 +249,7 @@ class FakeService:
         while not found:
             step = self.clock.next_call_in()
             if step is None or self.clock.seconds() + step > end:
-                raise RuntimeError(f"no answer within {_ANSWER_S:.0f} virtual seconds")
+                raise RuntimeError(f"no result within {_ANSWER_S:.0f} virtual seconds")
             self.clock.advance(step)
         result = found[0]
         if isinstance(result, Failure):
@@ -372,7 +372,7 @@ class FakeService:
     def _register_image(self) -> None:
         image = self.cloud.core.image(self.image_id)
         if image is None:
-            raise RuntimeError("the embedded cloud has lost its image")
+            raise RuntimeError(f"the embedded cloud has no image {self.image_id}")
         properties = {**image.properties, IMAGE_USERNAME: LOGIN}
         self.cloud.core.state.images.put(evolve(image, properties=properties))
 

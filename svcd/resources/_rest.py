@@ -267,7 +267,7 @@ class Rest(Routed[Route]):
         else:
             tenant = None if values is None else values.pop("tenant_id")
             if self._identity is None:
-                caller = self._anyone(x, tenant)
+                caller = self._anonymous_caller(x, tenant)
             else:
                 caller = await self._authorize(x, tenant)
         if values is None:
@@ -298,7 +298,7 @@ class Rest(Routed[Route]):
     async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
         """The caller; its tenant is the tenant of the path. tenant None: the path has no tenant."""
         if self._identity is None:
-            return self._anyone(x, tenant)
+            return self._anonymous_caller(x, tenant)
         given = x.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
         token = given[0].decode("latin-1").strip() if given else ""
         if not token:
@@ -312,7 +312,7 @@ class Rest(Routed[Route]):
         logs.tenant.set(caller.tenant_id)
         return caller
 
-    def _anyone(self, x: _Exchange, tenant: str | None) -> Caller:
+    def _anonymous_caller(self, x: _Exchange, tenant: str | None) -> Caller:
         """The caller with `auth.mode=none`: the path alone gives the tenant."""
         if tenant is None or not _TENANT.match(tenant):
             raise NotFound(f"path {shown(x.request.path)} not found")
