@@ -1,6 +1,6 @@
-"""The content of job binaries, wherever it is kept: our own store or the object store.
+"""Reads the content of job binaries, from svcd's own store or from the object store.
 
-Always streamed; nothing here holds a whole binary.
+The content is always streamed; svcd never holds a whole binary in memory.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
 
 @frozen
 class Internal:
-    """Kept by svcd."""
+    """A binary in svcd's own store."""
 
     id: JobBinaryInternalId
 
 
 @frozen
 class Object:
-    """Kept in the object store of the tenant."""
+    """A binary in the object store of the tenant."""
 
     container: str
     name: str
 
 
 def location(url: str) -> Internal | Object | None:
-    """What a job binary's url names; None when it is of neither form."""
+    """The location in a job binary's url; None when the url has neither form."""
     if url.startswith(INTERNAL):
         id_ = url.removeprefix(INTERNAL)
         return Internal(JobBinaryInternalId(id_)) if _ID.match(id_) else None
@@ -61,7 +61,7 @@ class Binaries:
     async def open(
         self, tenant_id: TenantId, binary: JobBinary
     ) -> tuple[int, AsyncIterator[bytes]]:
-        """Size in bytes and the content in pieces.
+        """Open a binary: its size in bytes and its content in pieces.
 
         Raises NotFound (the internal binary has gone) and CloudError (the object store's fault).
         """

@@ -1,7 +1,7 @@
-"""What a caller can ask of data processing: checks references and rules, writes rows.
+"""The requests on data processing: they check references and rules, and write rows.
 
-All faults of one kind are reported at once; a refused request changes nothing. Only refresh, cancel
-and log talk to the engine, within a bound; the rest is the controller's.
+An answer reports all faults of one kind. A refused request changes nothing. Only refresh, cancel
+and log send requests to the engine, for a bounded time. The controller does all other work.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ CreateCluster = Callable[
 
 _UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
 _ENGINE_S: Final = 20.0
+"""Time for the engine's answers in one request."""
 
 
 class Jobs:
-    """The commands.
+    """The requests on data sources, binaries, jobs and executions.
 
-    create_cluster: makes the transient cluster of an execute that carries a cluster body, and
-    writes what it is given together with it. access: see Controller.
+    create_cluster: makes the transient cluster of an execute request with a cluster body, with the
+    further writes in the same transaction. access: see Controller.
     """
 
     def __init__(
@@ -233,7 +234,7 @@ class Jobs:
         await self._store.read(lambda tx: self._check(tx, row))
 
         async def also(tx: Tx, cluster: Cluster) -> None:
-            """In one transaction: nothing would ever end a cluster without its execution."""
+            """Write the execution too: svcd would never delete a cluster without one."""
             await self._write(tx, evolve(row, cluster_id=cluster.id))
 
         wanted = evolve(new.cluster, is_transient=True)
@@ -253,7 +254,7 @@ class Jobs:
         await self._rows.notify(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
-        """The execution after asking the engine now; unchanged when it is not there.
+        """Ask the engine now, and return the execution; unchanged when the engine is gone.
 
         Raises NotFound, ServiceUnavailable, PlatformTimeout, PlatformError.
         """
@@ -264,12 +265,14 @@ class Jobs:
             work = self._controller.jobs.refresh(row)
             return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
         except DeadlineExceeded:
-            raise PlatformTimeout(f"the workflow engine of job execution {id_} is slow") from None
+            raise PlatformTimeout(
+                f"the workflow engine of job execution {id_} did not answer in time"
+            ) from None
         except EngineError as error:
             raise _answer(error, "its status could not be refreshed") from None
 
     async def cancel(self, caller: Caller, id_: ExecutionId) -> Execution:
-        """The execution in its end state. The wish is kept first: it is carried out in any case.
+        """Cancel, and return the execution in its end state. svcd first records the cancel.
 
         A finished one is answered unchanged. Raises NotFound, and PlatformTimeout, PlatformError or
         ServiceUnavailable when the engine does not answer within `workflow.cancel_s`.
@@ -301,7 +304,7 @@ class Jobs:
         return after
 
     async def delete_execution(self, caller: Caller, id_: ExecutionId) -> None:
-        """Gone at once for the caller; one that runs is killed first, now or by the controller.
+        """Delete the execution, at once for the caller. The controller kills its job if it runs.
 
         Raises NotFound.
         """
@@ -315,19 +318,19 @@ class Jobs:
     async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
         """UTF-8 text: output of the job's programs and the engine's log, newest part.
 
-        Raises NotFound. What cannot be read is named in the text.
+        Raises NotFound. The text names the parts that cannot be read.
         """
         row = await self._get(caller, id_)
         cluster_id = row.cluster_id
         if cluster_id is None:
             return self._logs.without_cluster(row)
 
-        async def look(tx: Tx) -> tuple[Cluster | None, Sequence[DataSource]]:
+        async def read(tx: Tx) -> tuple[Cluster | None, Sequence[DataSource]]:
             ids = [each for each in (row.input_id, row.output_id) if each is not None]
             sources = [await tx.data_sources.get(row.tenant_id, each) for each in ids]
             return await tx.clusters.find(cluster_id), sources
 
-        cluster, sources = await self._store.read(look)
+        cluster, sources = await self._store.read(read)
         endpoints = None if cluster is None else self._engines.endpoints(cluster)
         if cluster is None or endpoints is None:
             return self._logs.without_cluster(row)
@@ -336,7 +339,9 @@ class Jobs:
             work = self._logs.of(row, cluster, endpoints, secrets)
             return await with_deadline(self._clock, _ENGINE_S, "log", work)
         except DeadlineExceeded:
-            raise PlatformTimeout(f"the logs of job execution {id_} come too slowly") from None
+            raise PlatformTimeout(
+                f"reading the logs of job execution {id_} took too long"
+            ) from None
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
         tenant = caller.tenant_id

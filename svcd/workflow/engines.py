@@ -1,7 +1,7 @@
-"""What the workflow rooms ask of distributions, as Protocols: the rooms never import each other.
+"""The facts of distributions that `workflow` needs, as Protocols: rooms never import each other.
 
-`svcd.service` gives the implementation: it finds the distribution of a cluster and makes the
-machines that `IDistribution.endpoints` wants.
+`svcd.service` has the implementation: it finds the distribution of a cluster and makes the machines
+for `IDistribution.endpoints`.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Engines(Protocol):
     """The distributions, as far as jobs are concerned. All methods are pure and fast."""
 
     def endpoints(self, cluster: Cluster) -> Endpoints | None:
-        """Where jobs of an Active cluster go; None when it has no engine."""
+        """The addresses for jobs of an Active cluster; None when it has no engine."""
         ...
 
     def has_engine(self, cluster: Cluster) -> bool:
-        """Whether jobs can go there once the cluster is Active, by its node groups."""
+        """Whether the cluster has an engine once it is Active, by its node groups."""
         ...
 
     def job_types(self, cluster: Cluster) -> Sequence[JobType]:
-        """What the cluster's distribution can run."""
+        """The job types that the cluster's distribution can run."""
         ...
 
     def hints(self, job_type: JobType) -> Sequence[Advice]:
-        """Advice of all enabled distributions for a type, the first one's first."""
+        """The hints of all enabled distributions for a type, in the order of distributions."""
         ...

@@ -1,6 +1,6 @@
-"""What the programs of a job wrote, asked of YARN and of the job history over HTTP.
+"""Reads the output of a job's programs from YARN and from the job history, over HTTP.
 
-All best effort and bounded: a part that cannot be had is left out.
+All reads are best effort and bounded: the result lacks a part that cannot be read.
 
 Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server REST APIs.
 """
@@ -26,11 +26,13 @@ from svcd.workflow.decide.record import Action, Record
 from svcd.workflow.engines import Endpoints
 
 _CALL_S: Final = 5.0
+"""Time-out of one request."""
 _FILES: Final = ("stdout", "stderr", "syslog")
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
 _MOST_TASKS: Final = 5
+"""Tasks of one job whose logs svcd reads."""
 _CONTENTS: Final = b"\nLogContents:\n"
 _END: Final = b"\nEnd of LogType:"
 
@@ -58,7 +60,7 @@ class Containers:
         limit: int,
         budget_s: float,
     ) -> Sequence[Part]:
-        """Output of every action's programs, the newest `limit` bytes of each file at most."""
+        """The output of all actions' programs: at most the last `limit` bytes of each file."""
         reading = self._reading(cluster, endpoints, budget_s)
         parts: list[Part] = []
         for action in record.actions:
@@ -79,7 +81,7 @@ class Containers:
         record: Record,
         budget_s: float,
     ) -> str:
-        """Why a job failed whose record does not say it; "" when it is not known."""
+        """The reason of a failed job whose record has none; "" when it is not known."""
         action = record.failed
         if action is None:
             return ""
@@ -116,7 +118,7 @@ _NOT_RUN: Final = "Exception from container-launch"
 
 
 class _Reading:
-    """One piece of reading: after `until` nothing is asked any more."""
+    """One series of reads: it sends no request after `until`."""
 
     def __init__(
         self,
@@ -133,10 +135,10 @@ class _Reading:
         self._manager_host = endpoints.resource_manager.rpartition(":")[0]
         self._until = until
         self._silent = ""
-        """Why the newest question had no answer."""
+        """The reason why the last request had no answer."""
 
     async def task_diagnosis(self, job_id: str) -> str:
-        """The first line of what the history says of a map-reduce job's failure, or ""."""
+        """The first line of a map-reduce job's failure in the job history, or ""."""
         for task in _failed(await self._task_list(job_id)):
             for attempt in await self._attempts(job_id, task):
                 found = str(attempt.get("diagnostics") or "").strip()
@@ -175,7 +177,7 @@ class _Reading:
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
 
     async def end_of(self, action: Action, id_: str) -> str:
-        """What the resource manager says of an application's end, that it is silent, or ""."""
+        """The resource manager's text on an application's end, or on its own silence, or ""."""
         diagnostics = str((await self._application(action, id_)).get("diagnostics") or "")
         if self._silent:
             return f"the resource manager does not answer: {self._silent}"[: failures.MOST_TEXT]

@@ -1,9 +1,9 @@
-"""Follows executions from `Pending` to their end. The tick here, the tasks in the modules beside.
+"""Follows executions from `Pending` to their end. It holds the tick; other modules hold the tasks.
 
-Each tick reads the unfinished rows and gives each to the one that has to do with it: `Submissions`
-(on its way to the engine), `EngineJobs` (at its engine) or `Endings` (ended). The controller
-decides nothing: see `svcd.workflow.decide`. State is in the rows alone: after a restart the first
-tick finds everything.
+Each tick reads the unfinished rows and passes each on: to `Submissions` (before the engine has the
+job), `EngineJobs` (while the engine has it) or `Endings` (after the end). The controller decides
+nothing: see `svcd.workflow.decide`. Only the rows hold state: after a restart the first tick finds
+all unfinished executions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ from svcd.workflow.engines import Engines
 log = Logger()
 
 ENGINES_AT_ONCE: Final = 10
+"""Engines that a tick asks in parallel."""
 _MOMENT_S: Final = 0.2
+"""A cancel gives a start that is under way this time to end."""
 
 
 class Controller:
@@ -51,8 +53,8 @@ class Controller:
 
     idle: called when an execution of a transient cluster has ended. noticed: called with a cluster
     when an execution begins to wait for something of it. access: the object store as the clusters'
-    machines reach it. leases: svcd works only on what they hold; what a request asks for (refresh,
-    kill) is done all the same, and the daemon that drives the execution is notified.
+    machines reach it. leases: svcd drives only executions of leases that they hold. It performs
+    requests (refresh, kill) for any execution, and notifies the daemon that drives it.
     """
 
     def __init__(
@@ -127,57 +129,57 @@ class Controller:
     # ---- owner's side ----
 
     def start(self) -> None:
-        """Begin; the first tick comes at once, starts of many executions are spread."""
+        """Begin with a tick at once; the starts of many executions are spread."""
         self._ticks.start()
 
     async def stop(self) -> None:
-        """Park everything; nothing is lost."""
+        """Stop all tasks. The rows hold the remaining work."""
         await self._ticks.stop()
         await self.jobs.stop()
         await self._submissions.stop()
         await self._endings.stop()
 
     def wake(self, id_: ExecutionId | None = None) -> None:
-        """Look at an execution soon, or at all of them."""
+        """Read one execution soon, or all of them."""
         if id_ is None:
             self._ticks.poke()
         else:
             self._submissions.wake(id_)
 
     def notified(self, id_: ExecutionId, key: str) -> None:
-        """Another daemon has written the row."""
+        """Read the row soon, because another daemon has written it."""
         if self._leases.holds(key):
             self._submissions.wake(id_)
             self._ticks.poke()
 
     def gained(self) -> None:
-        """Leases were got: look at all that they are for, as after a start."""
+        """Read all unfinished executions as after a start, because this daemon has got leases."""
         self._tidied = False
         self._ticks.poke()
 
     def forget(self) -> None:
-        """Leases were lost: forget what is known of what they are for."""
+        """Drop the memory of executions and engines whose leases this daemon has lost."""
         self.jobs.retain(self._leases.holds)
 
     def active(self) -> int:
-        """Executions that are being started or tidied up; those that only run do not count."""
+        """The number of executions that svcd starts or tidies up now, without running ones."""
         return len({*self._submissions.active(), *self._endings.active()})
 
     async def settled(self, id_: ExecutionId) -> None:
-        """A moment later: gives a start that is under way the time to end."""
+        """Wait a moment, so that a start that is under way can end."""
         self._submissions.wake(id_)
         await sleep(self._clock, _MOMENT_S)
 
     # ---- the tick ----
 
     async def tick(self) -> None:
-        """Start what is pending, read the status of what runs."""
+        """Start pending executions and read the status of running ones."""
         if not self._tidied:
             await self._find_untidy()
-        rows = await self._believable(await self.rows.unfinished())
+        rows = await self._corrected(await self.rows.unfinished())
         due = planner.due(rows, self._clock.seconds())
         for id_ in due.ended:
-            self._endings.wake(id_, 0.0)  # its folder, then it is dropped
+            self._endings.wake(id_, 0.0)  # removes its folder, then its row
         for index, id_ in enumerate(due.starts):
             self._submissions.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
         for id_ in due.orphans:
@@ -191,30 +193,30 @@ class Controller:
         )
         raise_first(results)
 
-    async def _believable(self, found: Sequence[Execution]) -> Sequence[Execution]:
-        """`found`; those with times that cannot be are written anew: see `clock_skew`."""
+    async def _corrected(self, found: Sequence[Execution]) -> Sequence[Execution]:
+        """`found` with impossible times corrected, in the rows too: see `clock_skew`."""
         bounds = Bounds(self._clock.seconds())
         rows: list[Execution] = []
         for row in found:
-            if bounds.believable(row) is row:
+            if bounds.corrected(row) is row:
                 rows.append(row)
                 continue
-            sound = await self.rows.change(row.id, bounds.believable)
+            sound = await self.rows.change(row.id, bounds.corrected)
             if sound is not None:
                 rows.append(sound)
         return rows
 
     async def _find_untidy(self) -> None:
-        """Folders of those that a former daemon may have seen end: what runs does not wait for it.
+        """Remove folders of executions that ended under a former daemon, beside the first ticks.
 
-        With very many rows this can take longer than a statement may.
+        With very many rows this query can exceed the time limit of a statement.
         """
         self._tidied = True
         try:
             found = await self.rows.untidy()
         except ServiceUnavailable as error:
             self._tidied = False
-            log.warn("Folders that are left could not be looked for: {why}", why=error.message)
+            log.warn("Folders of ended executions could not be listed: {why}", why=error.message)
             return
         except BaseException:
             self._tidied = False

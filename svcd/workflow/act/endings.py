@@ -1,7 +1,8 @@
 """Ended executions: keeps the engine's last record of each, and removes its folder from HDFS.
 
-The daemon that drives the execution does this; also the one that saw the end for a request, since
-the other one may not know of it. It is safe to repeat, and given up some time after the end.
+The daemon that drives the execution does this. A daemon that finds the end during a request does it
+too, because the other daemon may not know of the end. It is safe to repeat. svcd gives up some time
+after the end.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from svcd.workflow.decide import lifecycle, planner
 log = Logger()
 
 AT_ONCE: Final = 20
+"""Ended executions that svcd tidies up in parallel."""
 SETTLE_S: Final = 3.0
 """After a kill the engine completes its record within this time; svcd reads it once more then."""
 _TRY_S: Final = 20.0
+"""Deadline of one try to tidy up."""
 _AGAIN_S: Final = 30.0
+"""Time between two tries."""
 
 
 class Endings:
@@ -66,11 +70,11 @@ class Endings:
         )
 
     def wake(self, id_: ExecutionId, delay_s: float = SETTLE_S) -> None:
-        """The execution has ended, or may have."""
+        """Tidy up after the execution soon, if it has ended."""
         self._tasks.wake(id_, delay_s)
 
     def seen(self, row: Execution) -> Execution:
-        """`row`, which a request has seen here, whoever drives it."""
+        """Tidy up after `row`, whose end a request has found here, whichever daemon drives it."""
         if lifecycle.is_over(row) and not self._rows.is_ours(row):
             self._strangers.add(row.id)
             self.wake(row.id)
@@ -80,18 +84,18 @@ class Endings:
         return self._tasks.active()
 
     async def stop(self) -> None:
-        """The rows say what is left."""
+        """Stop all tasks. The rows hold the remaining work."""
         await self._tasks.stop()
 
     async def _lease_key(self, id_: ExecutionId) -> str | None:
-        """None: the end was seen here for a request, and needs no lease."""
+        """The lease key. None: a request has found the end here, and needs no lease."""
         key = await self._rows.lease_of(id_)
         if key is not None and id_ in self._strangers and not self._leases.holds(key):
             return None
         return key
 
     async def _tidy(self, id_: ExecutionId) -> float | None:
-        """The engine's last word on it is kept, and its folder removed; safe to repeat."""
+        """Keep the engine's last record, and remove the folder. Safe to repeat."""
         row = await self._rows.find(id_)
         stranger = id_ in self._strangers
         self._strangers.discard(id_)

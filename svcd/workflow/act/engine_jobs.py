@@ -1,4 +1,4 @@
-"""Executions at their engines: reads how they get on, and kills those that are not wanted.
+"""Executions at their engines: reads their status, and kills unwanted ones.
 
 At each tick one batch request per engine (200 ids a page), the full record only of the executions
 that changed. One task per cluster asks the ResourceManager about steps that run without a change,
@@ -38,11 +38,16 @@ from svcd.workflow.decide.progress import progress_of, with_progress
 log = Logger()
 
 PAGE: Final = 200
+"""Ids in one batch request."""
 RECORDS_AT_ONCE: Final = 8
+"""Whole records that svcd reads in parallel from one engine."""
 STALLS_AT_ONCE: Final = 5
+"""ResourceManagers that svcd asks about stalled steps in parallel."""
 
 _UNLAUNCHED_A_TURN: Final = 20
+"""Records that one tick reads because no machine has taken their step."""
 _KILL_ALL_S: Final = 15.0
+"""Time for killing all executions of a cluster before its delete."""
 
 
 class EngineJobs:
@@ -84,12 +89,12 @@ class EngineJobs:
         )
 
     async def stop(self) -> None:
-        """Nothing is lost."""
+        """Stop all tasks. The rows hold the remaining work."""
         self._stopping = True
         await self._tasks.stop()
 
     def retain(self, wanted: Callable[[ClusterId], bool]) -> None:
-        """Forget what is known of the engines of all other clusters."""
+        """Drop the memory of the engines of all other clusters."""
         for cluster_id in [each for each in self._memory if not wanted(each)]:
             del self._memory[cluster_id]
         for cluster_id in [each for each in self._stalled if not wanted(each)]:
@@ -98,7 +103,7 @@ class EngineJobs:
     # ---- a tick ----
 
     async def turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
-        """One batch of questions to an engine, and what follows from its answers."""
+        """Ask an engine about all its executions, and write the changes."""
         cluster = await self._rows.cluster(cluster_id)
         if cluster is None:
             await self._orphan_all(rows, f"cluster {cluster_id} was deleted")
@@ -131,13 +136,13 @@ class EngineJobs:
                 todo.append(row)
             elif planner.is_unlaunched(row):
                 others.append(row)
-        # The list does not show how a step gets on that no machine has taken: read some records.
+        # The list does not show the state of a step that no machine has taken: read some records.
         todo += self._rng.sample(others, min(len(others), _UNLAUNCHED_A_TURN))
         results = await gather([partial(self.look, place, row) for row in todo], RECORDS_AT_ONCE)
         raise_first(results)
 
     async def _lines(self, place: Place, rows: Sequence[Execution]) -> dict[str, JobLine]:
-        """By the engine's job id. Raises EngineError."""
+        """The engine's list, by job id. Raises EngineError."""
         found: dict[str, JobLine] = {}
         ids = [row.workflow_job_id for row in rows if row.workflow_job_id]
         for at in range(0, len(ids), PAGE):
@@ -148,12 +153,12 @@ class EngineJobs:
     async def _outage(
         self, cluster_id: ClusterId, rows: Sequence[Execution], error: EngineError
     ) -> None:
-        """The engine of `rows` has not answered."""
+        """Show that the engine of `rows` has not answered; fail them after the deadline."""
         now = self._clock.seconds()
         memory = self._memory.get(cluster_id, Memory())
         found = planner.outage(memory, error.text, now, self._settings.unreachable_deadline_s)
         if memory.silent_since is None:
-            log.warn("Engine of cluster {id} is silent: {why}", id=cluster_id, why=error.text)
+            log.warn("Engine of cluster {id} does not answer: {why}", id=cluster_id, why=error.text)
         self._memory[cluster_id] = evolve(memory, silent_since=found.since)
         for row in rows:
             if now >= found.until:
@@ -170,7 +175,7 @@ class EngineJobs:
     # ---- one execution at its engine ----
 
     async def look(self, place: Place, row: Execution) -> None:
-        """Bring one execution up to date; faults of the engine are left to the next tick."""
+        """Bring one execution up to date. After a fault of the engine the next tick tries again."""
         if self._stopping:
             return
         try:
@@ -188,15 +193,17 @@ class EngineJobs:
         return planner.overdue(row, memory, self._clock.seconds(), most_s)
 
     async def _condemn(self, place: Place, row: Execution, failure: Failure) -> None:
-        """Kill it, with the reason written down first."""
+        """Write the reason to the row, then kill the job."""
         await self._rows.change(row.id, partial(planner.condemned, failure=failure))
-        log.warn("Execution {id} is stuck, killing it: {why}", id=row.id, why=failure.text)
+        log.warn(
+            "Execution {id} would never end, svcd kills it: {why}", id=row.id, why=failure.text
+        )
         await self._end(place, row)
 
     async def _end(self, place: Place, row: Execution) -> Execution | None:
-        """Kill it and read what came of that. Raises EngineError, unless it has ended all the same:
+        """Kill a job and read its record. Raises EngineError, unless the job has ended in any case.
 
-        Oozie kills a job and answers with a fault when it cannot remove a folder of it then.
+        Oozie kills a job, and answers with a fault when it then cannot remove a folder of the job.
         """
         try:
             await self._performer.kill(row.workflow_job_id, place)
@@ -208,7 +215,7 @@ class EngineJobs:
         return await self._absorb(place, row)
 
     async def _absorb(self, place: Place, row: Execution) -> Execution | None:
-        """Read the engine's record and write what it says. Raises EngineError."""
+        """Read the engine's record and write the changes. Raises EngineError."""
         if row.workflow_job_id is None:
             return row
         try:
@@ -244,23 +251,24 @@ class EngineJobs:
     # ---- requests ----
 
     async def refresh(self, row: Execution) -> Execution:
-        """`row` after asking the engine now. Raises EngineError."""
+        """Ask the engine about `row` now, and return the new row. Raises EngineError."""
         place = await self._rows.place(row)
         if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         return self._endings.seen(await self._absorb(place, row) or row)
 
     async def kill(self, row: Execution) -> Execution:
-        """`row` after a kill at its engine and a look at what came of it. Raises EngineError."""
+        """Kill `row` at its engine, read the record, return the new row. Raises EngineError."""
         place = await self._rows.place(row)
         if place is None:
             return await self.orphan(row.id, "the cluster was deleted") or row
         return self._endings.seen(await self._end(place, row) or row)
 
     async def kill_all_of(self, cluster_id: ClusterId) -> None:
-        """Before a cluster's delete: kill its executions at the engine, mark them `KILLED`.
+        """Before a cluster's delete: kill its executions at the engine, and write `KILLED`.
 
-        Bounded: what does not answer is marked all the same, its machines go away.
+        Bounded: svcd writes `KILLED` also when the engine does not answer, because its machines
+        are deleted.
         """
         rows = await self._rows.of_cluster(cluster_id)
         alive = [row for row in rows if not lifecycle.is_over(row)]
@@ -287,7 +295,7 @@ class EngineJobs:
         self._stalled.pop(cluster_id, None)
 
     async def _ask(self, cluster_id: ClusterId) -> None:
-        """Ask the ResourceManager, and write what that means for each row."""
+        """Ask the ResourceManager, and write the waits that its answers show."""
         handed = self._stalled.pop(cluster_id, None)
         if handed is None:
             return
@@ -304,7 +312,7 @@ class EngineJobs:
         memory = self._memory.get(cluster_id, Memory())
         steps = stalls.answered(memory.steps, metrics)
         self._memory[cluster_id] = evolve(memory, steps=steps)
-        if not stalls.is_believed(steps, metrics):
+        if not stalls.is_accepted(steps, metrics):
             return
         now = self._clock.seconds()
         for row in rows:
@@ -326,7 +334,7 @@ class EngineJobs:
 
 
 def raise_first(results: Sequence[object]) -> None:
-    """A bug in one piece of work is raised after all others were done."""
+    """Raise the bug of one piece of work, after all others have ended."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Parked):
             raise result

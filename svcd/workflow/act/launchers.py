@@ -1,17 +1,18 @@
-"""Finds out whether a job's launcher died, and kills in YARN what it had begun.
+"""Finds out whether a job's launcher died, and kills its children in YARN.
 
-Oozie begins each job by a launcher, an application of YARN that begins the job's own ones, its
-children. When its JVM dies, Oozie fails the action and leaves the children alone.
+Oozie starts each job by a launcher. The launcher is an application of YARN that starts the job's
+own applications, its children. When its JVM dies, Oozie fails the action and leaves the children
+alone.
 
-Note: never left behind. A launcher has one attempt (see `document`), so nothing new is begun. The
-children are found by the tag that Oozie gives them. A program of a Shell job that submits by itself
-leaves the tag out: such a child is not found here. Nothing is done for a job whose launcher has
-ended as it should: a map-reduce job outlives its launcher.
+Note: never left behind. A launcher has one attempt (see `document`), so a dead one starts no new
+children. svcd finds the children by the tag that Oozie gives them. It does not find the children of
+a Shell job whose program submits by itself, without the tag. svcd kills nothing of a job whose
+launcher has ended normally: a map-reduce job outlives its launcher.
 
-Note: what the engine says is no proof. It has no word for a dead launcher, with one exception: of a
-map-reduce job whose launcher died right after it had submitted, Oozie follows the child to its end
-and then fails the action by an error of its own (NullPointerException). So YARN is asked about the
-launcher of each action that failed.
+Note: the engine's status is no proof. Oozie has no status for a dead launcher. When the launcher of
+a map-reduce job dies right after its submit, Oozie even follows the child to its end, and then
+fails the action with an error of its own (NullPointerException). So svcd asks YARN about the
+launcher of each failed action.
 
 Source: Hadoop 3.5, ResourceManager REST APIs (applications, application state).
 """
@@ -37,12 +38,15 @@ from svcd.workflow.decide.stalls import tag_of
 from svcd.workflow.engines import Endpoints
 
 _CALL_S: Final = 5.0
+"""Time-out of one request."""
 _LOOK_S: Final = 0.5
+"""Time between two checks whether the children have ended."""
 _BUDGET_S: Final = 15.0
+"""Time for killing all children of one launcher."""
 
 
 class Launchers:
-    """Asks the resource managers of clusters, and kills there."""
+    """Asks the resource managers of clusters about launchers, and kills applications there."""
 
     def __init__(self, probe: Probe, clock: IReactorTime) -> None:
         self._probe = probe
@@ -51,9 +55,9 @@ class Launchers:
     async def settle(
         self, cluster: Cluster, endpoints: Endpoints, record: Record
     ) -> Failure | None:
-        """The failure, once no child is left; None: the launcher did not die, or it is not known.
+        """The failure, once no child is left. None: the launcher did not die, or is not known.
 
-        record: of a workflow that has ended. In half a minute at most. Safe to repeat.
+        record: of a workflow that has ended. Takes at most half a minute. Safe to repeat.
         """
         action = suspect(record)
         if action is None:
@@ -74,7 +78,7 @@ class Launchers:
         return lost(action, str(application.get("diagnostics") or ""), sweep)
 
     async def _sweep(self, apps: str, tag: str, user: str) -> Sweep:
-        """Kill all that have the tag, and see them end."""
+        """Kill all applications with the tag, and wait until they have ended."""
         until = self._clock.seconds() + _BUDGET_S
         begun: dict[str, None] = {}
         while True:
@@ -88,11 +92,11 @@ class Launchers:
             await sleep(self._clock, _LOOK_S)
 
     async def _kill_all(self, apps: str, tag: str, user: str) -> tuple[Sequence[str] | None, str]:
-        """Those that were alive, None when that is not known; and why they may go on to be."""
+        """The applications that were alive (None: not known), and why they may still be alive."""
         try:
             found = applications_of(await self._ask(f"{apps}?applicationTags={tag}&states={ALIVE}"))
             if found is None:
-                return None, "the resource manager does not tell its applications"
+                return None, "the resource manager does not list its applications"
             alive = [each.id for each in found if tag in each.tags]
             reason = "YARN has not ended them in time"
             for id_ in alive:

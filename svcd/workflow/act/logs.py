@@ -1,4 +1,4 @@
-"""A job's log as one text: the programs' output first, the engine's own log behind it."""
+"""Builds a job's log as one text: the output of its programs, then the engine's own log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from svcd.workflow.decide.record import stored
 from svcd.workflow.engines import Endpoints
 
 _CONTAINERS_S: Final = 10.0
+"""Time for reading the output of all programs."""
 
 
 class Logs:
-    """Puts logs together; most_bytes bounds the answer."""
+    """Builds logs. most_bytes: the largest answer."""
 
     def __init__(self, engine: Engine, containers: Containers, most_bytes: int) -> None:
         self._engine = engine
@@ -28,7 +29,7 @@ class Logs:
     async def of(
         self, row: Execution, cluster: Cluster, endpoints: Endpoints, secrets: Sequence[Secret]
     ) -> bytes:
-        """The log of an execution whose cluster is there. Faults stand in the text."""
+        """The log of an execution whose cluster exists. The text names the faults."""
         if row.workflow_job_id is None:
             return self.without_cluster(row)
         parts: list[tuple[str, bytes]] = []
@@ -49,7 +50,7 @@ class Logs:
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
 
     def without_cluster(self, row: Execution) -> bytes:
-        """What is known of an execution that no engine can be asked about."""
+        """The text for an execution without an engine: its status and its failure."""
         return _head(row).encode()
 
 

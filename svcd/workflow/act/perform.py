@@ -1,4 +1,4 @@
-"""Does what the planners ask for, at the engine and in HDFS, and says what came of it.
+"""Performs the steps of the planners, at the engine and in HDFS, and returns their outcomes.
 
 Decides nothing. Every step is safe to repeat. Faults of others are outcomes where a planner goes on
 from them; the rest flies as `EngineError`.
@@ -55,12 +55,13 @@ from svcd.workflow.decide.steps import (
 log = Logger()
 
 _DIAGNOSIS_S: Final = 15.0
+"""Time for reading the diagnosis of a failed job."""
 _IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
 _MAIN_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
 
 
 class _Stop(Exception):
-    """Ends a step: args[0] is its outcome."""
+    """Ends a step early. args[0]: the outcome of the step."""
 
     def __init__(self, outcome: Retry | Fail) -> None:
         super().__init__(outcome)
@@ -94,7 +95,7 @@ class Performer:
         self._access = access
 
     async def perform(self, step: RemoteStep, row: Execution, place: Place) -> Outcome:
-        """What came of `step`, which was planned for `row`."""
+        """Perform `step`, which was planned for `row`, and return its outcome."""
         match step:
             case Start():
                 return await self._start(step, row, place)
@@ -110,7 +111,7 @@ class Performer:
     # ---- starting ----
 
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
-        """Stage if asked to, then submit. Found: the engine took it; Done: it is not wanted."""
+        """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
         material = await self._store.read(lambda tx: gather_material(tx, row))
         work = work_of(row, material, self._access, place.cluster)
         try:
@@ -132,7 +133,7 @@ class Performer:
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
     ) -> Outcome:
-        """`Move.SEND` is written first."""
+        """Write `Move.SEND`, then submit the job."""
         now = self._clock.seconds()
         sent = partial(submission.sent, folder=step.folder, now=now)
         after = await self._rows.change(row.id, sent)
@@ -151,7 +152,7 @@ class Performer:
             raise _Stop(retry) from None
         return Found(job_id=job_id)
 
-    # ---- what became of a submit ----
+    # ---- submit recovery ----
 
     async def _find_job(self, row: Execution, place: Place) -> Found | Denied | Retry:
         """Ask the engine for the job of this execution."""
@@ -162,7 +163,7 @@ class Performer:
         return Denied() if found is None else Found(job_id=found)
 
     async def _remove_definition(self, step: RemoveDefinition, place: Place) -> Done | Retry:
-        """See `submission`."""
+        """Remove the folder of a submit; the reason is in `submission`."""
         if step.folder is not None:
             try:
                 await self._remove(step.folder, place)
@@ -172,7 +173,7 @@ class Performer:
         return Done()
 
     async def _kill_late(self, step: KillLate, place: Place) -> Done | Retry:
-        """A job that svcd does not follow."""
+        """Kill a job that svcd does not follow."""
         try:
             await self.kill(step.job_id, place)
         except EngineError as error:
@@ -182,7 +183,7 @@ class Performer:
     # ---- at the engine ----
 
     async def kill(self, job_id: str | None, place: Place) -> None:
-        """A job that the engine does not know is no fault. Raises EngineError."""
+        """Kill a job. A job that the engine does not know is no fault. Raises EngineError."""
         if job_id is None:
             return
         try:
@@ -192,7 +193,7 @@ class Performer:
                 raise
 
     async def news(self, row: Execution, job_id: str, place: Place) -> News | None:
-        """What the engine says of a job; None when its words are unknown. Raises EngineError."""
+        """The engine's answer on a job; None for an unknown status. Raises EngineError."""
         raw = await self._engine.record(place.endpoints.engine, job_id)
         status = lifecycle.status_of(raw.get("status"))
         if status is None:
@@ -246,7 +247,7 @@ class _Staging:
         self._folder = folder
 
     async def all_of(self, row: Execution, material: Material, definition: bytes) -> None:
-        """Raises _Stop."""
+        """Write definition and binaries into the folder. Raises _Stop."""
         base, user = self._endpoints.webhdfs, self._endpoints.user
         try:
             await self._files.make_folders(base, self._folder, user, "700")
@@ -287,7 +288,7 @@ def _retry(error: EngineError, least_s: float = 0.0) -> Retry:
 
 
 def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
-    """`outcome` without what was sent to the engine and to HDFS in confidence."""
+    """`outcome` without secrets that svcd sent to the engine and to HDFS."""
     if isinstance(outcome, Retry):
         return evolve(outcome, text=masked_text(outcome.text, secrets))
     failure = outcome.failure
@@ -295,7 +296,7 @@ def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:
-    """Everything the execution refers to. Raises NotFound."""
+    """Read all rows that the execution refers to. Raises NotFound."""
     tenant = row.tenant_id
     job = await tx.jobs.get(tenant, row.job_id)
     return Material(

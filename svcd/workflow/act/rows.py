@@ -25,6 +25,7 @@ from svcd.workflow.engines import Endpoints, Engines
 
 _STEP: Final = "job"
 _MOST_SHOWN: Final = 1000
+"""Characters of a wait's text in an event."""
 
 
 @frozen
@@ -79,26 +80,26 @@ class Rows:
         return await self._store.read(lambda tx: tx.executions.of_cluster(id_))
 
     async def unfinished(self) -> Sequence[Execution]:
-        """Those that this daemon drives."""
+        """The unfinished executions that this daemon drives."""
         mine = self._leases.holds
         return await self._store.read(lambda tx: tx.executions.unfinished(mine))
 
     async def untidy(self) -> Sequence[ExecutionId]:
-        """Ended ones whose folder a former daemon may have left. May take too long."""
+        """Ended executions whose folder a former daemon may have left. May take too long."""
         return await self._store.read(lambda tx: tx.executions.untidy())
 
     async def place(self, row: Execution) -> Place | None:
-        """None when its cluster is gone, or has no engine."""
+        """The place of `row`; None when its cluster is gone or has no engine."""
         cluster = None if row.cluster_id is None else await self.cluster(row.cluster_id)
         return None if cluster is None else self.place_on(cluster)
 
     def place_on(self, cluster: Cluster) -> Place | None:
-        """None when the cluster has no engine."""
+        """The place of a cluster's executions; None when the cluster has no engine."""
         endpoints = self._engines.endpoints(cluster)
         return None if endpoints is None else Place(cluster, endpoints)
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
-        """Of its data sources and its configurations. Raises NotFound when one was deleted."""
+        """The secrets of its data sources and configurations. Raises NotFound when one is gone."""
 
         async def look(tx: Tx) -> Sequence[Secret]:
             ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
@@ -110,11 +111,11 @@ class Rows:
     # ---- leases ----
 
     def is_ours(self, row: Execution) -> bool:
-        """Whether this daemon drives it now."""
+        """Whether this daemon drives the execution now."""
         return self._leases.holds(lease_key(row))
 
     async def lease_of(self, id_: ExecutionId) -> str | None:
-        """The key of its lease; None when the row is gone. That of a row changes."""
+        """The key of its lease, which can change; None when the row is gone."""
         row = await self.find(id_)
         return None if row is None else lease_key(row)
 
@@ -186,9 +187,9 @@ class Rows:
             await self._record(cluster_id, "retry", new.code, text)
 
     async def _is_shown(self, cluster_id: ClusterId, code: str, id_: ExecutionId) -> bool:
-        """Whether the events show another execution than `id_`, which still waits.
+        """Whether the events show the wait of another execution than `id_`, which still waits.
 
-        Another daemon may have written its row, and then its end was not recorded here.
+        Another daemon may have written its row; then this daemon has not recorded its end.
         """
         shown = self._shown.get((cluster_id, code))
         if shown is None or shown == id_:

@@ -1,6 +1,6 @@
-"""Executions on their way to their engines: row -> observe -> plan -> perform -> row.
+"""Brings executions to their engines: row -> observe -> plan -> perform -> row.
 
-One task per execution. What is next is decided in `submission`.
+One task per execution. `submission` decides the next step.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ from svcd.workflow.decide.steps import (
 log = Logger()
 
 AT_ONCE: Final = 20
+"""Executions that svcd starts in parallel."""
 CRASHES: Final = 8
 """Starts in a row that end in a bug before the execution is given up."""
 _BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
 
 
 class Submissions:
-    """Starts executions. running: is filled with those that are being started now."""
+    """Starts executions. running: the set that holds the executions in their start."""
 
     def __init__(
         self,
@@ -83,18 +84,18 @@ class Submissions:
         )
 
     def wake(self, id_: ExecutionId, delay_s: float = 0.0) -> None:
-        """Look at the execution soon."""
+        """Plan the next step of the execution soon."""
         self._tasks.wake(id_, delay_s)
 
     def active(self) -> Sequence[ExecutionId]:
         return self._tasks.active()
 
     async def stop(self) -> None:
-        """The rows say how far each start is."""
+        """Stop all tasks. The rows hold the progress of each start."""
         await self._tasks.stop()
 
     def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
-        """A bug must not keep an execution `Pending` for ever; a store that is away does."""
+        """Count failures: a bug must not keep an execution `Pending` for ever, a lost store may."""
         if count >= CRASHES and not isinstance(error, ServiceUnavailable):
             self._incidents[id_] = incident
 
@@ -122,7 +123,7 @@ class Submissions:
         return again
 
     async def _passes(self, id_: ExecutionId) -> float | None:
-        """Plan and perform until there is nothing to do (None) or only to wait (seconds)."""
+        """Plan and perform until no work is left (None), or only a wait (seconds)."""
         while True:
             row, cluster = await self._rows.with_cluster(id_)
             if row is None:
@@ -143,7 +144,7 @@ class Submissions:
                 return await self._conclude(step, row, cluster)
 
     async def _conclude(self, step: Step, row: Execution, cluster: Cluster | None) -> float | None:
-        """Write what a pass came to; seconds until the next one."""
+        """Write the result of a pass; return the seconds until the next one."""
         now = self._clock.seconds()
         match step:
             case Rest(wait_s=wait_s):
@@ -171,13 +172,13 @@ class Submissions:
         return None
 
     async def _retry(self, retry: Retry, row: Execution, cluster: Cluster | None) -> float | None:
-        """After a passing fault; seconds until the next try."""
+        """Write a passing fault; return the seconds until the next try."""
         now, tries = self._clock.seconds(), row.attempts + 1
         delay_s = max(retry.least_s, _BACKOFF.delay_s(tries, self._rng))
         until = submission.last_try(row, cluster, self._settings.submit_deadline_s, now)
         retried = partial(submission.retried, retry=retry, delay_s=delay_s, until=until, now=now)
         await self._rows.change(row.id, retried)
-        goes_on = submission.goes_on(row, delay_s, until, now)
+        tries_again = submission.tries_again(row, delay_s, until, now)
         if not lifecycle.is_over(row):
             log.warn(
                 "Execution {id} could not be started, try {n}: {why}",
@@ -185,16 +186,16 @@ class Submissions:
                 n=tries,
                 why=retry.text,
             )
-            if not goes_on:
+            if not tries_again:
                 log.info("Execution {id} failed to start: {code}", id=row.id, code=retry.code)
-        elif not goes_on:
+        elif not tries_again:
             log.error(
                 "Execution {id} was given up, and its engine cannot be asked: a job of it may run"
                 " there unwatched: {why}",
                 id=row.id,
                 why=retry.text,
             )
-        return delay_s if goes_on else None
+        return delay_s if tries_again else None
 
     def _drop_incident(self, id_: ExecutionId) -> None:
         self._incidents.pop(id_, None)

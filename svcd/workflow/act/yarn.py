@@ -1,4 +1,4 @@
-"""Asks a cluster's ResourceManager about its nodes, and about the applications that go on.
+"""Asks a cluster's ResourceManager about its nodes and its live applications.
 
 Two small requests, one after the other; what it does not say is not guessed. It decides nothing:
 see `decide.stalls`.
@@ -20,7 +20,9 @@ from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node
 from svcd.workflow.engines import Endpoints
 
 MOST_APPLICATIONS: Final = 500
+"""Applications in one answer."""
 _CALL_S: Final = 5.0
+"""Time-out of one request."""
 _PORT: Final = 8088
 ALIVE: Final = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 """States of an application that has not ended."""
@@ -29,6 +31,7 @@ _APPS: Final = (
 )
 _WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
 _MOST_REPORT: Final = 300
+"""Characters of a node's health report that svcd keeps."""
 
 
 class ResourceManager:
@@ -38,7 +41,7 @@ class ResourceManager:
         self._probe = probe
 
     async def metrics(self, cluster: Cluster, endpoints: Endpoints, console: str) -> ClusterMetrics:
-        """console: of an action, see `manager_of`. In 15 s at most."""
+        """One round of requests, in 15 s at most. console: of an action, see `manager_of`."""
         addresses = addresses_of(cluster, endpoints)
         host = endpoints.resource_manager.rpartition(":")[0]
         base = reachable(manager_of(console, host), addresses)
@@ -90,14 +93,14 @@ def manager_of(console: str, host: str) -> str:
 
 
 def active_of(tree: Mapping[str, object]) -> int | None:
-    """Nodes that take work, of an answer to `metrics`."""
+    """The number of nodes that take work, in an answer to `metrics`."""
     metrics = tree.get("clusterMetrics")
     active = metrics.get("activeNodes") if isinstance(metrics, dict) else None
     return active if isinstance(active, int) and not isinstance(active, bool) else None
 
 
 def idle_of(tree: Mapping[str, object], names: Mapping[str, str]) -> Sequence[Node]:
-    """Nodes that take no work, of an answer to `nodes`. names: address -> name of a machine."""
+    """Nodes that take no work, in an answer to `nodes`. names: address -> name of a machine."""
     found = []
     for row in rows_of(tree, "nodes", "node"):
         host, state = str(row.get("nodeHostName") or row.get("id") or ""), str(row.get("state"))
@@ -108,7 +111,7 @@ def idle_of(tree: Mapping[str, object], names: Mapping[str, str]) -> Sequence[No
 
 
 def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
-    """All that go on, of an answer to `apps`; None when there may be more."""
+    """All live applications in an answer to `apps`; None when there may be more."""
     if "apps" not in tree:
         return None
     rows = rows_of(tree, "apps", "app")
@@ -129,7 +132,7 @@ def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
 
 
 def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapping[str, object]]:
-    """The rows of one of Hadoop's lists, which writes one of one row without its brackets."""
+    """The rows of one of Hadoop's lists. Hadoop writes a single row without brackets."""
     middle = tree.get(outer)
     rows = middle.get(inner) if isinstance(middle, dict) else None
     if isinstance(rows, dict):
@@ -138,7 +141,7 @@ def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapp
 
 
 def _share(percent: object) -> float:
-    """A master may report any number, or none."""
+    """The progress from 0.0 to 1.0. A master may report any number, or none."""
     if not isinstance(percent, int | float) or not percent > 0:
         return 0.0
     return 1.0 if percent >= 100 else percent / 100

@@ -1,7 +1,7 @@
-"""Which machines belong to a cluster, and by which address svcd reaches each. Pure.
+"""The machines of a cluster, and the address by which svcd reaches each. Pure.
 
-Services call machines by names or internal addresses, and what runs on a cluster is its owner's to
-change: a URL from there is followed only to the cluster's own machines.
+Services name machines by names or internal addresses. The owner of a cluster controls its services,
+so svcd follows a URL from a cluster only to the cluster's own machines.
 """
 
 from __future__ import annotations

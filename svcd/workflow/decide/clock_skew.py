@@ -1,8 +1,8 @@
-"""Times of an execution's row, made believable when a clock was set meanwhile. Pure.
+"""Corrects the times in an execution's row after a clock was set. Pure.
 
-A daemon's own time never goes back (svcd.runtime.clock). So a time that lies ahead was written by
-another: a former process, which ended while the machine's clock was ahead, or a daemon elsewhere.
-It is cut to what it can be at most, so that nothing waits longer than it would have waited anyway.
+A daemon's own time never goes back (svcd.runtime.clock). So another writer wrote a time in the
+future: a former process, which ended while the machine's clock was ahead, or a daemon on another
+machine. svcd cuts such a time to its largest possible value, so that no wait becomes longer.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from svcd.model.job import Execution
 from svcd.workflow.decide.submission import WATCH_S
 
 MOST_WAIT_S: Final = 120.0
-"""No back-off and no doubt lasts longer (see `submission`)."""
+"""No back-off and no wait of the submit recovery is longer (see `submission`)."""
 
 _SKEW_S: Final = 1.0
+"""svcd tolerates this difference between the clocks of daemons."""
 
 
 class Bounds:
-    """What is possible at the moment `now`, seconds since the epoch."""
+    """The latest possible times at `now`, in epoch seconds."""
 
     def __init__(self, now: float) -> None:
         self._now = timestamp(now)
@@ -31,8 +32,8 @@ class Bounds:
         self._watches = timestamp(now + _SKEW_S + WATCH_S)
         self._watch_until = timestamp(now + WATCH_S)
 
-    def believable(self, row: Execution) -> Execution:
-        """`row` with no time that lies too far ahead; the same object when there is none."""
+    def corrected(self, row: Execution) -> Execution:
+        """`row` without times too far in the future; the same object when it has none."""
         if row.retry_at is not None and row.retry_at > self._waits:
             row = evolve(row, retry_at=None)
         if row.suspended_since is not None and row.suspended_since > self._ahead:
@@ -45,7 +46,7 @@ class Bounds:
             if until is not None and until > self._watches:
                 doubt = evolve(doubt, watch_until=self._watch_until)
             if self._is_ahead(doubt.denied_at) or self._is_ahead(doubt.fenced_at):
-                # Both waits begin again: that costs seconds, and too short a one could double.
+                # Both waits begin again. This costs seconds; a shorter wait could run a job twice.
                 fenced = None if doubt.fenced_at is None else self._now
                 doubt = evolve(doubt, denied_at=self._now, fenced_at=fenced)
             if doubt is not row.doubt:

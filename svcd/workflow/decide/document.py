@@ -1,29 +1,29 @@
 """The workflow definition and the submission properties of one execution. Pure, deterministic.
 
-One action node between start and end, and a kill node with the action's error. What svcd
-puts in (urls, credentials, file names) is quoted for the engine's expression language; what the
-caller puts in is not, so that `${nameNode}` and its like can be used in configurations.
+A definition has one action node between start and end, and a kill node with the action's error.
+svcd quotes its own values (urls, credentials, file names) for the engine's expression language. It
+does not quote the caller's values, so that configurations can use `${nameNode}` and the like.
 
 Note: names of both generations. A caller may describe a map-reduce job with the classic names of
-the interface's hints or with today's; Hadoop understands both. Two things it does not do for a job
-that comes through the engine are done here: the new-API switches, which are off by default there,
-are turned on when a new-API class is named; and a hint left empty counts as not given, because
-Hadoop refuses an empty class of the other API.
+the interface's hints or with today's names; Hadoop accepts both. This module adds two things that
+Hadoop does not do for a job of the engine. It turns on the new-API switches, which are off by
+default, when the caller names a new-API class. It drops an empty hint, because Hadoop refuses an
+empty class of the other API.
 
-Note: refused at once. `workflow` decides whether a definition can be written, and it is called
-before an execution is accepted and again when it starts; so what it refuses, it refuses to the
-caller, with the places, and nothing of the request is left to fail later. `properties` holds
-nothing that `workflow` has not looked at.
+Note: refused at once. `workflow` decides whether svcd can write a definition. svcd calls it before
+it accepts an execution and again at the start. So svcd refuses a faulty request to the caller, with
+the JSON paths, and no fault of the request is left for later. `properties` holds only values that
+`workflow` has checked.
 
-Note: one attempt. YARN would begin a launcher that died once more, and the second attempt does not
-know what the first one has begun: it looks only for applications younger than itself. Then two of
-them run at a time, and the second finds the output of the first. So each launcher has one attempt;
-what is left of one that died is removed by `launchers`. It stands in the action, since Oozie takes
-the number of attempts from `mapreduce.map.maxattempts` where the action does not say it.
+Note: one attempt. YARN would restart a launcher that died. The second attempt does not know the
+children of the first one: it searches only for applications younger than itself. Then two jobs run
+at a time, and the second finds the output of the first. So each launcher has one attempt, and
+`launchers` kills the children of a dead one. The action holds the number of attempts, because
+without it Oozie takes the number from `mapreduce.map.maxattempts`.
 
-Note: white space. Oozie trims the values of an action's configuration, and drops one that is empty
-then: a separator that is a tab would be lost. Hadoop 3 replaces a variable of the environment that
-is not set by the default that is written with it, and in there white space is not at an end.
+Note: white space. Oozie trims the values of an action's configuration, and drops an empty value: a
+separator that is a tab would be lost. Hadoop 3 replaces a variable that is not set in the
+environment by the default beside its name. White space in this default is not at an end.
 
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
 """
@@ -63,7 +63,7 @@ CONTAINER_SUFFIX: Final = ".svc"
 RENDERED: Final = frozenset(
     {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL}
 )
-"""Types that `workflow` can write a definition of."""
+"""Job types for which `workflow` can write a definition."""
 
 _INPUT_NAMES: Final = ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir")
 _OUTPUT_NAMES: Final = ("mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir")
@@ -95,12 +95,12 @@ MOST_CHARACTERS_OPTION: Final = "oozie.service.WorkflowAppService.WorkflowDefini
 
 
 class DocumentError(Exception):
-    """The definition cannot be written. args[0]: a line a fault, each with its JSON path."""
+    """svcd cannot write the definition. args[0]: one line for each fault, with its JSON path."""
 
 
 @frozen(kw_only=True)
 class ObjectStoreAccess:
-    """How the cluster's machines reach the object store. auth_url ends in /v3."""
+    """The object store as the cluster's machines reach it. auth_url ends in /v3."""
 
     auth_url: str = field(repr=url_repr)
     region: str = ""
@@ -109,7 +109,7 @@ class ObjectStoreAccess:
 
 @frozen(kw_only=True)
 class Work:
-    """Everything a definition is made of.
+    """The input of a definition.
 
     project: the tenant, whose object store is used. mains, libs: names of the staged files, in the
     order of the job. most_characters: of the definition; None when it is not known.
@@ -168,7 +168,7 @@ def _too_long(most: int) -> DocumentError:
 
 
 def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, str]:
-    """What is submitted. folder: the application's, an absolute path in HDFS."""
+    """The properties of a submit. folder: the application's, an absolute path in HDFS."""
     mine = {
         "oozie.use.system.libpath": "true",
         **{
@@ -194,9 +194,9 @@ def container_of(url: str) -> str:
 def secrets_of(
     sources: Sequence[DataSource | None], configs: JobConfigs | None = None
 ) -> Sequence[Secret]:
-    """The secrets that the definition holds, and so the engine's record of it.
+    """The secrets in the definition, which the engine's record holds too.
 
-    Passwords of accounts, and what the caller's configurations name as secrets.
+    These are the passwords of accounts, and the secrets in the caller's configurations.
     """
     found = [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
     if configs is not None:
@@ -325,7 +325,7 @@ def _callers(work: Work) -> dict[str, str]:
 
 
 def _object_store(work: Work) -> dict[str, str]:
-    """Access to the object store of every data source that is there.
+    """The configurations for access to the object store of every data source.
 
     Accounts are given per container; the first one is also the account of any other container that
     the job names by itself.
@@ -386,12 +386,12 @@ def _text(value: ConfigValue) -> str:
 
 
 def _untrimmed(text: str) -> str:
-    """A value that is nothing but tabs and line feeds, in a form that the engine does not trim."""
+    """`text`; a value of only tabs and line feeds in a form that the engine does not trim."""
     return _quoted(f"${{{_UNSET}:-{text}}}") if text and not text.strip("\t\n") else text
 
 
 def _quoted(text: str) -> str:
-    """`text` as it is, for the engine's expression language."""
+    """`text`, quoted for the engine's expression language."""
     return text.replace("${", "${'$'}{")
 
 

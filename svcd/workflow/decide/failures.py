@@ -1,8 +1,8 @@
-"""Why an execution did not succeed, read from what others say of it. Pure.
+"""Finds the reason of a failed execution in the engine's record and in logs. Pure.
 
-The codes and their advice are those of `svcd.model.failures`. `of_record` reads the engine's own
-record, `diagnosis` what the history server and logs add where the record is silent (a failing map
-or reduce task leaves both error fields null).
+The codes and their advice are in `svcd.model.failures`. `of_record` reads the engine's own record.
+`diagnosis` is text of the history server and logs, for a record without a reason (a failing map or
+reduce task leaves both error fields null).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from svcd.model.job import Failure
 from svcd.workflow.decide.record import Action, Record
 
 MOST_TEXT: Final = 2000
-"""Characters of a failure's text."""
+"""The longest text of a failure, in characters."""
 _MOST_READ: Final = 8192
 """Characters of a reason that are searched: a hostile engine may send very many."""
 
@@ -75,9 +75,9 @@ def failure(code: Code, step: str, reason: str) -> Failure:
 
 
 def of_record(record: Record, diagnosis: str = "") -> Failure:
-    """What the record of a workflow that ended in `KILLED` or `FAILED` says.
+    """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
 
-    diagnosis: text from the history server or a log, used where the record is silent.
+    diagnosis: text of the history server or a log, for a record without a reason.
     """
     action = record.failed
     if action is None:
@@ -90,7 +90,9 @@ def of_record(record: Record, diagnosis: str = "") -> Failure:
     if action.error_code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
     if not message:
-        reason = diagnosis or "a task failed and neither the engine nor the history tells why"
+        reason = (
+            diagnosis or "a task failed, and neither the engine nor the job history has a reason"
+        )
         found = _by_text(reason)
         return failure(found or Code.TASK_FAILED, step, reason)
     found = _by_text(message)
@@ -106,13 +108,13 @@ def is_silent(record: Record) -> bool:
     if action is None or action.status == "KILLED":
         return False
     message = action.error_message
-    # Oozie finds no history of the job: what the job met has kept it from writing one
+    # Oozie finds no history of the job: the fault kept the job from writing one
     unknown = "Unknown hadoop job" in message
     return not message or unknown or _by_text(message) is Code.EXIT_CODE
 
 
 def of_giving_up(action: Action) -> Failure:
-    """Why the engine could not start (or end) `action`."""
+    """The failure when the engine could not start (or end) `action`."""
     step, message = action.step, action.error_message
     found = _by_text(message)
     known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.ENGINE_REFUSED)

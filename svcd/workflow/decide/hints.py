@@ -1,4 +1,4 @@
-"""Configuration hints of the job types: advice, nothing is forced. Pure."""
+"""Configuration hints of the job types. They are advice only. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Faults of `job_configs`: values that no definition can carry, or that no job would see. Pure.
+"""Finds faults of `job_configs`: values that no definition can hold or no job would see. Pure.
 
-Values are never repeated: they may be secrets.
+The texts never contain values, because these may be secrets.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ STREAMING_MAPPER: Final = "edp.streaming.mapper"
 STREAMING_REDUCER: Final = "edp.streaming.reducer"
 
 MOST_FAULTS: Final = 100
+"""Faults that one answer names."""
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _MOST_NAME: Final = 60
+"""Characters of a caller's name that a text shows."""
 
 ATTEMPTS: Final = "oozie.launcher.max.attempts"
 _SVCDS: Final = frozenset({ATTEMPTS, "oozie.action.yarn.tag"})
@@ -41,7 +43,7 @@ ENGINES_OWN: Final = frozenset(
 
 @frozen
 class _Uses:
-    """The parts of `job_configs` and the `edp.` names that jobs of a type make use of."""
+    """The parts of `job_configs` and the `edp.` names that jobs of a type use."""
 
     texts: tuple[str, ...]
     settings: tuple[str, ...] = ()
@@ -58,13 +60,13 @@ _USES: Final[Mapping[JobType, _Uses]] = {
 
 
 def xml_fault(text: str) -> str:
-    """Why no definition can carry `text`; "" when one can."""
+    """The reason why no definition can hold `text`; "" when it can."""
     found = _FORBIDDEN.search(text)
     return "" if found is None else f"holds U+{ord(found.group()):04X}, which XML cannot carry"
 
 
 def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> Iterator[str]:
-    """What is no good in itself, each with its JSON path.
+    """The faulty values, each with its JSON path.
 
     sources: by the field of the request that names them.
     """
@@ -96,7 +98,7 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
 
 
 def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
-    """Which of `configs` a job of this type would never see, with the places that it can see."""
+    """The values of `configs` that a job of this type would never see, and those that it sees."""
     uses = _USES.get(job_type)
     if uses is None:
         return
@@ -116,7 +118,7 @@ def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
 
 
 def _misnamed(key: str, name: str) -> str:
-    """Readers trim the names of configurations, and leave those out that are empty then."""
+    """The fault of a name. Readers trim the names of configurations, and drop empty ones."""
     if key == "args":
         return ""
     if not name.strip():

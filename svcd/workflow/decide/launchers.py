@@ -1,6 +1,6 @@
 """A job whose launcher died: how svcd recognizes it, and the failure it has. Pure.
 
-`act.launchers` asks YARN and kills what the launcher had begun.
+`act.launchers` asks YARN, and kills the children of the launcher.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from svcd.workflow.decide.record import Action, Record
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})
 _MOST_WORDS: Final = 400
+"""Characters of YARN's diagnostics in a failure."""
 
 
 @frozen(kw_only=True)
 class Sweep:
-    """What was found and done, in ids of YARN.
+    """The result of killing children, in ids of YARN.
 
-    left: those that still run, None when that is not known; reason: why either is so.
+    left: the children that still run, None when not known. reason: why they run or are not known.
     """
 
     killed: Sequence[str] = ()
@@ -47,11 +48,11 @@ def died(application: Mapping[str, object]) -> bool:
 
 
 def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:
-    """The failure of a job whose launcher died. diagnostics: what YARN says of it."""
+    """The failure of a job whose launcher died. diagnostics: YARN's text."""
     words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
     text = f"the launcher {action.external_id} died: {words}"
     if sweep.killed:
-        text += f"; of what it had begun, killed: {', '.join(sweep.killed)}"
+        text += f"; svcd killed its children {', '.join(sweep.killed)}"
     if sweep.left is None:
         text += f"; whether more of it runs is not known ({sweep.reason})"
     elif sweep.left:

@@ -1,12 +1,12 @@
 """The states of a job execution, those of its submit, and the moves between them. Pure.
 
-`Pending` is ours, the other states are the engine's words passed through. The engine's answers may
-be late or come twice, so a move that is not in the table is ignored, never an error; a terminal
-state is never left, whoever asks. So a cancel and a status tick cannot overwrite each other.
+`Pending` is svcd's own state; the other states are those of the engine. The engine's answers may be
+late or come twice, so svcd ignores a move that is not in the table, and it is no error. No move
+leads out of a terminal state. So a cancel and a status tick cannot overwrite each other.
 
-Note: the submit. It has a state of its own, read from the row by `submit_of`, so that a restart
-finds it. `SEND` is written before the call: from then on svcd may have a job at the engine that it
-does not know, and only the moves below lead out of that.
+Note: the submit. It has its own state, which `submit_of` reads from the row, so that a restart
+finds it. svcd writes `SEND` before the call. From then on the engine may have a job that svcd does
+not know, and only the moves below resolve this.
 
     IDLE --send--> SENT --deny--> DENIED --fence--> FENCED --clear--> IDLE
       ^             | ^              |               |  ^
@@ -15,8 +15,9 @@ does not know, and only the moves below lead out of that.
                     |                             UNHEARD
                     +--take--> TAKEN (from each state)
 
-An execution that ends (`END`) drops all of this, but for one that svcd gives up before the state of
-its submit is known: the same moves go on until then (`give_up`), also after a restart.
+The end of an execution (`END`) ends its submit too, with one exception: when svcd gives up an
+execution before the state of its submit is known, the same moves continue until it is known
+(`give_up`), also after a restart.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ MOVES: Final[Mapping[ExecutionStatus, frozenset[ExecutionStatus]]] = {
     _S.KILLED: frozenset(),
     _S.FAILED: frozenset(),
 }
-"""From each state, the states it can be left for."""
+"""From each state, the states that may follow."""
 
 
 class Submit(enum.StrEnum):
-    """How far the submit of an execution is."""
+    """The state of an execution's submit."""
 
     IDLE = "idle"  # no submit is under way
     SENT = "sent"  # the call is under way, or its answer was lost
@@ -58,10 +59,10 @@ class Submit(enum.StrEnum):
 
 
 class Move(enum.StrEnum):
-    """What can happen to a submit."""
+    """The events that can change the state of a submit."""
 
     SEND = "send"
-    TURN_AWAY = "turn away"  # the call did not leave, or the engine was too busy to look at it
+    TURN_AWAY = "turn away"  # the call did not leave, or the engine was too busy to read it
     TAKE = "take"  # the engine has the job
     DENY = "deny"  # the engine says that it has no such job
     SILENCE = "silence"  # the engine does not answer the question for the job
@@ -94,7 +95,7 @@ SUBMITS: Final[Mapping[Submit, Mapping[Move, Submit]]] = {
     Submit.UNHEARD: {Move.TAKE: Submit.TAKEN, Move.DENY: Submit.FENCED, Move.END: Submit.IDLE},
     Submit.TAKEN: {},
 }
-"""From each state of a submit, what each move makes of it; a move that is missing is ignored."""
+"""State -> move -> next state of a submit. svcd ignores a move that is missing."""
 
 _WORDS: Final[Mapping[str, ExecutionStatus]] = {
     **{status.value: status for status in _S if status is not _S.PENDING},
@@ -104,7 +105,7 @@ _WORDS: Final[Mapping[str, ExecutionStatus]] = {
 
 
 def status_of(word: object) -> ExecutionStatus | None:
-    """The status an engine's word stands for; None for a word that is not known."""
+    """The status for an engine's status word; None for an unknown word."""
     return _WORDS.get(word) if isinstance(word, str) else None
 
 
@@ -129,7 +130,7 @@ def advance(
     failure: Failure | None = None,
     return_code: int | None = None,
 ) -> Execution:
-    """`execution` after news of it; the same object when there is nothing new.
+    """`execution` after an answer of the engine; the same object when nothing changes.
 
     now: becomes `updated_at`, and `end_time` of an end whose moment `ended` is not known. started
     and ended count once: a later value does not replace an earlier one. record: None keeps the one
@@ -163,7 +164,7 @@ def advance(
 
 
 def is_tidy(execution: Execution) -> bool:
-    """Whether nothing is left to do: it has ended, its submit and its folder too."""
+    """Whether no work is left: the execution and its submit have ended, and the folder is gone."""
     return is_over(execution) and not execution.submitting and execution.workflow_dir is None
 
 
@@ -225,7 +226,7 @@ def submit_move(execution: Execution, move: Move, now: float, **fields: Any) -> 
 def give_up(
     execution: Execution, failure: Failure, now: Timestamp, watch_until: Timestamp
 ) -> Execution:
-    """End it. Its submit keeps its state, and is looked after until `watch_until` at most."""
+    """End the execution. Its submit keeps its state; svcd watches it until `watch_until`."""
     if is_over(execution):
         return execution
     if execution.cancel_requested:

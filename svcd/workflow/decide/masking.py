@@ -43,7 +43,7 @@ def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict
 
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
-    """The same for one text, without cutting it."""
+    """One text without credentials; it is not cut."""
     return hidden(_without_named(text), secrets)
 
 

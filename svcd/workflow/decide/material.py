@@ -1,4 +1,4 @@
-"""The rows an execution is made of, and what its definition needs of them. Pure."""
+"""The rows that an execution refers to, and the input of its definition. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svcd.workflow.decide import document
 
 @frozen(kw_only=True)
 class Material:
-    """The rows an execution is made of."""
+    """The rows that an execution refers to."""
 
     job: Job
     mains: tuple[JobBinary, ...]
@@ -25,7 +25,7 @@ class Material:
 
 
 def secrets_of(row: Execution, material: Material) -> Sequence[Secret]:
-    """What was sent to the engine and to HDFS, or may have been."""
+    """The secrets that svcd sends to the engine and to HDFS."""
     found = list(document.secrets_of([material.input, material.output], row.job_configs))
     binaries = (*material.mains, *material.libs)
     return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]

@@ -1,10 +1,10 @@
-"""From the rows and the engines' answers: what to do with executions. Pure, level-triggered.
+"""Plans the work on executions from the rows and the engines' answers. Pure, level-triggered.
 
-The submit has a planner of its own (`submission`), and so have steps that run without a change
-(`stalls`). This one has the rest: what each row needs at a tick, what an engine's record makes of a
-row, engines that do not answer, jobs that would last for ever, and the tidying after an end.
+The submit has its own planner (`submission`), and so have steps that run without a change
+(`stalls`). This module plans the rest: the work of a tick, the changes of a row by an engine's
+record, engines that do not answer, jobs that would last for ever, and the work after an end.
 
-Functions that change a row are applied to it as it is when it is written.
+Functions that change a row get its latest state at the time of the write.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LAUNCH_S: Final = 45.0
 """The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""
 
 _TIDY_S: Final = 900.0
-"""After an end; then a folder is left where it is."""
+"""Time after an end; then svcd no longer tries to remove the folder."""
 
 _S = ExecutionStatus
 
 
 @frozen(kw_only=True)
 class Memory:
-    """What one daemon remembers of one cluster's engine; a restart may lose it.
+    """The memory of one daemon about one cluster's engine; a restart may lose it.
 
-    silent_since: the first question in a row that had no answer. steps: see `stalls`.
+    silent_since: the time of the first request in a row without an answer. steps: see `stalls`.
     """
 
     silent_since: float | None = None
@@ -48,8 +48,10 @@ class Memory:
 
 @frozen(kw_only=True)
 class Due:
-    """The rows of a tick by what they need. ended: to be tidied up after. orphans: running ones
-    whose cluster is gone."""
+    """The rows of a tick, by the work that they need.
+
+    ended: svcd has to tidy up after them. orphans: they run, and their cluster is gone.
+    """
 
     ended: Sequence[ExecutionId]
     starts: Sequence[ExecutionId]
@@ -58,7 +60,7 @@ class Due:
 
 
 def due(rows: Sequence[Execution], now: float) -> Due:
-    """What unfinished executions need now; one that waits for its next try needs nothing."""
+    """The work of unfinished executions now; one that waits for its next try has none."""
     ended, starts, orphans = [], [], []
     at_engines: dict[ClusterId, list[Execution]] = {}
     for row in rows:
@@ -78,7 +80,7 @@ def due(rows: Sequence[Execution], now: float) -> Due:
 def needs_record(
     row: Execution, line: JobLine | None, memory: Memory, now: float, manual_deadline_s: float
 ) -> bool:
-    """Whether the engine's whole record of `row` is to be read. line: of the engine's list."""
+    """Whether svcd reads the engine's whole record of `row`. line: of the engine's list."""
     if line is None or row.cancel_requested or row.delete_requested:
         return True
     if overdue(row, memory, now, manual_deadline_s) is not None:
@@ -90,7 +92,7 @@ def needs_record(
 
 
 def is_unlaunched(row: Execution) -> bool:
-    """Whether a step waits for the cluster, as the engine said when it could be asked last."""
+    """Whether a step waits for the cluster, by the engine's last answer."""
     silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
     if row.status is not _S.RUNNING or silent:
         return False
@@ -102,7 +104,7 @@ def is_unlaunched(row: Execution) -> bool:
 
 @frozen(kw_only=True)
 class News:
-    """What the engine has answered of one job. failure, return_code: if it went wrong."""
+    """The engine's answer on one job. failure, return_code: if the job failed."""
 
     status: ExecutionStatus
     record: Record
@@ -111,7 +113,7 @@ class News:
 
 
 def absorbed(row: Execution, news: News, now: float, manual_deadline_s: float) -> Execution:
-    """`row` after news of it. A job that was killed because of a cancel has no failure."""
+    """`row` after an answer of the engine. A job that a cancel has killed has no failure."""
     record = news.record
     cancelled = news.status is _S.KILLED and row.cancel_requested
     after = lifecycle.advance(
@@ -135,7 +137,7 @@ def absorbed(row: Execution, news: News, now: float, manual_deadline_s: float) -
 def _waiting(
     row: Execution, record: Record, now: float, manual_deadline_s: float
 ) -> Waiting | None:
-    """What `record` says that `row` waits for; None when it gets on."""
+    """The wait of `row` that `record` shows; None when the job makes progress."""
     if row.status not in (_S.RUNNING, _S.SUSPENDED):
         return None
     moment = timestamp(now)
@@ -157,7 +159,7 @@ def _waiting(
 
 
 def lost(row: Execution, now: float) -> Execution:
-    """The engine answers that it does not know the job."""
+    """`row` after the engine has answered that it does not know the job."""
     if row.cancel_requested:
         return lifecycle.advance(row, _S.KILLED, timestamp(now))
     text = f"the engine does not know workflow {row.workflow_job_id} any more"
@@ -166,7 +168,7 @@ def lost(row: Execution, now: float) -> Execution:
 
 
 def orphaned(row: Execution, why: str, now: float) -> Execution:
-    """The cluster went away under the execution."""
+    """`row` after its cluster has gone."""
     failure = failures.failure(Code.CLUSTER_GONE, "cluster", why)
     shown = None if row.cancel_requested else failure
     return lifecycle.advance(row, _S.KILLED, timestamp(now), failure=shown)
@@ -176,10 +178,10 @@ def orphaned(row: Execution, why: str, now: float) -> Execution:
 
 
 def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float) -> Failure | None:
-    """Why `row` would last for ever, once it has done so for long enough.
+    """The reason why `row` would last for ever, once it has lasted for long enough.
 
-    The engine waits for a person, or took the job and died before it began it, or nothing is there
-    that could run it.
+    The engine waits for a person, or died after it took the job and before it began it, or no node
+    can run the job.
     """
     record = records.stored(row.record)
     if row.status is _S.SUSPENDED and row.suspended_since is not None:
@@ -188,7 +190,7 @@ def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float
             return failures.of_giving_up(action)
     if row.status is _S.PREP:
         created = record.created
-        # The engine's clock may be another: the job is there since `created_at` at the earliest.
+        # The engine's clock may differ: the job exists since `created_at` at the earliest.
         waited = 0.0 if created is None else now - seconds_of(max(created, row.created_at))
         if waited >= manual_deadline_s:
             text = "the engine took the job and never began it"
@@ -197,7 +199,7 @@ def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float
 
 
 def condemned(row: Execution, failure: Failure) -> Execution:
-    """With the reason for which it is about to be killed."""
+    """`row` with the reason for which svcd is about to kill it."""
     return row if lifecycle.is_over(row) else evolve(row, failure=failure)
 
 
@@ -214,13 +216,13 @@ class Outage:
 
 
 def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
-    """text: why the engine has not answered now."""
+    """The outage after a request without an answer. text: the reason of the last one."""
     since = now if memory.silent_since is None else memory.silent_since
     return Outage(since=since, until=since + deadline_s, text=text)
 
 
 def shows_outage(row: Execution, found: Outage, now: float) -> bool:
-    """Whether `row` is to be written: from the second silence on, once."""
+    """Whether svcd writes the outage to `row`: once, from the second lost answer on."""
     waits = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
     return found.since < now and not waits
 
@@ -247,29 +249,29 @@ def without_engine(row: Execution, found: Outage, now: float) -> Execution:
 
 
 def is_to_tidy(row: Execution) -> bool:
-    """Whether the execution has ended, and no submit of it is looked for."""
+    """Whether svcd has to tidy up: the execution has ended, and no submit of it is in doubt."""
     return lifecycle.is_over(row) and not row.submitting
 
 
 def needs_last_record(row: Execution) -> bool:
-    """Whether the engine had not completed its record when the end was seen."""
+    """Whether the stored record is from before the engine completed it."""
     if row.workflow_job_id is None or row.delete_requested:
         return False
     return not records.stored(row.record).is_settled
 
 
 def completed(row: Execution, record: Record) -> Execution:
-    """With the completed record of the same end."""
+    """`row` with the engine's completed record, if it shows the same end."""
     same = record.status == records.stored(row.record).status
     return evolve(row, record=record.tree) if same else row
 
 
 def leaves_folder(row: Execution, now: float) -> bool:
-    """Whether removing the folder has been tried for long enough."""
+    """Whether svcd has tried for long enough to remove the folder."""
     ended = now if row.end_time is None else seconds_of(row.end_time)
     return abs(now - ended) >= _TIDY_S
 
 
 def tidied(row: Execution) -> Execution:
-    """Nothing of it is left in HDFS that svcd would still remove."""
+    """`row` without a folder that svcd would still remove from HDFS."""
     return evolve(row, workflow_dir=None)

@@ -1,7 +1,7 @@
-"""How far an execution has come, and the exit code of its program. Pure.
+"""Finds the progress of an execution and the exit code of its program. Pure.
 
-The engine's record holds neither. The ResourceManager knows the progress of the applications that
-run for an execution, and the exit code stands in the texts of a failure.
+The engine's record has neither. The ResourceManager knows the progress of an execution's
+applications, and the texts of a failure contain the exit code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The workflow engine's record of a job, as a typed value. Pure.
 
 `read` masks and parses an answer of the engine, once. `Record.tree` is stored in the row and shown
-in `info`; `stored` parses it again from there. Everything else in svcd asks the typed fields.
+in `info`; `stored` parses it again from there. All other code of svcd reads the typed fields.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Action:
 
     @property
     def is_control(self) -> bool:
-        """Start, end, kill and the like: no work."""
+        """Whether the node is a start, end or kill node and the like, which does no work."""
         return self.type.startswith(":")
 
     @property
@@ -56,7 +56,7 @@ class Action:
 
 @frozen(kw_only=True)
 class Record:
-    """What the engine knows of one job; all empty before the engine knows it.
+    """The engine's record of one job; all fields are empty before the engine has the job.
 
     tree: all that the engine sent, credentials masked. modified: as in the engine's batch list.
     created_on, started_on, ended_on: HTTP dates.
@@ -107,7 +107,7 @@ class Record:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no action of an ended workflow still looks as if it ran."""
+        """Whether no action of an ended workflow has the status of a running one."""
         return all(a.ended for a in self.actions)
 
 
@@ -120,7 +120,7 @@ def read(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
 
 
 def stored(tree: Mapping[str, object]) -> Record:
-    """The record that `tree`, of a row, was stored from. What has an odd type is left out."""
+    """The record that a row stores as `tree`. It lacks values of an unexpected type."""
     actions = tree.get("actions")
     modified = tree.get("lastModTime")
     return Record(

@@ -1,13 +1,12 @@
-"""Steps that run without a change: what the cluster's ResourceManager says of them. Pure.
+"""Judges steps that run without a change, by answers of the cluster's ResourceManager. Pure.
 
-The engine's record of a step says RUNNING for hours while the step runs, and it says the same while
-YARN has no machine for the step or is gone. So the ResourceManager is asked about steps that have
-been running for `QUIET_S`, `LOOK_S` apart.
+The engine's record of a step shows RUNNING for hours while the step runs, and also while YARN has
+no machine for the step or is gone. So svcd asks the ResourceManager about steps that have been
+running for `QUIET_S`, every `LOOK_S`.
 
-Note: what ends a job. Only that nothing is there to run it: no node takes work, or the
-ResourceManager does not answer, for as long as an engine may be silent, and this daemon has seen it
-twice. Then svcd kills the job at the engine with that failure. A job that YARN holds back waits as
-long as it takes: a busy cluster is no fault.
+Note: the end of a stalled job. svcd kills a job at the engine only when no node takes work, or the
+ResourceManager does not answer, for as long as an engine may be silent, and this daemon has found
+this twice. A job that YARN holds back waits without a limit: a busy cluster is no fault.
 """
 
 from __future__ import annotations
@@ -28,12 +27,13 @@ from svcd.workflow.decide.lifecycle import waiting_for
 from svcd.workflow.decide.record import Action, Record
 
 QUIET_S: Final = 30.0
-"""A step that svcd has first seen to run since then is not asked about."""
+"""svcd does not ask about a step before it has run for this time."""
 
 LOOK_S: Final = 20.0
-"""Between two rounds of questions to one ResourceManager."""
+"""Time between two rounds of requests to one ResourceManager."""
 
-_LOOKS: Final = 2
+_ROUNDS: Final = 2
+"""Rounds in a row with a trouble; then svcd accepts it."""
 _OURS: Final = frozenset(
     {Code.STEP_WAITS, Code.RESOURCES_UNREACHABLE, Code.NO_WORKERS, Code.NO_SPACE}
 )
@@ -46,9 +46,10 @@ _FULL: Final = re.compile(
     r"used space above threshold|free space below limit|no more usable space|No space left"
 )
 _MOST_NODES: Final = 10
+"""Nodes that a text names."""
 
 StepKey = tuple[str, str]
-"""Which run of which step: id and name of the action."""
+"""The key of one run of a step: id and name of the action."""
 
 
 @frozen(kw_only=True)
@@ -94,7 +95,7 @@ class ClusterMetrics:
 
 @frozen(kw_only=True)
 class Verdict:
-    """failure: what holds a job up, None when nothing does. ends: it may not last for ever.
+    """The judgement on a step. failure: the reason of a wait, or None. ends: the wait has a limit.
 
     sure: False when it is not known whether YARN holds the job back.
     """
@@ -106,11 +107,11 @@ class Verdict:
 
 @frozen(kw_only=True)
 class Memory:
-    """What one daemon remembers of the steps of one cluster; a restart may lose it.
+    """The memory of one daemon about the steps of one cluster; a restart may lose it.
 
-    steps: when each running step was first seen. asked_at: the newest round of questions. troubles:
-    rounds in a row in which nothing was there to run a job. measured_at: when progress was asked
-    for.
+    steps: the time when svcd first saw each running step. asked_at: the time of the last round of
+    requests. troubles: rounds in a row in which no node could run a job. measured_at: the time of
+    the last request for progress.
     """
 
     steps: Mapping[ExecutionId, tuple[StepKey, float]] = {}
@@ -125,7 +126,7 @@ def launched(record: Record) -> Action | None:
 
 
 def is_ours(row: Execution) -> bool:
-    """Whether `row` waits for something that this module found; the engine does not show it."""
+    """Whether this module found the wait of `row`; the engine does not show such waits."""
     waiting = row.waiting
     if row.status is not ExecutionStatus.RUNNING or waiting is None or waiting.code not in _OURS:
         return False
@@ -139,7 +140,7 @@ def kept(row: Execution, record: Record) -> Waiting | None:
 
 
 def step_of(record: Record) -> StepKey | None:
-    """The step that runs at YARN."""
+    """The key of the step that runs in YARN."""
     action = launched(record)
     return None if action is None else (action.id, action.name)
 
@@ -147,7 +148,7 @@ def step_of(record: Record) -> StepKey | None:
 def consider(
     memory: Memory, rows: Sequence[Execution], now: float
 ) -> tuple[Memory, Sequence[Execution]]:
-    """What to remember, and the rows to ask the ResourceManager about now.
+    """The new memory, and the rows to ask the ResourceManager about now.
 
     rows: those of a cluster whose engine has just answered.
     """
@@ -174,9 +175,9 @@ def consider(
 def to_measure(
     memory: Memory, rows: Sequence[Execution], now: float, asks: bool
 ) -> tuple[Memory, Sequence[Execution]]:
-    """What to remember, and the rows whose progress is asked for now: all that run, or none.
+    """The new memory, and the rows whose progress svcd reads now: all running ones, or none.
 
-    memory: as `consider` has left it. asks: the ResourceManager is asked in any case.
+    memory: the result of `consider`. asks: svcd asks the ResourceManager in any case.
     """
     running = [row for row in rows if row.id in memory.steps]
     if not running or (not asks and now - memory.measured_at < LOOK_S):
@@ -185,29 +186,29 @@ def to_measure(
 
 
 def answered(memory: Memory, metrics: ClusterMetrics) -> Memory:
-    """After a round of questions."""
+    """The memory after a round of requests."""
     troubled = bool(metrics.error) or metrics.active == 0
     return evolve(memory, troubles=memory.troubles + 1 if troubled else 0)
 
 
-def is_believed(memory: Memory, metrics: ClusterMetrics) -> bool:
-    """Whether rows may be changed by an answer: one silence is none, it may be busy or starting."""
-    return not metrics.error or memory.troubles >= _LOOKS
+def is_accepted(memory: Memory, metrics: ClusterMetrics) -> bool:
+    """Whether an answer may change rows. One lost answer may not: the peer may be busy."""
+    return not metrics.error or memory.troubles >= _ROUNDS
 
 
 def outlasted(row: Execution, memory: Memory, now: float) -> Failure | None:
-    """Why nothing will ever run `row`, once that has lasted for long enough."""
+    """The reason why no node will ever run `row`, once it has lasted for long enough."""
     waiting = row.waiting
     if waiting is None or waiting.until is None or row.cluster_id is None or not is_ours(row):
         return None
-    if memory.troubles < _LOOKS or now < seconds_of(waiting.until):
+    if memory.troubles < _ROUNDS or now < seconds_of(waiting.until):
         return None
     text = f"given up after {now - seconds_of(waiting.since):.0f} s: {waiting.text}"
     return Failure(code=waiting.code, step=waiting.step, text=text)
 
 
 def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
-    """What `metrics` mean for the execution with this record."""
+    """The judgement on the execution with this record, by `metrics`."""
     action = launched(record)
     if action is None:
         return Verdict()
@@ -228,7 +229,7 @@ def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
 
 
 def is_news(waiting: Waiting | None, found: Verdict) -> bool:
-    """Whether a row is to be written: the same words with other numbers are nothing new."""
+    """Whether svcd writes the row: the same text with other numbers is no change."""
     if waiting is None or found.failure is None:
         unsure = waiting is not None and waiting.until is None and not found.sure
         return (waiting is None) != (found.failure is None) and not unsure
@@ -241,7 +242,7 @@ def is_news(waiting: Waiting | None, found: Verdict) -> bool:
 def judged(
     row: Execution, asked: StepKey | None, found: Verdict, now: float, deadline_s: float
 ) -> Execution:
-    """`row` with the wait that was found for its step `asked`; unchanged if that runs no more."""
+    """`row` with the wait of its step `asked`; unchanged when that step runs no more."""
     ours = row.waiting is None or is_ours(row)
     if not ours or row.cancel_requested or row.status is not ExecutionStatus.RUNNING:
         return row
@@ -251,7 +252,7 @@ def judged(
 
 
 def _waiting(row: Execution, found: Verdict, now: Timestamp, deadline_s: float) -> Waiting | None:
-    """Two troubles that end a job, one after the other, end it together."""
+    """The wait of `row`. Two troubles that end a job, one after the other, share one limit."""
     if found.failure is None:
         return None
     waiting = waiting_for(row, found.failure, now, None)
@@ -263,16 +264,16 @@ def _waiting(row: Execution, found: Verdict, now: Timestamp, deadline_s: float) 
 
 
 def tag_of(action_id: str) -> str:
-    """The tag of what an action has started: `<workflow>@<name>` -> `oozie-<digest>`.
+    """The tag of an action's applications: `<workflow>@<name>` -> `oozie-<digest>`.
 
-    Oozie writes the digest as a number, so without the zeros at its beginning. Source: Oozie 5.2.
+    Oozie writes the digest as a number, without leading zeros. Source: Oozie 5.2.
     """
     digest = hashlib.md5(action_id.encode(), usedforsecurity=False).hexdigest()
     return f"oozie-{digest.lstrip('0')}"
 
 
 def _no_workers(idle: Sequence[Node], step: str) -> Failure:
-    """No node takes work."""
+    """The failure when no node takes work."""
     nodes = [
         f"{node.name} is {node.state}{f' ({node.report})' if node.report else ''}"
         for node in idle[:_MOST_NODES]
@@ -287,10 +288,10 @@ def _no_workers(idle: Sequence[Node], step: str) -> Failure:
 
 
 def _held(action: Action, applications: Sequence[Application]) -> Application | None:
-    """The application of an action that YARN does not begin, while no other one of it works.
+    """The application of an action that YARN holds back, while no other one of the action works.
 
-    One that is new is on its way. The launcher of a step runs while the job that it has launched
-    waits; that is no work.
+    A new application does not count. A running launcher is no work: it also runs while the job
+    that it has launched waits.
     """
     mine = applications_of_action(action, applications)
     if any(a.state not in _HELD and not a.name.startswith(LAUNCHER) for a in mine):
@@ -301,13 +302,13 @@ def _held(action: Action, applications: Sequence[Application]) -> Application | 
 def applications_of_action(
     action: Action, applications: Sequence[Application]
 ) -> Sequence[Application]:
-    """Its launcher, and the jobs that it has started."""
+    """The applications of an action: its launcher, and the jobs that the launcher started."""
     numbers, tag = _numbers(action), tag_of(action.id)
     return [a for a in applications if _number(a.id) in numbers or tag in a.tags]
 
 
 def _numbers(action: Action) -> frozenset[str]:
-    """Of the applications that the engine knows of."""
+    """The numbers of the action's applications in the engine's record."""
     ids = (action.external_id, *action.child_ids)
     return frozenset(filter(None, (_number(each) for each in ids)))
 

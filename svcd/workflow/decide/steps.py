@@ -1,4 +1,4 @@
-"""What the planners can ask for (steps) and what comes of it (outcomes). Values only.
+"""Steps that the planners can plan, and their outcomes. Values only.
 
 Every step is safe to repeat.
 """
@@ -17,14 +17,14 @@ from svcd.workflow.decide.failures import Code
 
 @frozen(kw_only=True)
 class Rest:
-    """Nothing to do now. wait_s: plan again after this time; None: something will wake it."""
+    """No step is due. wait_s: plan again after this time; None: after the next wake."""
 
     wait_s: float | None = None
 
 
 @frozen(kw_only=True)
 class End:
-    """The execution ends without the engine."""
+    """End the execution without the engine."""
 
     status: ExecutionStatus
     failure: Failure | None = None
@@ -42,7 +42,7 @@ class Start:
 class FindJob:
     """Ask the engine for a job of this execution.
 
-    early: the submit may still be under way, so that the engine's no proves nothing.
+    early: the submit may still be under way, so that the engine's "no" proves nothing.
     """
 
     early: bool = False
@@ -57,26 +57,26 @@ class RemoveDefinition:
 
 @frozen(kw_only=True)
 class Adopt:
-    """The engine has the job of this submit: follow it."""
+    """Follow the job: the engine has taken this submit."""
 
     job_id: str
 
 
 @frozen(kw_only=True)
 class KillLate:
-    """The engine took the submit after the execution was given up, or its files had gone."""
+    """Kill a job that the engine took after svcd gave up the execution or removed its files."""
 
     job_id: str
 
 
 @frozen(kw_only=True)
 class Forget:
-    """No engine is left that could run the submit."""
+    """Forget the submit: no engine is left that could run it."""
 
 
 @frozen(kw_only=True)
 class Again:
-    """The submit makes no job any more: plan anew, as if it had not been."""
+    """Plan anew without the submit: it can make no job any more."""
 
 
 # ---- outcomes -----------------------------------------------------------------------------------
@@ -101,9 +101,9 @@ class Denied:
 
 @frozen(kw_only=True)
 class Retry:
-    """A passing fault. code, step, text: of the failure if there is no success in time.
+    """A passing fault. code, step, text: of the failure if no try succeeds in time.
 
-    least_s: wait that long at least. unsent: the engine has not looked at the submit.
+    least_s: the shortest wait before the next try. unsent: the engine has not read the submit.
     """
 
     code: Code
@@ -121,6 +121,6 @@ class Fail:
 
 
 RemoteStep: TypeAlias = Start | FindJob | RemoveDefinition | KillLate
-"""Performed at the cluster."""
+"""Steps that svcd performs at the cluster."""
 Step: TypeAlias = RemoteStep | Rest | End | Adopt | Forget | Again | Retry
 Outcome: TypeAlias = Done | Found | Denied | Retry | Fail

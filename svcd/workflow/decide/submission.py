@@ -1,31 +1,32 @@
-"""Brings a `Pending` execution to the engine: what to do next. Pure, level-triggered.
+"""Plans how a `Pending` execution gets to the engine. Pure, level-triggered.
 
-Note: submitted exactly once. `Move.SEND` is written before the submit call. The engine keeps our
-execution id as its job's external id. So whenever a submit is found under way, whatever happened in
-between (time-out, lost answer, restart), nothing is sent again before the procedure below has
-settled what became of it. A submit has `ARRIVES_S` to arrive before the engine is asked at all.
+Note: submitted exactly once. svcd writes `Move.SEND` before the submit call. The engine keeps
+svcd's execution id as its job's external id. So when svcd finds a submit under way after a
+time-out, a lost answer or a restart, it sends no other submit before the procedure below has
+settled the first one. A submit has `ARRIVES_S` to arrive before svcd asks the engine for the job.
 
 Note: never twice, never unwatched. A submit may still be inside the engine (or in its queue) long
-after its connection was given up, while the engine says that it knows no such job. So svcd does not
-believe this no, at any age of the submit, until the submit can do no harm any more:
+after svcd gave up the connection, while the engine answers that it knows no such job. So svcd does
+not trust this "no", at any age of the submit, until the submit can do no harm any more:
 
-1. The engine has answered no for `QUIET_S`, without a silence in between.
+1. The engine answers "no" for `QUIET_S`, without a lost answer in between.
 2. Then svcd removes the execution's folder from HDFS. The engine reads the definition from there
-   when it takes a job, and refuses one without (E0307); what read it just before cannot run, since
-   the script and the libraries were in the same folder. Each submit has a folder of its own, so the
-   next one is not touched by it.
-3. The engine answers no for another `QUIET_S`: this shows what was between reading and keeping.
+   when it takes a job, and refuses a job without a definition (E0307). A job whose definition it
+   read just before cannot run, because the script and the libraries were in the same folder. Each
+   submit has its own folder, so the next submit is not affected.
+3. The engine answers "no" for another `QUIET_S`. In this time a job appears whose definition the
+   engine read just before.
 
-Only then the execution is staged and submitted anew, or ended as the caller wished. A job that
-appears after its folder has gone is killed, and the execution fails with that reason.
+Only then svcd stages and submits the execution anew, or ends it as the caller requested. svcd kills
+a job that appears after its folder has gone, and the execution fails with that reason.
 
-An execution whose time is over in the middle of this ends as `FAILED`, but svcd goes on with the
-same steps for at most `WATCH_S`, also after a restart: what appears is killed. After that time
-svcd can do nothing more, and the failure has said so from the beginning.
+An execution whose time is over during this procedure ends as `FAILED`. svcd continues the same
+steps for at most `WATCH_S`, also after a restart, and kills a job that appears. After that time
+svcd can do nothing more; the failure says so from the beginning.
 
-Every attempt is safe to repeat. A passing fault is retried with back-off until `submit_deadline_s`
-after the cluster became Active, and shown as `waiting`; then the execution fails with the last
-reason.
+Every attempt is safe to repeat. svcd retries a passing fault with back-off until
+`submit_deadline_s` after the cluster became Active, and shows it as `waiting`. Then the execution
+fails with the last reason.
 """
 
 from __future__ import annotations
@@ -60,23 +61,23 @@ from svcd.workflow.decide.steps import (
 )
 
 ARRIVES_S: Final = 10.0
-"""Time between a submit whose fate is unknown and the question whether it arrived."""
+"""Time from a submit with an unknown result to the first question whether it arrived."""
 
 SLOW_ARRIVES_S: Final = 60.0
-"""The same after a submit that was not answered in its time: the engine is slow, not gone."""
+"""The same after a submit without an answer in time: the engine is slow, not gone."""
 
 QUIET_S: Final = 10.0
-"""How long the engine has to answer, and to deny the job, before and after its folder goes."""
+"""The engine must deny the job for this time, before and again after its folder is removed."""
 
 WATCH_S: Final = 3600.0
-"""How long the job of an execution that was given up is looked for."""
+"""svcd searches for the job of an execution that it gave up for this time."""
 
 _UNKNOWN: Final = "the engine does not know the job yet"
 
 
 @frozen(kw_only=True)
 class Seen:
-    """Beside the row: what a plan depends on. user: of HDFS; None: there is no workflow engine."""
+    """The input of a plan beside the row. user: of HDFS; None: the cluster has no engine."""
 
     cluster: Cluster | None
     user: str | None = None
@@ -84,7 +85,7 @@ class Seen:
 
 @frozen(kw_only=True)
 class Follow:
-    """What follows from an outcome. move: of the submit, to write first, if any."""
+    """The reaction to an outcome. move: of the submit, to write first, or None. step: the next."""
 
     move: Move | None = None
     step: Step
@@ -126,7 +127,7 @@ def plan(row: Execution, seen: Seen, now: float) -> Step:
 
 
 def _watch(seen: Seen, wait_s: float) -> Step:
-    """Of an execution that was given up while its submit was under way."""
+    """The next step of an execution that svcd gave up while its submit was under way."""
     if wait_s > 0:
         return Rest(wait_s=wait_s)
     cluster = seen.cluster
@@ -140,7 +141,7 @@ def _failed(code: Code, text: str) -> End:
 
 
 def follow(row: Execution, step: RemoteStep, outcome: Outcome, now: float) -> Follow:
-    """What follows from the outcome of a step that was planned for `row`."""
+    """The reaction to the outcome of a step that was planned for `row`."""
     match step, outcome:
         case _, Retry() if not isinstance(step, FindJob):
             return Follow(step=outcome)
@@ -163,7 +164,7 @@ def follow(row: Execution, step: RemoteStep, outcome: Outcome, now: float) -> Fo
 
 
 def _recover(row: Execution, step: FindJob, answer: Found | Denied | Retry, now: float) -> Follow:
-    """What follows from the engine's answer to the question for the job. See the notes."""
+    """The reaction to the engine's answer whether it has the job. See the notes."""
     doubt = row.doubt or Doubt()
     if isinstance(answer, Found):
         late = doubt.fenced_at is not None or lifecycle.is_over(row)
@@ -190,16 +191,16 @@ def _unknown(least_s: float) -> Retry:
     return Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=_UNKNOWN, least_s=least_s)
 
 
-# ---- changes of the row, each applied to it as it is when it is written -------------------------
+# ---- changes of the row; each gets its latest state at the time of the write --------------------
 
 
 def staging(row: Execution, folder: str) -> Execution:
-    """Before anything is written into `folder`."""
+    """`row` before svcd writes into `folder`."""
     return evolve(row, workflow_dir=folder)
 
 
 def sent(row: Execution, folder: str, now: float) -> Execution:
-    """Before the submit call; unchanged when the execution is not wanted any more."""
+    """`row` before the submit call; unchanged when the caller no longer wants the execution."""
     if lifecycle.is_over(row) or row.cancel_requested:
         return row
     return lifecycle.submit_move(
@@ -214,7 +215,7 @@ def sent(row: Execution, folder: str, now: float) -> Execution:
 
 
 def adopted(row: Execution, job_id: str, now: float) -> Execution:
-    """The engine's job is known; the execution begins unless it has ended meanwhile."""
+    """`row` with the engine's job; the execution begins unless it has ended meanwhile."""
     row = lifecycle.submit_move(
         row, Move.TAKE, now, workflow_job_id=job_id, attempts=0, retry_at=None, waiting=None
     )
@@ -222,13 +223,13 @@ def adopted(row: Execution, job_id: str, now: float) -> Execution:
 
 
 def forgotten(row: Execution, now: float) -> Execution:
-    """No engine is left that could run its submit, nor a folder to remove."""
+    """`row` when no engine is left that could run its submit, and no folder to remove."""
     nothing: dict[str, Any] = {"staged": False, "workflow_dir": None, "retry_at": None}
     return lifecycle.submit_move(row, Move.END, now, **nothing)
 
 
 def last_try(row: Execution, cluster: Cluster | None, deadline_s: float, now: float) -> float:
-    """When svcd gives up `row`; epoch seconds. deadline_s: for a start."""
+    """The time when svcd gives up `row`, in epoch seconds. deadline_s: for a start."""
     if lifecycle.is_over(row):
         until = None if row.doubt is None else row.doubt.watch_until
         return now if until is None else seconds_of(until)
@@ -240,19 +241,19 @@ def last_try(row: Execution, cluster: Cluster | None, deadline_s: float, now: fl
     return since + deadline_s
 
 
-def goes_on(row: Execution, delay_s: float, until: float, now: float) -> bool:
-    """Whether there is another try after a passing fault. until: see `last_try`."""
+def tries_again(row: Execution, delay_s: float, until: float, now: float) -> bool:
+    """Whether svcd tries again after a passing fault. until: see `last_try`."""
     return now < until if lifecycle.is_over(row) else now + delay_s <= until
 
 
 def retried(row: Execution, retry: Retry, delay_s: float, until: float, now: float) -> Execution:
-    """`row` after a passing fault: it is tried again after `delay_s`, or given up."""
+    """`row` after a passing fault: svcd tries again after `delay_s`, or gives up."""
     if lifecycle.is_over(row) and not row.submitting:
         return row
-    if retry.unsent:  # what is staged may be submitted as it is
+    if retry.unsent:  # the staged files can be submitted unchanged
         row = lifecycle.submit_move(row, Move.TURN_AWAY, now, submits=row.submits - 1)
     again = evolve(row, attempts=row.attempts + 1, retry_at=timestamp(now + delay_s))
-    another = goes_on(row, delay_s, until, now)
+    another = tries_again(row, delay_s, until, now)
     if lifecycle.is_over(row):
         return again if another else lifecycle.submit_move(row, Move.END, now, retry_at=None)
     if not another:
@@ -263,15 +264,15 @@ def retried(row: Execution, retry: Retry, delay_s: float, until: float, now: flo
 
 
 def _given_up(row: Execution, retry: Retry, now: float) -> Execution:
-    """See the second note."""
+    """`row` after svcd gave up. See the second note."""
     text = f"{retry.text} ({row.attempts + 1} tries)"
     if row.submitting:
-        text = f"{text}; the engine may still take it, and svcd kills what it takes"
+        text = f"{text}; the engine may still take it, and svcd then kills the job"
     failure = failures.failure(retry.code, retry.step, text)
     return lifecycle.give_up(row, failure, timestamp(now), timestamp(now + WATCH_S))
 
 
 def ended(row: Execution, end: End, now: float) -> Execution:
-    """It ends, unless it has."""
+    """`row` after the end, unless it has ended before."""
     over = lifecycle.advance(row, end.status, timestamp(now), failure=end.failure)
     return evolve(over, retry_at=None)

@@ -92,7 +92,7 @@ class Telling(SynchronousTestCase):
         sweep = Sweep(killed=("application_1_2",), left=("application_1_3",), reason="no")
         self.assertEqual(
             self.text(sweep, ""),
-            "YARN gives no reason; of what it had begun, killed: application_1_2; "
+            "YARN gives no reason; svcd killed its children application_1_2; "
             "still running: application_1_3 (no)",
         )
 
@@ -125,7 +125,7 @@ class LaunchersTests(WorkflowCase):
         self.assertEqual(info["status"], "KILLED")
         self.assertEqual(info["failure"]["code"], "LAUNCHER_LOST")
         self.assertIn(
-            "of what it had begun, killed: application_1767225600000_00011",
+            "svcd killed its children application_1767225600000_00011",
             info["failure"]["text"],
         )
         self.assertFalse(self.child_runs())

@@ -29,7 +29,7 @@ def execution(**fields: Any) -> Execution:
 
 class BoundsTests(SynchronousTestCase):
     def sound(self, row: Execution) -> Execution:
-        return Bounds(NOW_S).believable(row)
+        return Bounds(NOW_S).corrected(row)
 
     def test_row_whose_times_can_be_stays_the_same_object(self) -> None:
         """A back-off of some seconds, a doubt, a wait; `created_at` is never changed."""
