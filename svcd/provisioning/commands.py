@@ -1,6 +1,6 @@
-"""What callers can ask of clusters and templates: gather facts, check them, one write, one wake.
+"""The requests on clusters and templates: gather facts, check them, one write, one wake.
 
-Nothing here waits for the cloud beyond reading facts (bounded) and making a trust.
+A request waits for the cloud only to read facts (for a bounded time) and to make a trust.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ log = Logger()
 T = TypeVar("T")
 
 Also = Callable[[Tx, Cluster], Awaitable[None]]
-"""What is written together with a new cluster."""
+"""Further writes in the transaction of a new cluster."""
 
 _FACTS_S: Final = 25.0
-"""Facts are read within this time, or the request fails."""
+"""svcd reads the facts within this time, or the request fails."""
 
 _CHOICES_S: Final = 5.0
-"""Then a refusal names no choices."""
+"""svcd reads the choices within this time, or a refusal names none."""
 
 
 class _Reader:
@@ -69,7 +69,7 @@ class _Reader:
         self._shared = Coalescer(fresh_by=clock)
 
     def session(self, caller: Caller) -> CloudSession:
-        """The cloud with the caller's own rights."""
+        """A session of the cloud with the caller's own rights."""
         return self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
 
     async def templates(
@@ -78,7 +78,7 @@ class _Reader:
         cluster_template_id: str | None,
         groups: Iterable[NewNodeGroup],
     ) -> Facts:
-        """The templates that a request names."""
+        """The facts on the templates that a request names."""
         wanted = {g.node_group_template_id for g in groups} - {None}
 
         async def work(tx: Tx) -> Facts:
@@ -115,10 +115,10 @@ class _Reader:
         networks: bool = False,
         quota: bool = False,
     ) -> Facts:
-        """`facts` with what the cloud knows; flavors always.
+        """`facts` with the facts of the cloud; flavors always.
 
-        What others of the same token ask for at the same time is asked once, after they have all
-        asked. Raises CloudError, PlatformTimeout.
+        Requests with the same token share one read that begins after all of them have arrived.
+        Raises CloudError, PlatformTimeout.
         """
         session = self.session(caller)
         who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
@@ -176,11 +176,11 @@ class _Reader:
         return evolve(facts, **read)
 
     async def _choices(self, reading: Coroutine[Any, Any, Sequence[T]]) -> Sequence[T]:
-        """What a refusal names. It is refused without them where they cannot be read."""
+        """The choices that a refusal names; none when they cannot be read."""
         try:
             return await with_deadline(self._clock, _CHOICES_S, "reading the choices", reading)
         except (CloudError, DeadlineExceeded) as error:
-            log.info("A refusal names no choices: {error}", error=error)
+            log.info("The choices for a refusal could not be read: {error}", error=error)
             return ()
 
 
@@ -207,7 +207,7 @@ def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
 
 
 class Clusters:
-    """Create, scale, delete."""
+    """The requests on clusters: create, scale, delete."""
 
     def __init__(
         self,
@@ -235,8 +235,8 @@ class Clusters:
     ) -> Cluster:
         """Accept a cluster: the record in status Waiting, instances named.
 
-        also: done in the transaction that writes the row; what it raises refuses the cluster.
-        path: where `new` stands in the body of the request.
+        also: runs in the transaction that writes the row; an error of it refuses the cluster.
+        path: JSON path of `new` in the body of the request.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
         """
@@ -289,7 +289,7 @@ class Clusters:
         return cluster
 
     async def scale(self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest) -> Cluster:
-        """Accept a new size (status Validating), or with an empty request a retry.
+        """Accept a new size (status Validating); an empty request is a retry.
 
         Raises NotFound, the leaves of behaviour 3, CloudError, PlatformTimeout.
         """
@@ -313,9 +313,9 @@ class Clusters:
         return after
 
     async def delete(self, caller: Caller, cluster_id: ClusterId, force: bool) -> None:
-        """Deletion becomes the desired state. Again while Deleting: nothing more happens.
+        """Deletion becomes the desired state. A repeated request while Deleting changes nothing.
 
-        force: the record goes even if something of it cannot be removed. Raises NotFound.
+        force: svcd drops the row even if it cannot remove an object. Raises NotFound.
         """
 
         async def attempt() -> tuple[bool, Cluster | None]:
@@ -351,7 +351,7 @@ class Clusters:
     async def _with_fresh_trust(
         self, caller: Caller, before: Cluster, after: Cluster
     ) -> tuple[Cluster, NewTrust | None]:
-        """A cluster that ended for lack of credentials goes on with a trust of this caller."""
+        """Give a cluster that stopped without valid credentials a new trust of this caller."""
         lost = str(Code.CREDENTIALS_EXPIRED) in before.explained()
         at_rest = before.status in (ClusterStatus.ERROR, ClusterStatus.ACTIVE)
         if not lost or not at_rest:
@@ -359,16 +359,21 @@ class Clusters:
         try:
             trust = await self._trusts.ask(caller, before.id)
         except CloudError as error:
-            log.warn("No new trust for cluster {id}: {text}", id=before.id, text=error.text)
+            log.warn(
+                "The new trust for cluster {id} could not be made: {text}",
+                id=before.id,
+                text=error.text,
+            )
             return after, None
         if trust is None:
             return after, None
         return evolve(after, trust_id=trust.id, trustor_id=trust.trustor_id), trust
 
     async def _after_doubt(self, cluster_id: ClusterId, trust: NewTrust | None) -> Cluster | None:
-        """The row, when the write that was to name the trust has been done after all.
+        """The row after a commit without an answer, when the commit has succeeded.
 
-        None: it was not, and never will be; the trust is given back. Raises ServiceUnavailable.
+        None: it has failed and can no more succeed; svcd deletes the trust. Raises
+        ServiceUnavailable.
         """
         if trust is not None and not await self._trusts.was_taken(trust):
             await self._trusts.give_back(trust)
@@ -392,9 +397,9 @@ class Clusters:
         await self._store.tx(work)
 
     async def _save(self, before: Cluster, after: Cluster, trust: NewTrust | None) -> bool:
-        """One compare-and-set; when it is lost, a trust that was made for it is given back.
+        """Write by compare-and-set. When the race is lost, delete the trust that was made for it.
 
-        So is, in time, the trust that the row had before.
+        The sweep later deletes the trust that the row had before.
         """
         now = self._clock.seconds()
         event = events.changed(before, after, self._settings, now)
@@ -426,7 +431,7 @@ class Clusters:
 
 
 class Templates:
-    """Node group templates and cluster templates."""
+    """The requests on node group templates and cluster templates."""
 
     def __init__(
         self,
@@ -447,7 +452,10 @@ class Templates:
     async def create_node_group_template(
         self, caller: Caller, new: NewNodeGroupTemplate
     ) -> NodeGroupTemplate:
-        """Raises the leaves of behaviour 3 (all faults at once), NodeGroupTemplateNameTaken."""
+        """Create a node group template.
+
+        Raises the leaves of behaviour 3 (all faults at once), NodeGroupTemplateNameTaken.
+        """
         facts = self._reader.plugin(Facts(), new.plugin_name)
         facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
         record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
@@ -457,7 +465,10 @@ class Templates:
     async def create_cluster_template(
         self, caller: Caller, new: NewClusterTemplate
     ) -> ClusterTemplate:
-        """Raises the leaves of behaviour 3 (all faults at once), ClusterTemplateNameTaken."""
+        """Create a cluster template.
+
+        Raises the leaves of behaviour 3 (all faults at once), ClusterTemplateNameTaken.
+        """
         facts = await self._reader.templates(caller.tenant_id, None, new.node_groups)
         facts = self._reader.plugin(facts, new.plugin_name)
         pools = any(g.floating_ip_pool is not None for g in new.node_groups) or any(

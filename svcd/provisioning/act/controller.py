@@ -2,11 +2,11 @@
 
 Note: who wins. The row has two writers, the requests and this controller. A request changes
 `generation`; every write of the controller is a compare-and-set. When it loses, it reads the row
-again and adds only what has become known (server ids, steps that are done), never its own view of
-status or generation: so what a user wants is never overwritten, and what a call has made is never
-forgotten. A request also interrupts what is being waited for (`wake`).
+again and adds only new facts (server ids, steps that are done), never its own view of status or
+generation. So the controller never overwrites a request, and never loses the result of a call. A
+request also interrupts the present waits (`wake`).
 
-Nothing is remembered that a restart may not lose: see `steps.Memory`.
+The controller keeps in memory only facts that a restart may lose: see `steps.Memory`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,13 @@ from svcd.settings import Provisioning
 log = Logger()
 
 _MOST_CRASHES: Final = 5
-_BELIEVED_S: Final = 15.0
+"""Unexpected failures in a row; after them the cluster goes to Error."""
+_FRESH_S: Final = 15.0
+"""The controller uses the cloud's lists for this long before it reads them again."""
 RESCAN_S: Final = 60.0
+"""Time between two scans for unfinished rows."""
 _JITTER_S: Final = 5.0
+"""A start spreads the unfinished clusters over this time at most."""
 
 
 @frozen(kw_only=True)
@@ -59,10 +63,10 @@ class _Crash:
 
 @define(kw_only=True)
 class _State:
-    """What is kept of one cluster while it is driven; a restart loses it without harm.
+    """The memory of one cluster while the controller drives it; a restart may lose it.
 
     alien: another daemon, or a former process, may have driven it since this one read its row.
-    sight: when the cloud's lists were read (clock seconds), and what they showed.
+    sight: the time of the last read of the cloud's lists (clock seconds), and their content.
     """
 
     interrupt: Interrupt = field(factory=Interrupt)
@@ -72,7 +76,7 @@ class _State:
     crash: _Crash | None = None
 
     def memory_of(self, cluster: Cluster, now: float) -> Memory:
-        """Of the row's generation; a newer one begins anew."""
+        """The memory for the row's generation. A newer generation begins with an empty one."""
         if self.memory is None or self.memory.generation != cluster.generation:
             self.memory = Memory(generation=cluster.generation, since=now)
             self.sight = None
@@ -80,10 +84,11 @@ class _State:
 
 
 class Controller:
-    """Drives all clusters towards what was asked for. Implements the wake of the commands.
+    """Drives all clusters towards the requested state. Implements the wake of the commands.
 
-    settled: called with each cluster that has come to rest (also with one that is gone). leases:
-    only clusters that they hold are driven. rescan_s: period of the scan for unfinished rows.
+    settled: called with each cluster that has come to rest, or whose row is gone. leases: the
+    controller drives only clusters that they hold. rescan_s: period of the scan for unfinished
+    rows.
     """
 
     def __init__(
@@ -118,7 +123,7 @@ class Controller:
     # ---- owner's side ----
 
     async def start(self) -> None:
-        """Take up all unfinished clusters, spread over some seconds when there are many."""
+        """Resume all unfinished clusters, spread over some seconds when there are many."""
         found = await self._unsettled()
         spread = min(_JITTER_S, 0.01 * len(found))
         for cluster_id in found:
@@ -127,28 +132,28 @@ class Controller:
         self._rescan.start(now=False)
 
     async def stop(self) -> None:
-        """Park: no task runs any more. Rows say what is left to do."""
+        """Stop all tasks. The rows hold the remaining work."""
         await self._rescan.stop()
         await self._tasks.stop()
 
     async def notify(self, tx: Tx, cluster_id: ClusterId) -> None:
-        """Part of the transaction that changes a row: the daemon that drives it reads it soon."""
+        """In the transaction that changes a row: notify the daemon that drives the cluster."""
         if not self._leases.holds(cluster_id):
             await tx.tell(f"cluster {cluster_id}")
 
     def wake_all(self) -> None:
-        """Scan now for unfinished rows: leases were got."""
+        """Scan now for unfinished rows, because this daemon has got leases."""
         self._rescan.poke()
 
     def forget(self) -> None:
-        """Leases were lost: what is remembered of those clusters counts no more."""
+        """Drop the memory of clusters whose leases this daemon has lost."""
         for cluster_id in {*self._states, *self._tasks.active()}:
             if not self._leases.holds(cluster_id):
                 self._tasks.rest(cluster_id)
                 self._forget(cluster_id)
 
     def wake(self, cluster_id: ClusterId) -> None:
-        """A request has changed the row: read it now, and interrupt the present waits."""
+        """Read the row of the cluster now, and interrupt its waits: a request has changed it."""
         if not self._leases.holds(cluster_id):
             return
         state = self._states.get(cluster_id)
@@ -157,11 +162,11 @@ class Controller:
         self._tasks.wake(cluster_id)
 
     def active(self) -> int:
-        """Clusters that are being worked on."""
+        """The number of clusters with a running task."""
         return len(self._tasks.active())
 
     async def _scan(self) -> None:
-        """A net under the wakes: rows without a task, and tasks that work for an older request."""
+        """Wake rows without a task, and tasks of an older request, because a wake can be lost."""
         found = await self._unsettled()
         busy = set(self._tasks.active())
         for cluster_id, generation in found.items():
@@ -192,7 +197,7 @@ class Controller:
     # ---- one cluster ----
 
     async def _drive(self, cluster_id: ClusterId) -> float | None:
-        """Passes until the cluster rests (None) or there is only waiting to do (seconds)."""
+        """Do passes until the cluster rests (None), or until it only waits (seconds)."""
         state = self._state(cluster_id)
         while True:
             state.interrupt.clear()  # before the row is read: a later wake is about something newer
@@ -200,7 +205,7 @@ class Controller:
             if cluster is None or lifecycle.is_settled(cluster):
                 self._rest(cluster_id)
                 return None
-            sound = clock_skew.believable(cluster, self._clock.seconds(), state.alien)
+            sound = clock_skew.corrected(cluster, self._clock.seconds(), state.alien)
             if sound is not cluster:
                 if await rows.write(self._store, cluster, sound, ()):
                     state.alien = False
@@ -233,7 +238,7 @@ class Controller:
             state.crash = None
 
     async def _pass(self, cluster: Cluster, state: _State) -> float | None:
-        """Observe, plan, write, perform, write. Seconds to wait, or None to go on at once."""
+        """Observe, plan, write, perform, write. Seconds to wait; None: another pass at once."""
         journal = Journal(self._store, self._clock, cluster)
         performer = self._performer(cluster, state, journal)
         observed = await self._observe(cluster, state, performer)
@@ -255,8 +260,8 @@ class Controller:
             ),
         )
         if planned.fail is not None:
-            marked = lifecycle.with_instances(cluster, planned.fail.instances)
-            await self._fail(marked, state, planned.fail, journal.gathered)
+            updated = lifecycle.with_instances(cluster, planned.fail.instances)
+            await self._fail(updated, state, planned.fail, journal.gathered)
             return None
         written, changed = planned.cluster, False
         if written != cluster:
@@ -285,7 +290,7 @@ class Controller:
         return None
 
     async def _act(self, cluster: Cluster, state: _State, due: Sequence[AnyStep]) -> None:
-        """Perform, remember, write what has become known."""
+        """Perform the steps, remember their outcomes, and write the new facts."""
         journal = Journal(self._store, self._clock, cluster)
         performer = self._performer(cluster, state, journal)
         results = await gather(
@@ -298,7 +303,7 @@ class Controller:
                 bugs.append(result)
             else:
                 found.append((step, result))
-        if not outcomes.only_on_machines(due):  # what was seen is out of date
+        if not outcomes.only_on_machines(due):  # the lists are out of date
             state.sight = None
         for step, outcome in found:
             if isinstance(outcome, Retry):
@@ -334,14 +339,14 @@ class Controller:
     async def _observe(
         self, cluster: Cluster, state: _State, performer: Performer
     ) -> Observed | None:
-        """What the cloud shows; None when it cannot be read, and memory then says why.
+        """The cloud's lists. None: they cannot be read, and the memory holds the reason.
 
-        Not asked again for a moment when only machines were worked on since.
+        Lists younger than `_FRESH_S` are used again when steps have changed only machines since.
         """
         if not needs_sight(cluster):
             return Observed()
         now = self._clock.seconds()
-        if state.sight is not None and now - state.sight[0] < _BELIEVED_S:
+        if state.sight is not None and now - state.sight[0] < _FRESH_S:
             return state.sight[1]
         memory = state.memory_of(cluster, now)
         if memory.of(OBSERVE).not_before > now:
@@ -361,7 +366,7 @@ class Controller:
         try:
             distribution = self._ports.distributions.get(cluster.plugin_name)
         except NotFound:
-            return ()  # configuring says so; a deletion needs no distribution
+            return ()  # the step `configure` reports this; a deletion needs no distribution
         ports: set[int] = set()
         for group in cluster.node_groups:
             ports.update(distribution.open_ports(cluster.engine_version, group.node_processes))
@@ -387,7 +392,7 @@ class Controller:
             status=cluster.status,
             reason=failed.status_description,
         )
-        state.memory = state.sight = None  # what comes next counts from the beginning
+        state.memory = state.sight = None  # the next work begins with fresh counts
         return await rows.write(self._store, cluster, failed, changes)
 
     async def _record(
@@ -398,13 +403,13 @@ class Controller:
         failure: Fail | None,
         gathered: Sequence[ClusterEvent],
     ) -> None:
-        """Add what has become known to the row, whoever else has written it meanwhile."""
+        """Add the new facts to the row, also when another writer has changed it meanwhile."""
         latest: Cluster | None = cluster
 
         async def attempt() -> tuple[bool, None]:
             nonlocal latest
             if latest is None:
-                return True, None  # dropped
+                return True, None  # the row is gone
             known = outcomes.known(latest, found)
             if failure is not None and latest.generation == cluster.generation:
                 won = await self._fail_known(latest, known, state, failure, gathered)
@@ -427,7 +432,7 @@ class Controller:
         failure: Fail,
         gathered: Sequence[ClusterEvent],
     ) -> bool:
-        """Known facts and the failure in one write."""
+        """Write the new facts and the failure together."""
         if lifecycle.is_settled(latest):
             return await rows.write(self._store, latest, known, gathered)
         return await self._fail(known, state, failure, gathered)

@@ -1,8 +1,8 @@
 """Checks Active clusters at intervals, and writes the findings that `decide.health` judges.
 
-A check reads only: it repairs nothing and starts nothing. It never runs beside an operation: a row
-that has changed meanwhile is left alone, and the next check begins anew. When the cloud does not
-answer, the checks change no row; they log one line.
+A check only reads: it repairs nothing and starts nothing. It never runs beside an operation: when
+the row has changed meanwhile, the check writes nothing, and the next check begins anew. When the
+cloud does not answer, the checks change no row; they log one line.
 """
 
 from __future__ import annotations
@@ -40,25 +40,39 @@ from svcd.settings import Provisioning
 log = Logger()
 
 AT_ONCE: Final = 10
+"""Clusters that svcd checks in parallel."""
 _TICK_S: Final = 10.0
+"""The longest time between two searches for clusters that are due."""
 _CHECK_S: Final = 120.0
+"""Deadline of the check of one cluster."""
 _AGAIN_S: Final = 30.0
+"""Time to the second check, which confirms a suspicion."""
 _UNWELL_S: Final = 60.0
+"""Time to the next check of a cluster that is not well."""
 _RARELY_S: Final = 30.0
+"""The shortest time between two checks of a cluster that `wake` names."""
 _SILENT_S: Final = 60.0
+"""After several faults in a row of the cloud, checks pause for this time."""
 _SPREAD_S: Final = 0.3
+"""After a pause the checks are spread: by this time for each cluster that waits."""
 _MOST_FAILURES: Final = 3
+"""Faults in a row of the cloud; then the checks pause."""
 _MOST_ASKED: Final = 20
+"""Servers that the list lacks, and that one check asks for by id."""
 _QUESTIONS_AT_ONCE: Final = 8
+"""Probes and commands of one check in parallel."""
 _PROBE_S: Final = 10.0
+"""Time-out of one HTTP probe."""
 _COMMAND_S: Final = 30.0
+"""Time-out of one command."""
 
 
 @define(kw_only=True)
 class _Kept:
-    """What is remembered of an Active cluster; a restart loses it without harm.
+    """The memory of an Active cluster; a restart may lose it.
 
-    due, checked: clock seconds. suspected: found once, in `generation`. unwell: as last judged.
+    due, checked: clock seconds. suspected: ailments that one check has found, in `generation`.
+    unwell: the result of the last check.
     """
 
     due: float
@@ -69,7 +83,10 @@ class _Kept:
 
 
 class HealthChecks:
-    """Checks each Active cluster every `health_poll_s`; 0: never. leases: only those it holds."""
+    """Checks each Active cluster every `health_poll_s`; 0: never.
+
+    leases: svcd checks only clusters that they hold.
+    """
 
     def __init__(
         self,
@@ -88,7 +105,7 @@ class HealthChecks:
         self._kept: dict[ClusterId, _Kept] = {}
         self._silent_until = float("-inf")
         self._failures = 0
-        self._told_silent = False
+        self._outage_logged = False
         tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
         self._loop = Loop(clock, "health checks", tick_s, self._turn)
 
@@ -98,7 +115,7 @@ class HealthChecks:
             self._loop.start(now=False)
 
     async def stop(self) -> None:
-        """A check that is under way is dropped."""
+        """Stop. Running checks end without a result."""
         await self._loop.stop()
 
     def wake(self, cluster_id: ClusterId) -> None:
@@ -116,18 +133,18 @@ class HealthChecks:
                 self._loop.poke()
 
     def forget(self) -> None:
-        """Leases were lost: other daemons check those clusters now."""
+        """Drop the memory of clusters whose leases this daemon has lost."""
         for cluster_id in [each for each in self._kept if not self._leases.holds(each)]:
             del self._kept[cluster_id]
 
     def unwell(self) -> int:
-        """Active clusters of this daemon that were not well at their last check."""
+        """The number of this daemon's Active clusters that were not well at their last check."""
         return sum(kept.unwell for kept in self._kept.values())
 
     # ---- which ----
 
     async def _turn(self) -> None:
-        """Check those that are due, some at once."""
+        """Check the clusters that are due, `AT_ONCE` in parallel."""
         found = await self._ports.store.read(lambda tx: tx.clusters.active())
         mine = [each for each in found if self._leases.holds(each)]
         now = self._clock.seconds()
@@ -139,7 +156,7 @@ class HealthChecks:
         if now < self._silent_until:
             return
         due = [each for each, known in self._kept.items() if known.due <= now]
-        self._rng.shuffle(due)  # one that the cloud refuses must not be in the way of all others
+        self._rng.shuffle(due)  # a cluster that the cloud refuses must not block all others
         self._failures = 0
         results = await gather([partial(self._visit, each) for each in due], AT_ONCE)
         for result in results:
@@ -161,16 +178,16 @@ class HealthChecks:
             self._silence(error)
             return
         self._failures = 0
-        if self._told_silent:
-            self._told_silent = False
+        if self._outage_logged:
+            self._outage_logged = False
             log.info("The cloud shows the servers of Active clusters again")
 
     def _silence(self, error: CloudError | DeadlineExceeded) -> None:
-        """After several in a row the cloud is away: no cluster is checked for a while."""
+        """Count a fault of the cloud. After several in a row all checks pause for a while."""
         self._failures += 1
-        if not self._told_silent:
-            self._told_silent = True
-            text = error.text if isinstance(error, CloudError) else f"no end of {error.args[0]}"
+        if not self._outage_logged:
+            self._outage_logged = True
+            text = error.text if isinstance(error, CloudError) else f"{error.args[0]} timed out"
             log.warn("The health of Active clusters cannot be checked now: {why}", why=text)
         if self._failures == _MOST_FAILURES:
             self._silent_until = until = self._clock.seconds() + _SILENT_S
@@ -183,7 +200,7 @@ class HealthChecks:
 
     async def _bounded(self, cluster_id: ClusterId, kept: _Kept) -> None:
         cluster = await self._ports.store.read(lambda tx: tx.clusters.find(cluster_id))
-        if cluster is None or not lifecycle.may_be_looked_at(cluster):
+        if cluster is None or not lifecycle.may_be_checked(cluster):
             kept.suspected = {}
             return
         with about(tenant=cluster.tenant_id, cluster=cluster_id):
@@ -207,14 +224,14 @@ class HealthChecks:
             kept.due = min(kept.due, self._clock.seconds() + _UNWELL_S)
 
     async def _check(self, cluster: Cluster, suspected: Mapping[Key, Timestamp]) -> Judged:
-        """Raises CloudError when the cloud does not answer."""
+        """The result of one check. Raises CloudError when the cloud does not answer."""
         now = timestamp(self._clock.seconds())
         access = Access(tenant_id=cluster.tenant_id, trust_id=cluster.trust_id)
         try:
             seen = await self._servers(cluster, self._ports.cloud.session(access))
         except CloudError as error:
             own = cluster.trust_id is None and error.kind is Fault.UNAUTHORIZED
-            if error.passing or own:  # svcd's own user is refused: that is of no cluster
+            if error.passing or own:  # the cloud refuses svcd's own user: no fault of this cluster
                 raise
             seen = health.of_cloud(code_of(error), error.text, now)
         down = {a.machine for a in seen.bad if a.what == health.SERVER}
@@ -233,7 +250,7 @@ class HealthChecks:
         return health.judged(cluster, seen, parts, suspected, self._clock.seconds())
 
     async def _servers(self, cluster: Cluster, session: CloudSession) -> Seen:
-        """One list; what it lacks is asked for by its id, for lists lag."""
+        """Read the list of servers. Read servers that it lacks by id, because lists lag."""
         prefix = f"{cluster.name}-".lower()
         shown = list(await session.servers(cluster.id, prefix))
         gone: list[str] = []
@@ -249,7 +266,7 @@ class HealthChecks:
     async def _ask(
         self, cluster: Cluster, questions: Sequence[HttpProbe | Command]
     ) -> Sequence[Answer]:
-        """One answer of each question; each URL is asked once."""
+        """The answers to `questions`, in their order. Each URL is requested once."""
         urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
         commands = [q for q in questions if isinstance(q, Command)]
         shells: Shells | None = None
@@ -284,7 +301,7 @@ def _log(cluster: Cluster, event: ClusterEvent) -> None:
 
 
 async def _server(session: CloudSession, server_id: str) -> Server | None:
-    """None: there is none."""
+    """The server, or None when the cloud does not have it."""
     try:
         return await session.server(server_id)
     except CloudError as error:

@@ -1,7 +1,7 @@
-"""Carries out steps with the ports and turns what comes of them into outcomes. Thin.
+"""Performs steps with the ports, and turns their results into outcomes. Thin.
 
-A fault of a port becomes an outcome here, once; deciding what it means for the cluster is the
-planner's and the controller's.
+Only this module turns a fault of a port into an outcome. The planner and the controller decide what
+the outcome means for the cluster.
 """
 
 from __future__ import annotations
@@ -64,10 +64,13 @@ from svcd.settings import Provisioning
 log = Logger()
 
 _REACH_S = 20.0
+"""Time-out of the first login on a machine."""
 _PREPARE_S = 180.0
+"""Time-out of the command that writes hosts and mounts volumes."""
 _KILL_S = 30.0
+"""Time-out for killing all executions of a cluster."""
 _LIMITED = 5
-"""Tries of what will probably not heal by itself, but is known to do so at times."""
+"""Tries of a step after a fault that rarely goes away by itself."""
 
 _TRUST_GONE = Done(cluster={"trust_id": None})
 _GROUPS_GONE = Done(cluster={"security_group_id": None, "server_group_id": None})
@@ -76,10 +79,11 @@ REMOVING = (DeleteServer, DeleteFloatingIp, DeleteVolume, DeleteGroups, DeleteTr
 
 @frozen(kw_only=True)
 class Ports:
-    """What provisioning needs of the outside.
+    """The services outside of the room that provisioning uses.
 
-    kill_executions: ends and marks the running executions of a cluster (behaviour 25); may raise
-    PortError, and is then repeated a few times. installation: see svcd.model.ownership_tags.
+    kill_executions: kills the running executions of a cluster and writes their end (behaviour 25).
+    It may raise PortError; svcd then repeats it a few times. installation: see
+    svcd.model.ownership_tags.
     """
 
     store: Store
@@ -93,7 +97,7 @@ class Ports:
 
 
 class Performer:
-    """Performs the steps of one cluster as its row is now."""
+    """Performs the steps of one cluster, with the present content of its row."""
 
     def __init__(
         self,
@@ -118,10 +122,10 @@ class Performer:
         self._shells: Shells | None = None
         self._networks: Sequence[Network] | None = None
 
-    # ---- looking ----
+    # ---- observing ----
 
     async def observe(self) -> Observed:
-        """What the cloud shows of the cluster. Raises CloudError."""
+        """Read the servers, volumes and addresses of the cluster. Raises CloudError."""
         cluster, session, at = self._cluster, self._cloud(), self._clock.seconds()
         groups = cluster.node_groups
         prefix = f"{cluster.name}-".lower()
@@ -155,7 +159,7 @@ class Performer:
     # ---- acting ----
 
     async def perform(self, step: AnyStep) -> Outcome:
-        """One step. Faults of ports become outcomes."""
+        """Perform one step. Faults of ports become outcomes."""
         try:
             return await self._dispatch(step)
         except CloudError as error:
@@ -248,14 +252,14 @@ class Performer:
                 assert_never(step)
 
     async def _pool(self, given: str, session: CloudSession) -> str:
-        """The id of an external network that is given by id or name."""
+        """The id of an external network that a user named by id or name."""
         if self._networks is None:
             self._networks = await session.networks()
         named = [n.id for n in self._networks if n.external and given in (n.id, n.name)]
         return named[0] if named else given
 
     async def _volumes(self, step: CreateVolumes, session: CloudSession) -> Outcome:
-        """After a fault the next try waits until those that were made are listed."""
+        """Create volumes. After a fault the next try waits until lists show the created ones."""
         for number, (name, metadata) in enumerate(step.volumes):
             try:
                 await session.create_volume(name, step.size_gib, metadata)
@@ -320,7 +324,7 @@ class Performer:
             return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)
         facts = shell.facts(result.stdout)
         if result.exit_code != 0 or facts is None:
-            reason = f"{step.machine} did not describe itself: {result.stderr[-500:].strip()}"
+            reason = f"{step.machine} did not report its facts: {result.stderr[-500:].strip()}"
             return Wait(seconds=1.0, reason=reason, code=Code.PREPARE_FAILED)
         return Done(instances={step.instance: {"facts": facts, "host_key": result.host_key}})
 
@@ -411,10 +415,10 @@ def _said(result: CommandResult) -> str:
 
 
 def _cloud_trouble(step: AnyStep, error: CloudError, now: Timestamp) -> Outcome:
-    """What a fault of the cloud means for a step.
+    """The outcome of a step after a fault of the cloud.
 
-    An intent is taken back unless the call may have been carried out; then the time in which lists
-    may not show it begins `now`.
+    It takes an intent back, unless the cloud may have carried out the call. Then lists may show the
+    result late, and the time for this begins `now`.
     """
     code = code_of(error)
     where = f"{step.what} {step.machine}".strip()
@@ -426,12 +430,12 @@ def _cloud_trouble(step: AnyStep, error: CloudError, now: Timestamp) -> Outcome:
     if isinstance(step, CreateServer):
         undo = {step.instance: {"requested_at": now if unsure else None}}
     final = {Fault.QUOTA, Fault.FORBIDDEN}
-    if isinstance(step, CreateServer):  # elsewhere a 400 can mean "not in this state yet"
+    if isinstance(step, CreateServer):  # for other steps a 400 can mean "not in this state yet"
         final.add(Fault.REFUSED)
     if error.kind in final:
         return Fail(code=code, reason=reason, instances=undo)
     after_s = error.retry_after_s
-    if isinstance(step, CreateVolumes | CreateFloatingIp) and unsure:  # it may be listed late
+    if isinstance(step, CreateVolumes | CreateFloatingIp) and unsure:  # lists may show it late
         after_s = max(after_s or 0.0, VISIBLE_S)
     limit = None if error.passing else _LIMITED
     return Retry(code=code, reason=reason, after_s=after_s, instances=undo, limit=limit)

@@ -1,6 +1,7 @@
 """Every write of a cluster's row: one compare-and-set, in one transaction with its events.
 
-It decides nothing: who loses the race reads the row again and decides anew (`ports.until_saved`).
+Decides nothing: a caller that loses the race reads the row again and decides anew
+(`ports.until_saved`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ log = Logger()
 
 
 async def save(tx: Tx, after: Cluster, events: Sequence[ClusterEvent]) -> bool:
-    """Part of a transaction. False: another writer was faster, and nothing is written."""
+    """Write row and events in the transaction `tx`. False: another writer was faster."""
     if not await tx.clusters.save(after):
         return False
     if events:
@@ -30,7 +31,7 @@ async def save(tx: Tx, after: Cluster, events: Sequence[ClusterEvent]) -> bool:
 async def write(
     store: Store, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]
 ) -> bool:
-    """A transaction of its own. False: another writer was faster, and nothing is written."""
+    """Write row and events in a new transaction. False: another writer was faster."""
     events = tuple(events)
     saved = await store.tx(lambda tx: save(tx, after, events))
     if saved and after.status is not before.status:
@@ -41,16 +42,16 @@ async def write(
 
 
 async def record(store: Store, cluster_id: ClusterId, events: Sequence[ClusterEvent]) -> None:
-    """Events alone; of a cluster that has gone none are kept."""
+    """Write events without the row. The store drops events of a cluster that is gone."""
     events = tuple(events)
     if events:
         await store.tx(lambda tx: tx.clusters.add_events(cluster_id, events))
 
 
 class Journal:
-    """Events of a cluster that become known during a pass; they are written with its row.
+    """Collects the events of a cluster during a pass; svcd writes them together with its row.
 
-    clock: gives their times.
+    clock: gives the times of the events.
     """
 
     def __init__(self, store: Store, clock: IReactorTime, cluster: Cluster) -> None:
@@ -69,13 +70,13 @@ class Journal:
         attempt: int = 0,
         until: float | None = None,
     ) -> None:
-        """Implements runner.Report."""
+        """Add an event. Implements runner.Report."""
         now = self._clock.seconds()
         self.gathered.append(
             lifecycle.event(self._cluster, step, outcome, now, text, machine, code, attempt, until)
         )
 
     async def flush(self) -> None:
-        """Write now, where the row is to be written much later."""
+        """Write the collected events now, when the row is written much later."""
         events, self.gathered = self.gathered, []
         await record(self._store, self._cluster.id, events)

@@ -1,8 +1,8 @@
 """Runs the plans of a distribution on machines, over SSH and HTTP.
 
 The stages of a plan follow one another, the chains of a stage run in parallel, the actions of a
-chain follow one another. The first failure of a chain cuts the others short, so that a dead daemon
-is reported at once and not after everybody else's deadline. Decides nothing about clusters.
+chain follow one another. The first failure of a chain stops the other chains, so that svcd reports
+a dead daemon at once, without waiting for other deadlines. Decides nothing about clusters.
 """
 
 from __future__ import annotations
@@ -51,16 +51,23 @@ log = Logger()
 _CONNECT_TRIES = 4
 _BACKOFF = Backoff(first_s=0.3, most_s=5.0)
 _WRITE_S = 60.0
+"""Time-out of the command that writes files."""
 _TAIL_S = 10.0
+"""Time-out of short commands: the last lines of a log, the check for a live daemon."""
 _FLUSH_S = 0.5
+"""Events are written at most once in this time."""
 _FIRST_ALIVE_S = 1.0
+"""Time from the first probe of a daemon to the first check that the daemon is alive."""
 _ALIVE_S = 2.0
+"""Time between two of these checks."""
 _PROBE_S = 5.0
+"""Time-out of one HTTP probe."""
 _OUTPUT_LINES = 20
+"""Last lines of a command's output that a failure shows."""
 
 
 class Report(Protocol):
-    """Takes an event of the cluster."""
+    """Records an event of the cluster."""
 
     def __call__(
         self,
@@ -85,7 +92,7 @@ class PlanFailed(Exception):
 
 
 class Shells:
-    """The machines of one cluster by instance id, at most `at_once` commands at a time."""
+    """Runs commands on the machines of one cluster, at most `at_once` at a time."""
 
     def __init__(self, remote: Remote, cluster: Cluster, key: Secret, at_once: int) -> None:
         self._remote = remote
@@ -96,18 +103,18 @@ class Shells:
         self._secrets = _secrets(cluster)
 
     def instance(self, instance_id: InstanceId) -> Instance:
-        """The row's instance."""
+        """The instance of the row with this id."""
         return self._instances[instance_id]
 
     def name(self, instance_id: InstanceId) -> str:
-        """For people."""
+        """The name of the instance for texts; the id of an unknown instance."""
         known = self._instances.get(instance_id)
         return known.instance_name if known is not None else instance_id
 
     async def run(
         self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """What was said, without secrets of the cluster's options. Raises RemoteError."""
+        """The result, with secrets of the cluster's options masked. Raises RemoteError."""
         each = self._instances[instance_id]
         host = Host(
             address=each.management_ip or each.internal_ip or "",
@@ -130,14 +137,14 @@ class Shells:
 
 
 def _secrets(cluster: Cluster) -> Sequence[Secret]:
-    """Among the options of a cluster and its groups: their files lie on the machines."""
+    """The secrets in the options of a cluster and its groups: files on the machines hold them."""
     everything = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
     return [s for configs in everything for options in configs.values() for s in named(options)]
 
 
 @frozen(kw_only=True)
 class _Awaited:
-    """What a chain is waiting for at present."""
+    """A probe that a chain waits for, and the part that is still missing."""
 
     probe: HttpProbe
     missing: str
@@ -146,8 +153,8 @@ class _Awaited:
 class PlanRunner:
     """Runs one plan at a time.
 
-    report: takes the events. flush: writes those taken so far, at each stage's start
-    and about twice a second while it runs.
+    report: records the events. flush: writes the recorded events; the runner calls it at each
+    stage's start and about twice a second while the stage runs.
     """
 
     def __init__(
@@ -167,10 +174,10 @@ class PlanRunner:
         self._report = report
         self._awaited: dict[int, _Awaited] = {}
         self._flushed_at = 0.0
-        self._untold = False
+        self._unflushed = False
 
     async def run(self, plan: Plan, deadline_s: float) -> Done | Fail:
-        """All stages within `deadline_s`; the first failure ends it. Safe to repeat."""
+        """Run all stages within `deadline_s`; the first failure ends the run. Safe to repeat."""
         end = self._clock.seconds() + deadline_s
         for stage in plan:
             left = end - self._clock.seconds()
@@ -212,7 +219,7 @@ class PlanRunner:
         try:
             await stop.guard(self._chain(stage_number=number, chain=chain))
         except Interrupted:
-            pass  # another chain failed, and says why
+            pass  # another chain failed and reports the reason
         except BaseException:
             stop.fire()
             raise
@@ -270,13 +277,13 @@ class PlanRunner:
 
     async def _progressed(self, what: str, machine: str) -> None:
         self._report(what, "done", machine=machine)
-        self._untold = True
-        await self._tell_when_due()
+        self._unflushed = True
+        await self._flush_when_due()
 
-    async def _tell_when_due(self) -> None:
+    async def _flush_when_due(self) -> None:
         now = self._clock.seconds()
-        if self._untold and now - self._flushed_at >= _FLUSH_S:
-            self._untold, self._flushed_at = False, now
+        if self._unflushed and now - self._flushed_at >= _FLUSH_S:
+            self._unflushed, self._flushed_at = False, now
             await self._flush()
 
     async def _run(
@@ -288,7 +295,7 @@ class PlanRunner:
         timeout_s: float,
         logged: str | None,
     ) -> CommandResult:
-        """Repeated while the machine cannot be reached, a few times; not after its own time-out."""
+        """Run a command. Repeat it a few times if the machine is unreachable, not if it is slow."""
         name = self._shells.name(machine)
         for attempt in range(1, _CONNECT_TRIES + 1):
             began = self._clock.seconds()
@@ -324,7 +331,7 @@ class PlanRunner:
             if each.alive is not None and self._clock.seconds() >= next_alive:
                 await self._check_alive(each, each.alive, missing)
                 next_alive = self._clock.seconds() + _ALIVE_S
-            await self._tell_when_due()
+            await self._flush_when_due()
             await sleep(self._clock, each.every_s)
 
     async def _check_alive(self, each: HttpProbe, script: str, missing: str) -> None:
@@ -338,7 +345,7 @@ class PlanRunner:
             raise PlanFailed(Code.DAEMON_DIED, self._shells.name(each.machine), text)
 
     async def _tail(self, machine: InstanceId, path: str | None) -> str:
-        """The last lines of a log as an appendix to a text; "" when they cannot be had."""
+        """The last lines of a log, to append to a text; "" when they cannot be read."""
         if path is None:
             return ""
         try:
@@ -350,7 +357,7 @@ class PlanRunner:
 
 
 def _batches(chain: Chain) -> Iterator[list[Action]]:
-    """Consecutive files of one machine together, everything else alone."""
+    """Group consecutive files of one machine; each other action is alone."""
     for key, part in groupby(
         enumerate(chain),
         key=lambda p: p[1].machine if isinstance(p[1], WriteFile) else p[0],
@@ -360,7 +367,7 @@ def _batches(chain: Chain) -> Iterator[list[Action]]:
 
 
 def ending(result: CommandResult) -> str:
-    """How a command ended, with its last words."""
+    """The exit code or signal of a command, with the last lines of its output."""
     how = f"exit code {result.exit_code}" if result.exit_code is not None else result.signal
     said = (result.stderr.strip() or result.stdout.strip()).splitlines()[-_OUTPUT_LINES:]
     return how + (": " + "\n".join(said) if said else "")

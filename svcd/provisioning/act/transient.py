@@ -1,8 +1,8 @@
-"""Ends transient clusters: each when its last execution has ended (behaviour 23).
+"""Deletes a transient cluster when its last execution has ended (behaviour 23).
 
-So does one that ended in Error, whose reason the executions keep (not with on_failure = keep).
-A transient cluster without any execution yet is left alone, however old it is: the store's
-`idle_transient` lists only those that had one.
+It also deletes one that ended in Error, unless on_failure is `keep`; the executions keep the
+reason. A transient cluster that has had no execution yet stays, whatever its age: the store's
+`idle_transient` lists only clusters that had one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ log = Logger()
 
 
 class Transient:
-    """Looks every `transient_poll_s`; `poke` when an execution has ended.
+    """Deletes idle transient clusters every `transient_poll_s`. `wake`: an execution has ended.
 
-    leases: of several daemons each ends those that it drives.
+    leases: each of several daemons deletes only clusters that it drives.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Transient:
         self._loop.start(now=False)
 
     def wake(self) -> None:
-        """Look now."""
+        """Begin a turn now."""
         self._loop.poke()
 
     async def stop(self) -> None:
@@ -62,13 +62,13 @@ class Transient:
             await if_held(self._leases, cluster_id, partial(self._end, cluster_id))
 
     def _may_end(self, row: Cluster) -> bool:
-        """One in Error is of no use either, unless on_failure keeps it for a person."""
-        if row.status is ClusterStatus.ERROR:  # its own deletion may be what has failed
+        """Whether svcd may delete the cluster; on_failure may keep one in Error for a person."""
+        if row.status is ClusterStatus.ERROR:  # perhaps because its deletion has failed
             return row.desired is not Desired.DELETED and self._settings.on_failure != "keep"
         return row.status is ClusterStatus.ACTIVE
 
     async def _end(self, cluster_id: ClusterId) -> None:
-        """One transaction: an execution that was accepted meanwhile keeps the cluster alive."""
+        """Delete the cluster, unless a new execution of it was accepted meanwhile."""
 
         async def work(tx: Tx) -> Cluster | None:
             row = await tx.clusters.find(cluster_id)

@@ -1,17 +1,18 @@
-"""Trusts of clusters: svcd knows every trust that it has made until the trust is given back.
+"""Trusts of clusters: svcd has a record of every trust that it makes, until it deletes the trust.
 
-Note: recorded before it is made. A trust is real authority over a tenant, made by a call that no
-transaction covers. So a row of `loose_trusts` is written first, with the mark by which the trust
-can be found in the cloud; the transaction that writes the cluster's row takes it away again. What
-dies in between, or gets no answer, leaves it behind, and `TrustSweep` gives the trust back.
+Note: recorded before it is made. A trust is real authority over a tenant, and no transaction covers
+the call that makes it. So svcd first writes a row of `loose_trusts`, with the ownership tag by
+which it finds the trust in the cloud. The transaction that writes the cluster's row removes this
+row. When a request dies in between, or gets no answer, the row stays, and `TrustSweep` deletes the
+trust.
 
 Note: slow or dead. Time alone cannot distinguish a request that is slow from one that is dead.
-So the sweep dooms the row before it touches the trust, and the transaction of the request insists
-on taking an undoomed one: one of the two wins, in the database, and the other one gives up. That
+So the sweep dooms the row before it touches the trust, and the transaction of the request succeeds
+only with an undoomed row. One of the two wins, in the database, and the other one gives up. This
 holds for any number of daemons.
 
-Note: a second search. A call may take effect long after its answer was given up, when the service
-was stopped for a while. So a trust that is not found is searched for once more, much later.
+Note: a second search. A call may take effect long after svcd gave up its answer, when the service
+was stopped for a while. So svcd searches once more, much later, for a trust that it did not find.
 """
 
 from __future__ import annotations
@@ -40,20 +41,25 @@ from svcd.runtime.tasks import Loop, gather
 log = Logger()
 
 DUE_S: Final = 300.0
-"""A request that is older is taken for dead: longer than all its calls and waits together."""
+"""The sweep takes an older request for dead. All calls and waits of a request are shorter."""
 SURE_S: Final = 3600.0
-"""Until then a call that was not answered may still take effect."""
+"""A call without an answer may take effect for this long."""
 LOOK_S: Final = 60.0
+"""Time between two turns of the sweep, and before the second try to delete a trust."""
 _MOST_S: Final = 6 * 3600.0
+"""The longest wait before the next try to delete a trust."""
 _FARTHEST_S: Final = _MOST_S + LOOK_S
+"""No row is due later than this; a later one was written before the clock was set back."""
 _AT_ONCE: Final = 4
+"""Trusts that one turn deletes in parallel."""
 _LIMIT: Final = 1000
+"""Rows that one turn reads."""
 _UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
 
 
 @frozen(kw_only=True)
 class NewTrust:
-    """A trust that was made for a row not yet written. loose: its row of `loose_trusts`."""
+    """A trust for a cluster whose row is not written yet. loose: its row of `loose_trusts`."""
 
     id: str = field(repr=False)
     trustor_id: str
@@ -72,7 +78,7 @@ class Trusts:
         self._new_id = new_id
 
     async def ask(self, caller: Caller, cluster_id: ClusterId) -> NewTrust | None:
-        """A trust of the caller; None where tokens are not in use.
+        """Make a trust of the caller; None when svcd does not use tokens.
 
         Raises CloudError, ServiceUnavailable.
         """
@@ -101,27 +107,30 @@ class Trusts:
         return NewTrust(id=trust_id, trustor_id=caller.user_id, loose=loose)
 
     async def take(self, tx: Tx, new: NewTrust | None) -> None:
-        """In the transaction that writes the row. Raises ServiceUnavailable: it comes too late."""
+        """In the transaction that writes the row: keep the trust.
+
+        Raises ServiceUnavailable when the sweep has doomed it.
+        """
         if new is not None and not await tx.loose_trusts.take(new.loose.id):
             raise ServiceUnavailable("making the trust has taken too long; try again")
 
     async def give_back(self, new: NewTrust | None) -> None:
-        """The row was not written. What cannot be done now is done later."""
+        """Delete the trust, because the row was not written. The sweep repeats it after a fault."""
         if new is not None:
             await give_up(self._store, self._cloud, evolve(new.loose, trust_id=new.id))
 
     async def was_taken(self, new: NewTrust) -> bool:
-        """After a commit without an answer: False when it was not done, and never will be.
+        """After a commit without an answer: False when the commit failed and can no more succeed.
 
-        Raises ServiceUnavailable when that cannot be found out: then the sweep does.
+        Raises ServiceUnavailable when svcd cannot find out; then the sweep settles the trust.
         """
         return not await self._store.tx(lambda tx: tx.loose_trusts.doom(new.loose.id))
 
 
 def released(cluster: Cluster, now: float) -> LooseTrust | None:
-    """The trust of a row that is dropped, or gets another one: it has no use any more.
+    """The trust that a row no longer needs: svcd drops the row, or the row gets another trust.
 
-    To be added in the transaction that does so.
+    Add it to `loose_trusts` in the transaction that does so.
     """
     if cluster.trust_id is None:
         return None
@@ -138,11 +147,11 @@ def released(cluster: Cluster, now: float) -> LooseTrust | None:
 
 
 async def give_up(store: Store, cloud: Cloud, loose: LooseTrust) -> None:
-    """Give a trust of known id back now, if possible; else the sweep does it."""
+    """Delete a trust of known id now, if possible; else the sweep deletes it."""
     try:
         await cloud.delete_trust(loose.trust_id)
     except CloudError as error:
-        log.warn("A trust will be given back later: {text}", text=error.text)
+        log.warn("A trust could not be deleted, svcd will try again: {text}", text=error.text)
         return
     await _forget(store, loose)
 
@@ -151,12 +160,14 @@ async def _forget(store: Store, loose: LooseTrust) -> None:
     try:
         await store.tx(lambda tx: tx.loose_trusts.forget(loose.id))
     except ServiceUnavailable as error:  # the sweep finds it settled
-        log.info("A trust stays noted: {text}", text=error.message)
+        log.info(
+            "The record of a deleted trust could not be removed yet: {text}", text=error.message
+        )
 
 
 @frozen(kw_only=True)
 class TrustFigures:
-    """loose: trusts to be given back, at the last turn. returned, failed: tries since the start."""
+    """loose: trusts to delete, at the last turn. returned, failed: tries since the start."""
 
     loose: int = 0
     returned: int = 0
@@ -164,10 +175,10 @@ class TrustFigures:
 
 
 class TrustSweep:
-    """Gives back trusts without a use: of requests that died, of rows that were dropped.
+    """Deletes trusts without a use: of requests that died, of rows that svcd dropped.
 
-    leases: each of several daemons gives back those of its own clusters. Only trusts are touched
-    that this installation has asked for: by their id, or by their mark, giver and project.
+    leases: each of several daemons deletes the trusts of its own clusters. The sweep deletes only
+    trusts of this installation. It knows them by id, or by ownership tag, giver and project.
     """
 
     def __init__(
@@ -184,7 +195,7 @@ class TrustSweep:
         self._loop.start(now=False)
 
     def wake(self) -> None:
-        """Look now."""
+        """Begin a turn now."""
         self._loop.poke()
 
     async def stop(self) -> None:
@@ -193,7 +204,7 @@ class TrustSweep:
     async def _turn(self) -> None:
         rows = await self._store.read(lambda tx: tx.loose_trusts.first(_LIMIT))
         now = self._clock.seconds()
-        # One that is due later than any can be was noted before a clock was set back.
+        # See `_FARTHEST_S`.
         past, far = timestamp(now), timestamp(now + _FARTHEST_S)
         ripe = [r for r in rows if r.due_at <= past or r.due_at > far]
         self.figures = evolve(self.figures, loose=sum(r.doomed or r in ripe for r in rows))
@@ -215,7 +226,7 @@ class TrustSweep:
                 raise failure
 
     async def _doomed(self, due: Sequence[LooseTrust]) -> Sequence[LooseTrust]:
-        """Those that no row has taken, nor ever will."""
+        """Doom the rows that are due, and return them without those that a request has taken."""
         if not due:
             return []
 
@@ -225,7 +236,7 @@ class TrustSweep:
         return await self._store.tx(work)
 
     async def _find(self, asked: Sequence[LooseTrust]) -> Mapping[str, Sequence[str]]:
-        """Row -> ids of the trusts that were made for it. Raises CloudError."""
+        """Id of a row -> ids of the trusts that svcd made for it. Raises CloudError."""
         if not asked:
             return {}
         given = await self._cloud.given_trusts({r.mark for r in asked})
@@ -263,7 +274,7 @@ class TrustSweep:
         await self._store.tx(lambda tx: tx.loose_trusts.forget(row.id))
         if ids:
             log.info(
-                "Gave back {count} trusts of cluster {cluster}",
+                "Deleted {count} trusts of cluster {cluster}",
                 count=len(ids),
                 cluster=row.cluster_id,
             )
@@ -273,7 +284,7 @@ class TrustSweep:
         tries = row.tries + 1
         wait_s = min(_MOST_S, LOOK_S * 2.0 ** min(row.tries, 12))
         log.warn(
-            "A trust of user {user} in project {project} could not be given back"
+            "A trust of user {user} in project {project} could not be deleted"
             " ({n} tries, again in {s:.0f} s): {text}",
             user=row.trustor_id,
             project=row.tenant_id,

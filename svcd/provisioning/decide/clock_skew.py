@@ -1,16 +1,16 @@
-"""What a cluster's row says of times, made believable again when a clock was set meanwhile. Pure.
+"""Corrects the times in a cluster's row after a clock was set. Pure.
 
-Note: which times. A daemon's own time never goes back and never leaps (svcd.runtime.clock), so what
-it has written itself needs no check. A row may be another's: of a former process, which ended while
-the machine's clock was wrong, or of a daemon on another machine. Then
+Note: which times. A daemon's own time never goes back and never leaps (svcd.runtime.clock), so
+times that it has written itself need no check. Another writer may have written the row: a former
+process, which ended while the machine's clock was wrong, or a daemon on another machine. Then
 
-- what lies ahead is cut: a status began now at the latest, and a call may be under way for CALL_S
-  at most. So no deadline is ever further away than its setting says, and no wait longer;
-- an intent that looks old is counted from now: whether the machine's clock was set forward or the
-  daemon was away for long cannot be known, and a call that was made just before the end of the
-  former daemon must not be made twice.
+- svcd cuts times in the future: a status began now at the latest, and a call may be under way for
+  CALL_S at most. So no deadline is further away than its setting says, and no wait is longer;
+- svcd counts an intent with an old time from now. It cannot know whether the machine's clock was
+  set forward or the daemon was away for long, and must not repeat a call that the former daemon
+  made just before its end.
 
-A status that looks older than it is ends sooner; that too cannot be distinguished from a long stop.
+A status with a time that is too old ends sooner; svcd cannot distinguish this from a long stop.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S
 
 _SKEW_S: Final = 1.0
-"""By so much the clocks of daemons may differ without a word."""
+"""svcd tolerates this difference between the clocks of daemons."""
 
 
-def believable(cluster: Cluster, now: float, alien: bool) -> Cluster:
-    """`cluster` as the note says; the same object when nothing has to be changed.
+def corrected(cluster: Cluster, now: float, alien: bool) -> Cluster:
+    """`cluster` with the corrections of the note; the same object when no time is wrong.
 
-    alien: another daemon than this one, or its former process, may have been at work until now.
+    alien: another daemon, or a former process of this one, may have driven it until now.
     """
     ahead = timestamp(now + _SKEW_S)
     longest = timestamp(now + _SKEW_S + CALL_S)

@@ -1,7 +1,7 @@
 """Events of a cluster that belong to no single step: requests, changes of status, waits. Pure.
 
-Together with the events of steps they must be enough for a person to see what was asked for,
-how far it came, what is waited for and until when, and what failed where (`svcd why`).
+Together with the events of steps they show a person the requests, the progress, the reasons and
+limits of waits, and the place of each failure (`svcd why`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ REPLACE: Final = "replace"
 RECORDED_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
 """The counts of waits for one step that become events (the first after some 15 s)."""
 _MOST: Final = 10
+"""Waits that one event names."""
 
 
 def made(cluster: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
-    """A cluster was asked for. until: as of every request, the end of the status it leads to."""
+    """The event of a create request. until: the deadline of the status after the request."""
     sizes = ", ".join(f"{g.name} {g.count}" for g in cluster.node_groups)
     text = f"create with {cluster.plugin_name} {cluster.engine_version}: {sizes}"
     until = now + lifecycle.remaining_s(cluster, settings, now)
@@ -31,7 +32,7 @@ def made(cluster: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
 
 
 def changed(before: Cluster, after: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
-    """Another size, a retry or a deletion was asked for."""
+    """The event of a request for another size, a retry or a deletion."""
     until = now + lifecycle.remaining_s(after, settings, now)
     return lifecycle.event(after, REQUEST, "accepted", now, _wish(before, after), until=until)
 
@@ -51,7 +52,7 @@ def _wish(before: Cluster, after: Cluster) -> str:
 def moved(
     before: Cluster, after: Cluster, settings: Provisioning, now: float
 ) -> Sequence[ClusterEvent]:
-    """A change of status, with the deadline of the new one. Error has an event with its reason."""
+    """The event of a change of status, with its deadline. Error has its own event."""
     if before.status is after.status or after.status is ClusterStatus.ERROR:
         return []
     if after.status is ClusterStatus.ACTIVE:
@@ -61,7 +62,7 @@ def moved(
 
 
 def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEvent]:
-    """What is given up and made again: a server or a volume of an instance."""
+    """The events of servers and volumes that svcd gives up and replaces."""
     attempts = {i.instance_id: i.attempts for i in before.instances()}
     made = []
     for each in planned.cluster.instances():
@@ -81,7 +82,7 @@ def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEven
 def waiting(
     cluster: Cluster, planned: Plan, memory: Memory, settings: Provisioning, now: float
 ) -> Sequence[ClusterEvent]:
-    """Now and then: what it is that only takes time, and when it is given up."""
+    """The event of a wait, at some counts: its reasons, and the time when svcd gives up."""
     if memory.idle not in RECORDED_WAITS:
         return []
     troubles = [t.reason for t in memory.tried.values() if t.reason]  # an event `retry` has it

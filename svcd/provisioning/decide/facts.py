@@ -1,4 +1,4 @@
-"""What a request is checked against: read from cloud and store beforehand. Values only."""
+"""The facts that a request is checked against, read from cloud and store. Values only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBLEM: Final = "_svc_problem"
 
 @frozen(kw_only=True)
 class Facts:
-    """None and missing keys: it does not exist, or was not asked for.
+    """The facts. None and missing keys: the object does not exist, or svcd did not read it.
 
     distribution: of the request's plugin; plugins: names on offer. image: under the id of the
     request; images: all of them, where that one is not registered. keypairs: names, where the one
@@ -41,7 +41,7 @@ class Facts:
 
 @frozen(kw_only=True)
 class Bounds:
-    """Of one cluster, from the settings."""
+    """The largest numbers of groups and nodes of one cluster, from the settings."""
 
     groups: int = 100
     nodes: int = 1000

@@ -1,6 +1,6 @@
-"""Failures of provisioning as texts, and the codes of a cloud's faults. Pure.
+"""The texts of provisioning failures, and the codes for faults of a cloud. Pure.
 
-The codes and their advice are those of `svcd.model.failures`.
+The codes and their advice are in `svcd.model.failures`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
 MOST_TEXT: Final = 2000
-"""Characters of a `status_description`."""
+"""The longest `status_description`, in characters."""
 
 _BY_FAULT: Final[Mapping[Fault, Code]] = {
     Fault.QUOTA: Code.QUOTA,
@@ -27,7 +27,7 @@ _BY_FAULT: Final[Mapping[Fault, Code]] = {
 
 
 def code_of(error: CloudError) -> Code:
-    """The code under which a cloud's fault is shown."""
+    """The failure code of a cloud's fault."""
     return _BY_FAULT.get(error.kind, Code.CLOUD_UNAVAILABLE)
 
 

@@ -1,12 +1,13 @@
-"""Whether an Active cluster is well, and what is said when it is not. Pure.
+"""Judges the health of an Active cluster, and writes its ailments as texts and events. Pure.
 
-A check asks the cloud for the servers, and the daemons by the distribution's `check`. Here answers
-become ailments, and ailments become a row and its events. Nothing is repaired: the row names the
-dead part, with the advice for a person.
+A check asks the cloud for the servers, and the daemons by the distribution's `check`. This module
+turns answers into ailments, and ailments into a row and its events. svcd repairs nothing: the row
+names the dead part, with the advice for a person.
 
-Note: no flapping. An ailment is shown when two checks in a row have found it; a server that is gone
-at once, for the cloud was asked for that one by its id. It is shown until a check has found the
-part well: a check without an answer (the daemon that knows of the part is silent) changes nothing.
+Note: no flapping. svcd shows an ailment when two checks in a row have found it. It shows a missing
+server at once, because the check has asked the cloud for that server by its id. It shows the
+ailment until a check finds the part well. A check without an answer about the part (the daemon that
+knows the part does not answer) changes nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from svcd.provisioning.distributions.spi import Command, HttpProbe, Plan
 Key: TypeAlias = tuple[str, str]
 
 STEP: Final = "health"
-"""The step of its events."""
+"""The step of the events of health checks."""
 SERVER: Final = "server"
 CLOUD: Final = "cloud"
 DISTRIBUTION: Final = "distribution"
 MOST_KEPT: Final = 50
+"""Ailments that a row holds."""
 _MOST_SHOWN: Final = 10
+"""Ailments that a text names."""
 
 _RUNNING: Final = frozenset({"ACTIVE", "PASSWORD", "MIGRATING", "VERIFY_RESIZE"})
 """Statuses of a server that does its work."""
@@ -40,9 +43,9 @@ _RUNNING: Final = frozenset({"ACTIVE", "PASSWORD", "MIGRATING", "VERIFY_RESIZE"}
 
 @frozen(kw_only=True)
 class Answer:
-    """What a daemon said: a probe's status and body, or why there is none.
+    """The answer of a daemon: status and body of a probe, or `error`, the reason for none.
 
-    A command's exit code is 0, or `error` says how it ended. code: what a fault is called.
+    After a command, `error` is empty when the exit code is 0. code: the failure code of a fault.
     """
 
     status: int = 0
@@ -55,8 +58,8 @@ class Answer:
 class Seen:
     """The findings of one check.
 
-    bad, good: parts that are certainly so now; of all others it could not be found out. sure: of
-    the bad ones those that need no second check. statuses: of servers, as the cloud shows them.
+    bad, good: parts whose state is certain; the state of all other parts is unknown. sure: the bad
+    parts that need no second check. statuses: of servers, as the cloud shows them.
     """
 
     bad: tuple[Ailment, ...] = ()
@@ -65,7 +68,7 @@ class Seen:
     statuses: Mapping[InstanceId, str] = field(factory=dict)
 
     def and_of(self, other: Seen) -> Seen:
-        """Both."""
+        """The findings of both checks together."""
         return Seen(
             bad=self.bad + other.bad,
             good=self.good | other.good,
@@ -76,10 +79,10 @@ class Seen:
 
 @frozen(kw_only=True)
 class Judged:
-    """The result of a check. cluster: the row to write, if it differs. suspected: for the next
-    check, with the moment.
+    """The result of a check. cluster: the row to write, if it differs.
 
-    unwell: whether something is shown of it, by this or by its last request.
+    suspected: parts for the next check to confirm, each with the time of the finding. unwell:
+    whether the row shows an ailment, or a failure of the last request.
     """
 
     cluster: Cluster
@@ -88,13 +91,13 @@ class Judged:
     unwell: bool = False
 
 
-# ---- what is found ------------------------------------------------------------------------------
+# ---- findings -----------------------------------------------------------------------------------
 
 
 def unlisted(cluster: Cluster, servers: Iterable[Server]) -> Sequence[str]:
-    """Ids of servers that the row has and the list has not: to be asked for one by one.
+    """Ids of servers in the row that the list lacks, for requests by id.
 
-    First those that are not known to be gone: of very many a check asks for some.
+    Servers that the row shows as gone come last, because a check asks only for the first ones.
     """
     listed = {s.id for s in servers}
     instances = sorted(cluster.instances(), key=lambda i: i.status == lifecycle.GONE)
@@ -104,7 +107,7 @@ def unlisted(cluster: Cluster, servers: Iterable[Server]) -> Sequence[str]:
 def of_servers(
     cluster: Cluster, servers: Iterable[Server], gone: Iterable[str], now: Timestamp
 ) -> Seen:
-    """servers: listed or asked for. gone: ids of which the cloud says that there is none."""
+    """The findings on servers. servers: from the list or by id. gone: ids that the cloud lacks."""
     shown = {s.id: s for s in servers}
     absent = {*gone, *(s.id for s in shown.values() if s.status == lifecycle.GONE)}
     bad: list[Ailment] = []
@@ -122,7 +125,7 @@ def of_servers(
             sure.append(key)
             statuses[each.instance_id] = lifecycle.GONE
         elif found is None or found.task_state == "deleting":
-            continue  # not known; it will be gone soon
+            continue  # state unknown; the server will be gone soon
         elif found.status in _RUNNING:
             good.append(key)
             statuses[each.instance_id] = found.status
@@ -135,7 +138,7 @@ def of_servers(
 
 
 def of_cloud(code: Code, reason: str, now: Timestamp) -> Seen:
-    """The cloud refuses to show the cluster: its trust is lost, a role is missing."""
+    """The finding when the cloud refuses its lists: the trust is lost, or a role is missing."""
     return Seen(bad=(_ailment(code, ("", CLOUD), reason, now),))
 
 
@@ -143,12 +146,12 @@ CLOUD_ANSWERS: Final = Seen(good=frozenset({("", CLOUD)}))
 
 
 def of_missing_distribution(reason: str, now: Timestamp) -> Seen:
-    """Without its distribution the questions to the daemons are unknown."""
+    """The finding when the distribution is missing: svcd cannot ask the daemons without it."""
     return Seen(bad=(_ailment(Code.PLUGIN_GONE, ("", DISTRIBUTION), reason, now),))
 
 
 def questions(plan: Plan) -> Sequence[tuple[HttpProbe | Command, str]]:
-    """What a check asks, with the advice of its stage, in order. A check writes no files."""
+    """The questions of a check, each with the advice of its stage. A check writes no files."""
     return [
         (action, stage.advice)
         for stage in plan
@@ -164,10 +167,10 @@ def of_daemons(
     answers: Sequence[Answer],
     now: Timestamp,
 ) -> Seen:
-    """answers: one of each question.
+    """The findings on daemons. answers: one for each question.
 
-    A silent daemon is named once, by the first question to it; of what is known only
-    through it nothing is found out.
+    For a daemon that does not answer, the findings name only the first question to it. The state
+    of parts that only this daemon knows stays unknown.
     """
     names = {i.instance_id: i.instance_name for i in cluster.instances()}
     bad: list[Ailment] = []
@@ -192,7 +195,7 @@ def of_daemons(
 
 
 def keys_of(cluster: Cluster, plan: Plan) -> frozenset[Key]:
-    """All parts that a check of the whole cluster covers."""
+    """The keys of all parts that a check of the whole cluster covers."""
     names = {i.instance_id: i.instance_name for i in cluster.instances()}
     daemons = [(names.get(q.machine, ""), q.what) for q, _ in questions(plan)]
     servers = [(name, SERVER) for name in names.values()]
@@ -205,7 +208,7 @@ def _ailment(code: Code, key: Key, text: str, now: Timestamp, advice: str = "") 
     )
 
 
-# ---- what comes of it ---------------------------------------------------------------------------
+# ---- judgement ----------------------------------------------------------------------------------
 
 
 def judged(
@@ -215,7 +218,10 @@ def judged(
     suspected: Mapping[Key, Timestamp],
     now: float,
 ) -> Judged:
-    """parts: those that the cluster has. suspected: of the check before, for the same request."""
+    """The result of a check.
+
+    parts: all parts of the cluster. suspected: from the check before, for the same request.
+    """
     shown = () if cluster.unwell is None else cluster.unwell.ailments
     known = {(a.key, a.code): a for a in shown}
     down = {a.machine for a in seen.bad if a.what == SERVER}
@@ -277,7 +283,7 @@ def _with(cluster: Cluster, ailments: tuple[Ailment, ...]) -> Cluster:
 def _statuses(
     cluster: Cluster, seen: Seen, lost: Collection[str]
 ) -> Mapping[InstanceId, Mapping[str, str]]:
-    """New statuses of instances: of those in `lost`, and of servers that run again."""
+    """New statuses of instances: those in `lost`, and those whose servers run again."""
     changes: dict[InstanceId, Mapping[str, str]] = {}
     for each in cluster.instances():
         status = seen.statuses.get(each.instance_id)

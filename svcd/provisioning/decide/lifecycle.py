@@ -5,8 +5,8 @@ Every change of `Cluster.status` goes through `move`; a pair that the table does
 
 Note: generations. Each accepted request raises `generation`. The controller sets
 `settled_generation` only to the generation of the row it has read, so that a request that arrives
-meanwhile is never taken as done. Whether a cluster is being made or scaled is not stored: it is
-being scaled when some instance has been STARTED before (`is_new`).
+meanwhile never counts as done. The row does not store whether svcd makes or scales the cluster:
+svcd scales it when some instance has been STARTED before (`is_new`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ S = ClusterStatus
 
 
 class Input(enum.StrEnum):
-    """What can happen to a cluster."""
+    """The events that can move a cluster to another status."""
 
     SPAWN = "spawn"  # some instance lacks its server, addresses or volumes
     PREPARE = "prepare"  # all have them; some machine is not prepared
     CONFIGURE = "configure"
     START = "start"
     DECOMMISSION = "decommission"  # some instance is leaving
-    SETTLE = "settle"  # nothing is left to do
+    SETTLE = "settle"  # no work is left
     FAIL = "fail"
     SCALE = "scale"  # requests
     RETRY = "retry"
@@ -41,7 +41,7 @@ class Input(enum.StrEnum):
 
 
 class IllegalMove(Exception):
-    """The planner asked for a move that the table does not hold: a bug."""
+    """The planner requested a move that the table does not hold: a bug."""
 
 
 _WORK: Final = {
@@ -70,8 +70,8 @@ MOVES: Final[Mapping[ClusterStatus, Mapping[Input, ClusterStatus]]] = {
 """status -> input -> status. A level-triggered planner may move between all working statuses: a
 server that vanishes while Starting sends the cluster back to Spawning."""
 
-# Progress of one machine (`Instance.step`), in order. RETURNING: it serves, was to leave, and is to
-# be started again because it could not; DECOMMISSIONED: only of leaving ones.
+# Progress of one machine (`Instance.step`), in order. RETURNING: it serves, its decommission
+# failed, and svcd starts it again. DECOMMISSIONED: only leaving machines.
 NOTHING: Final = ""
 SPAWNED: Final = "spawned"
 PREPARED: Final = "prepared"
@@ -88,7 +88,7 @@ _ORDER: Final[Mapping[str, int]] = {
 
 
 GONE: Final = "DELETED"
-"""`Instance.status` of a machine that served and whose server was deleted, not by svcd."""
+"""`Instance.status` of a machine that served and whose server another user has deleted."""
 
 
 def allows(status: ClusterStatus, what: Input) -> bool:
@@ -97,9 +97,9 @@ def allows(status: ClusterStatus, what: Input) -> bool:
 
 
 def move(cluster: Cluster, what: Input, now: float) -> Cluster:
-    """`cluster` in the status that follows. `status_since` changes only when the status does.
+    """`cluster` in the next status. `status_since` changes only together with the status.
 
-    What was found wrong with it counts no more once something is being done.
+    A change of status removes the findings of health checks.
     """
     try:
         status = MOVES[cluster.status][what]
@@ -153,12 +153,12 @@ def remaining_s(cluster: Cluster, settings: Provisioning, now: float) -> float:
 
 
 def is_settled(cluster: Cluster) -> bool:
-    """Whether there is nothing to do for the controller."""
+    """Whether the controller has no work on the cluster."""
     return cluster.settled_generation >= cluster.generation
 
 
-def may_be_looked_at(cluster: Cluster) -> bool:
-    """Whether its machines should serve, and no work on it is under way."""
+def may_be_checked(cluster: Cluster) -> bool:
+    """Whether health checks apply: the machines should serve, and no work is under way."""
     active = cluster.status is S.ACTIVE and cluster.desired is Desired.ACTIVE
     return active and is_settled(cluster)
 
@@ -217,20 +217,20 @@ BLANK: Final[Mapping[str, Any]] = {
 
 
 def settle(cluster: Cluster, now: float) -> Cluster:
-    """Everything that was asked for is there: Active. A reason of a rollback stays readable."""
+    """Active: the requested state is reached. The reason of a rollback stays in the row."""
     moved = move(cluster, Input.SETTLE, now)
     return evolve(moved, settled_generation=cluster.generation, updated_at=timestamp(now))
 
 
 def fail(cluster: Cluster, code: Code, reason: str, on_failure: str, now: float) -> Cluster:
-    """What becomes of a cluster whose work failed (behaviour 20, 21, 22).
+    """The row of a cluster after its work failed (behaviour 20, 21, 22).
 
     - deleting: Error, settled, the reason names what is left;
     - a new one before Configuring: Error, not settled, so that the planner cleans up first
       (`on_failure` = "remove"), else settled with everything kept;
     - a new one later: Error, settled, everything kept;
-    - scaling: what was added is marked as leaving, what could not leave is started again, and so
-      the rest returns to Active; when removing is what failed: Error.
+    - scaling: the added instances become leaving, those that could not leave start again, and the
+      cluster returns to Active; when the removal itself failed: Error.
     """
     text = describe(code, reason)
     if cluster.desired is Desired.DELETED:
@@ -242,12 +242,12 @@ def fail(cluster: Cluster, code: Code, reason: str, on_failure: str, now: float)
     if is_new(cluster):
         early = cluster.status in {S.WAITING, S.VALIDATING, S.SPAWNING, S.PREPARING}
         return _error(cluster, text, settled=not early or on_failure == "keep", now=now)
-    if cluster.status_description:  # a reason of the same request
+    if cluster.status_description:  # an earlier failure of the same request
         text = f"{cluster.status_description}\n{text}"[:MOST_TEXT]
     added = [i for i in cluster.instances() if not has_reached(i, RETURNING) and not i.leaving]
     undone = [i for i in cluster.instances() if i.leaving and serves(i)]
     if not added and not undone:
-        if any(i.leaving for i in cluster.instances()):  # removing is what does not succeed
+        if any(i.leaving for i in cluster.instances()):  # the removal itself fails
             return _error(cluster, text, settled=True, now=now)
         return settle(evolve(cluster, status_description=text), now)
     changes: dict[InstanceId, Mapping[str, Any]] = {i.instance_id: {"leaving": True} for i in added}
@@ -262,13 +262,13 @@ def fail(cluster: Cluster, code: Code, reason: str, on_failure: str, now: float)
         ),
     )
     if any(i.leaving for i in back.instances()):
-        # Its own deadline begins now, also when it was decommissioning that failed.
+        # This decommission has a new deadline, also when a decommission has failed before.
         return evolve(move(back, Input.DECOMMISSION, now), status_since=timestamp(now))
     return move(back, Input.START, now)
 
 
 def broken(cluster: Cluster, code: Code, reason: str, now: float) -> Cluster:
-    """Error, settled, everything kept: svcd itself does not get on with this cluster."""
+    """Error, settled, everything kept: a fault of svcd itself stops the work on this cluster."""
     return _error(cluster, describe(code, reason), settled=True, now=now)
 
 
@@ -283,7 +283,7 @@ def _error(cluster: Cluster, text: str, *, settled: bool, now: float) -> Cluster
 
 
 def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
-    """Deletion becomes the desired state. Again while Deleting: only `force` is added."""
+    """Deletion becomes the desired state. A repeated request while Deleting only adds `force`."""
     if cluster.desired is Desired.DELETED and not is_settled(cluster):
         return evolve(cluster, force_delete=True) if force else cluster
     moved = move(cluster, Input.DELETE, now)
@@ -298,9 +298,9 @@ def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
 
 
 def retry(cluster: Cluster, now: float) -> Cluster:
-    """An Error cluster goes on from where it stopped, with fresh attempts.
+    """Resume the work on an Error cluster where it stopped, with fresh attempts.
 
-    One whose deletion failed goes on deleting.
+    A cluster whose deletion failed resumes the deletion.
     """
     if cluster.desired is Desired.DELETED:
         return delete(cluster, cluster.force_delete, now)

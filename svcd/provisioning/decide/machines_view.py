@@ -1,4 +1,4 @@
-"""A cluster's rows as a distribution sees them. Pure."""
+"""Builds the machines that a distribution gets, from a cluster's row. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNKNOWN = MachineFacts(home="")
 
 
 def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]]:
-    """Both, name by name; `then` wins."""
+    """The options of both, merged by name; `then` wins."""
     result: dict[str, Mapping[str, ConfigValue]] = dict(first)
     for target, values in then.items():
         result[target] = {**result.get(target, {}), **values}
@@ -21,7 +21,7 @@ def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]
 
 
 def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Configs) -> Machine:
-    """One machine. `configs`: the effective options of its group."""
+    """The machine of one instance. `configs`: the effective options of its group."""
     facts = instance.facts or _UNKNOWN
     home = facts.home or f"/home/{cluster.username}"
     mounted = tuple(v.mount_point for v in instance.volumes if v.mount_point is not None)
@@ -45,7 +45,7 @@ def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Con
 
 
 def machines(cluster: Cluster, absent: Container[InstanceId] = ()) -> Sequence[Machine]:
-    """All machines that have an address, group by group; without those in `absent`."""
+    """All machines that have an address, in the order of groups, without those in `absent`."""
     result: list[Machine] = []
     for group in cluster.node_groups:
         configs = merged(cluster.cluster_configs, group.node_configs)
@@ -58,7 +58,7 @@ def machines(cluster: Cluster, absent: Container[InstanceId] = ()) -> Sequence[M
 
 
 def planned(cluster: Cluster) -> Sequence[Machine]:
-    """One machine of each group as if it were there, for rules about processes."""
+    """One imaginary machine of each group, for rules about processes."""
     result: list[Machine] = []
     for group in cluster.node_groups:
         instance = Instance(

@@ -1,4 +1,4 @@
-"""What the cloud shows of a cluster, and how far its lists are believed. Values only."""
+"""The cloud's lists of a cluster, and the time for which they may be late. Values only."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from svcd.model.cluster import Instance
 from svcd.model.ids import seconds_of
 
 VISIBLE_S: Final = 30.0
-"""A cloud shows what it accepted within this time (see the planner's note on visibility)."""
+"""The cloud's lists show a new object within this time (see the planner's note on visibility)."""
 
 CALL_S: Final = 30.0
-"""A create call whose wait was given up takes effect within this time, or never."""
+"""A create call takes effect within this time, or never, also when svcd stops waiting for it."""
 
 
 @frozen(kw_only=True)
 class Observed:
     """Servers and volumes by their metadata, floating addresses by their description.
 
-    at: when the lists were asked for, None for now. One list may come long after the others.
+    at: the time of the requests for the lists, None for now. Lists may arrive long after it.
     """
 
     at: float | None = None
@@ -31,14 +31,14 @@ class Observed:
 
 
 def seen_at(observed: Observed, now: float) -> float:
-    """The moment that `observed` may be as old as."""
+    """The time of the requests for `observed`: it may be as old as this."""
     return now if observed.at is None else observed.at
 
 
 def is_fresh(instance: Instance, now: float) -> bool:
-    """Whether something was asked for so recently that lists may not show it.
+    """Whether the last create call is so recent that lists may not show its object.
 
-    An intent bears the moment until which its call may be under way, so that a daemon that begins
-    meanwhile waits for it; when the call has ended, that moment counts.
+    While the call is under way, `requested_at` is its latest end, so that another daemon waits for
+    it. After the call it is the real end.
     """
     return instance.requested_at is not None and now - seconds_of(instance.requested_at) < VISIBLE_S

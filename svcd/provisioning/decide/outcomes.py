@@ -1,6 +1,6 @@
-"""What the outcomes of steps lead to: histories, events, a failure, fields of the row. Pure.
+"""Turns outcomes of steps into histories, events, a failure and fields of the row. Pure.
 
-The chance in a back-off comes from the `rng` that is passed in.
+The random part of a back-off comes from the `rng` argument.
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ from svcd.settings import Provisioning
 Outcomes = Sequence[tuple[AnyStep, Outcome]]
 
 OBSERVE: Final = "observe"
-"""Key of the cloud's lists in a cluster's memory."""
+"""Key of the reads of the cloud's lists in a cluster's memory."""
 _RETRY: Final = Backoff(first_s=0.5, most_s=30.0)
 _WAIT: Final = Backoff(first_s=0.2, most_s=2.0, jitter=0.1)
 _FIRST_PASS_S: Final = 0.1
+"""Time to the first pass after one that only waited; it grows with each pass."""
 _MOST_REFUSALS: Final = 5
+"""Refusals in a row of the cloud's lists; then the work fails."""
 _PASSING: Final = frozenset({Code.CLOUD_UNAVAILABLE, Code.CLOUD_BUSY, Code.PHASE_TIMEOUT})
 _ON_MACHINES: Final = (Reach, Prepare, Distribute)
 
 
 @frozen(kw_only=True)
 class Learned:
-    """memory: with the histories of the steps. failure: the first one, if there is one."""
+    """The results of outcomes. memory: with the histories. failure: the first one, or None."""
 
     memory: Memory
     events: Sequence[ClusterEvent]
@@ -56,12 +58,12 @@ class Learned:
 
 
 def only_on_machines(steps: Sequence[AnyStep]) -> bool:
-    """Whether the steps leave the cloud's servers, volumes and addresses as they were seen."""
+    """Whether the steps change only machines, and no servers, volumes or addresses in the cloud."""
     return all(isinstance(s, _ON_MACHINES) for s in steps)
 
 
 def tried(before: Tried, outcome: Outcome, now: float, rng: random.Random) -> Tried:
-    """A step's history with one more outcome."""
+    """The history of a step after one more outcome."""
     count = before.failures + 1
     match outcome:
         case Done(repeat_s=repeat_s):
@@ -81,7 +83,7 @@ def tried(before: Tried, outcome: Outcome, now: float, rng: random.Random) -> Tr
 
 
 def observed(memory: Memory, trouble: Retry | None, now: float, rng: random.Random) -> Memory:
-    """`memory` after the cloud's lists were asked for. trouble: why they could not be read."""
+    """`memory` after a read of the cloud's lists. trouble: the reason of a failed read."""
     if trouble is None and OBSERVE not in memory.tried:
         return memory
     histories = {k: v for k, v in memory.tried.items() if k != OBSERVE}
@@ -93,7 +95,7 @@ def observed(memory: Memory, trouble: Retry | None, now: float, rng: random.Rand
 def learned(
     cluster: Cluster, memory: Memory, outcomes: Outcomes, now: float, rng: random.Random
 ) -> Learned:
-    """Counts and times, the events to record, and whether the work has failed."""
+    """The new memory, the events to record, and the failure of the work, if any."""
     failure: Fail | None = None
     made: list[ClusterEvent] = []
     histories = dict(memory.tried)
@@ -130,7 +132,7 @@ def learned(
 
 
 def known(cluster: Cluster, outcomes: Outcomes) -> Cluster:
-    """`cluster` with the fields that outcomes make known."""
+    """`cluster` with the field values that the outcomes carry."""
     changes: dict[InstanceId, dict[str, Any]] = {}
     fields: dict[str, Any] = {}
     for _, outcome in outcomes:
@@ -144,9 +146,9 @@ def known(cluster: Cluster, outcomes: Outcomes) -> Cluster:
 
 
 def hopeless(cluster: Cluster, memory: Memory) -> Fail | None:
-    """The cloud keeps refusing to show the cluster: no use in waiting.
+    """The failure of the work when the cloud keeps refusing its lists; None: wait.
 
-    A deletion waits all the same, unless its trust is lost, which only a new request replaces.
+    A deletion waits in any case, unless its trust is lost: only a new request replaces the trust.
     """
     trouble = memory.of(OBSERVE)
     if trouble.code in _PASSING or trouble.failures < _MOST_REFUSALS:

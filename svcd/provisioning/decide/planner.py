@@ -1,13 +1,13 @@
-"""From a cluster's row and what the cloud shows: what to do next. Pure, level-triggered.
+"""Plans the next steps of a cluster from its row and the cloud's lists. Pure, level-triggered.
 
-`plan` never asks how things came to be. It compares what is wanted with what is there, and so finds
-its way after a restart, an interrupted call, or a person's change in the cloud.
+`plan` does not use the history. It compares the wanted state with the present one. So it works the
+same after a restart, after an interrupted call and after a person's change in the cloud.
 
-Note: visibility. Lists of a cloud lag behind its calls. `requested_at` is written before a create
-call, with the moment until which the call may be under way, and again when it has ended; what was
-asked for less than VISIBLE_S ago and is not listed is waited for, neither made again nor taken as
-lost. A create whose answer was lost is adopted by its metadata; if one comes to light
-late there are two, and the surplus one is deleted.
+Note: visibility. Lists of a cloud lag behind its calls. svcd writes `requested_at` before a create
+call, with the latest end of the call, and again when the call has ended. For VISIBLE_S after this
+time the planner waits for an object that the lists do not show: it neither creates the object again
+nor takes it for lost. When the answer of a create call is lost, svcd adopts the object by its
+metadata. If such an object appears late, there may be two; svcd deletes the surplus one.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from svcd.settings import Provisioning
 
 @frozen(kw_only=True)
 class Plan:
-    """What to do. cluster: the row to write before acting (intents, addresses, status).
+    """The next steps. cluster: the row to write before they begin (intents, addresses, status).
 
-    steps: to perform, in parallel. waiting: what is not ready yet, as reasons. fail: the work
-    cannot succeed. left: what a removal has still to remove. code: what a missed deadline is
-    called. settled: there is nothing left to do. None of all: plan again at once.
+    steps: to perform, in parallel. waiting: reasons why the cluster waits. fail: the work cannot
+    succeed. left: the objects that a removal has still to remove. code: the failure code of a
+    missed deadline. settled: no work is left. All empty: plan again at once.
     """
 
     cluster: Cluster
@@ -69,9 +69,9 @@ class Plan:
 
 @frozen(kw_only=True)
 class World:
-    """Beside the row: what a plan depends on.
+    """The input of a plan beside the row.
 
-    observed: None when the cloud could not be read (memory says why under "observe").
+    observed: None when the cloud could not be read (the memory has the reason under "observe").
     open_ports: of the distribution, SSH aside. installation: see svcd.model.ownership_tags.
     """
 
@@ -84,10 +84,10 @@ class World:
 
 
 def needs_sight(cluster: Cluster) -> bool:
-    """Whether a plan depends on what the cloud shows.
+    """Whether a plan needs the cloud's lists.
 
-    Not so before the first create call was even intended, and not when there is nothing left to do.
-    Each request for another size, or for the same one, is a reason to look at what is there.
+    It does not need them before the intent of the first create call, and when no work is left.
+    After each request for a size, also for the same size, it needs them.
     """
     if access_given_up(cluster):
         return False
@@ -137,10 +137,10 @@ def _within_deadline(made: Plan, world: World) -> Plan:
 
 
 def _too_late(made: Plan, world: World) -> Fail:
-    """Why the deadline passed: what was waited for, and the troubles there were."""
+    """The failure of a missed deadline, with the reasons for waiting and the faults of steps."""
     troubles = [t for t in world.memory.tried.values() if t.reason and not t.done]
     code = made.code
-    # A step that is to be repeated later is not among the steps: its reason is what is waited for.
+    # A step that svcd will repeat later is not among `steps`; its reason is among `waiting`.
     held_up = [t for t in troubles if any(t.reason in text for text in made.waiting)]
     if code is not Code.LEFTOVERS and (held_up or (made.steps and troubles)):
         code = (held_up or troubles)[-1].code
@@ -148,12 +148,12 @@ def _too_late(made: Plan, world: World) -> Fail:
     parts += sorted({t.reason for t in troubles} - set(parts))[:5]
     status = made.cluster.status
     limit = lifecycle.deadline_s(status, world.settings) or 0.0
-    reason = "; ".join(parts) or "nothing moved"
+    reason = "; ".join(parts) or "no step made progress"
     return Fail(code=code, reason=f"{status} took longer than {limit:.0f} s: {reason}")
 
 
 def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
-    """The order of phases is that of the statuses."""
+    """The plan of a create or a scaling. Its phases have the order of the statuses."""
     leaving = tuple(i for i in cluster.instances() if i.leaving)
     if leaving:
         return _decommission(cluster, leaving, observed, world)
@@ -181,7 +181,7 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _remove(cluster: Cluster, observed: Observed, world: World) -> Plan:
-    """A deletion, or the clean-up of a create that failed; at its end the instances are blank."""
+    """The plan of a deletion, or of the clean-up after a failed create, which blanks instances."""
     torn = tear_down(cluster, observed, world.memory, world.now)
     if torn.steps or torn.waiting:
         return _torn(cluster, torn)
@@ -199,7 +199,11 @@ def _remove(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _torn(cluster: Cluster, torn: Torn) -> Plan:
-    """The row says beforehand that only the trust is left: without it the cloud cannot be read."""
+    """The plan of a removal.
+
+    svcd writes to the row beforehand that only the trust is left: without the trust it cannot read
+    the cloud.
+    """
     return Plan(
         cluster=evolve(cluster, emptied=True) if only_access_is_left(torn) else cluster,
         steps=torn.steps,
@@ -212,14 +216,14 @@ def _torn(cluster: Cluster, torn: Torn) -> Plan:
 def _decommission(
     cluster: Cluster, leaving: Sequence[Instance], observed: Observed, world: World
 ) -> Plan:
-    """Take out of service what serves, then remove what is leaving, then forget it."""
+    """Decommission leaving machines that serve, remove their objects, then drop their rows."""
     cluster = lifecycle.move(cluster, Input.DECOMMISSION, world.now)
     serving = tuple(i for i in leaving if lifecycle.serves(i))
     if serving:
         shown = {s.id for s in observed.servers if s.status != "DELETED"}
         absent = tuple(i.instance_id for i in cluster.instances() if i.server_id not in shown)
         on = tuple(i.instance_id for i in serving if i.instance_id not in absent)
-        if not on:  # nothing is left to take out of service
+        if not on:  # no machine is left to decommission
             gone = {i.instance_id: {"step": lifecycle.DECOMMISSIONED} for i in serving}
             return Plan(cluster=with_instances(cluster, gone))
         step = Distribute(
@@ -244,10 +248,10 @@ def _decommission(
 
 
 def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
-    """Instances past Spawning whose server is gone: made again, or a failure if they served.
+    """Find instances past Spawning whose server is gone: svcd makes it again, or the work fails.
 
-    What serves is marked as gone with the failure; the status of the others is what is shown. One
-    that was listed once is missed at once: no list is so late that it is not listed any more.
+    It fails if the instance served, and the row shows those as gone. The status of the others is
+    the one in the list. A server that lists have shown once is gone as soon as a list lacks it.
     """
     shown = {s.id: s.status for s in observed.servers if s.status != "DELETED"}
     changes: dict[InstanceId, Mapping[str, Any]] = {}
@@ -277,7 +281,7 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
 
 
 def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
-    """Groups first, then each instance by itself."""
+    """The plan that makes the groups first, then servers, addresses and volumes."""
     ensure: list[AnyStep] = []
     name = ownership_tags.group_name(cluster.id)
     if cluster.security_group_id is None:
@@ -311,10 +315,10 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _prepare(cluster: Cluster, observed: Observed, world: World) -> Plan:
-    """Log in everywhere; then machines that serve already learn the new hosts; then the new ones.
+    """Log in on all new machines; prepare the machines that serve already; then the new ones.
 
-    The new ones come last, for their step is what says that this phase is done. A server that
-    somebody has stopped meanwhile is named; it may be started again.
+    The new machines come last, because their step shows that this phase is done. The reasons for
+    waiting name a server that a user has stopped meanwhile; the user may start it again.
     """
     new = [i for i in cluster.instances() if not has_reached(i, lifecycle.PREPARED)]
     unknown = [i for i in new if i.facts is None]
@@ -336,10 +340,10 @@ def _prepare(cluster: Cluster, observed: Observed, world: World) -> Plan:
         )
         return Plan(cluster=cluster, steps=steps, waiting=off, code=Code.SSH_TIMEOUT)
     text = shell.hosts(cluster)
-    mark = zlib.crc32(text.encode())
+    checksum = zlib.crc32(text.encode())
     every = [
         Prepare(
-            key=f"prepare:{i.instance_id}:{i.server_id}:{mark:08x}",
+            key=f"prepare:{i.instance_id}:{i.server_id}:{checksum:08x}",
             what="prepare machine",
             machine=i.instance_name,
             instance=i.instance_id,

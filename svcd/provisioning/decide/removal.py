@@ -1,12 +1,13 @@
-"""What is left to remove of instances or of a whole cluster, and in which order. Pure.
+"""Plans the removal of instances or of a whole cluster, in order. Pure.
 
-Order: executions, then servers, floating addresses and volumes once their server has gone, the
-groups once no server is in them, whatever becomes of volumes; the trust (all else needs it), the
+The order: executions; servers; floating addresses and volumes once their server is gone; groups
+once no server is in them, even if volumes are left; the trust, which all steps before need; the
 row.
 
-Note: addresses wait. The network service unties the address of a port that it deletes; when the
-address is released meanwhile it answers 404, and the compute service takes the port as gone: the
-port stays for ever. A server in ERROR is not waited for, or its address would never be released.
+Note: addresses wait. The network service unties the address of a port that it deletes; when svcd
+releases the address meanwhile, it answers 404, and the compute service takes the port for gone: the
+port stays for ever. svcd does not wait for a server in ERROR, or it would never release its
+address.
 """
 
 from __future__ import annotations
@@ -37,20 +38,21 @@ from svcd.provisioning.decide.steps import (
 FORCE_S: Final = 30.0
 """A forced delete tries to remove things for this long before it drops the row.
 
-Counted from when a daemon began to try; not before all was asked to go that is seen; and not before
-all is seen that was asked for and may still appear, which takes at most CALL_S and VISIBLE_S:
-without the row its name would be lost.
+The time counts from the daemon's first try. svcd also waits until it has sent a delete call for
+each object that lists show, and until lists show each object that may still appear, which takes at
+most CALL_S and VISIBLE_S: without the row svcd would not know that object.
 """
 
 KILL_TRIES: Final = 3
+"""Tries to kill the executions of a cluster; then its deletion continues without."""
 
 
 @frozen(kw_only=True)
 class Torn:
-    """steps: what to do now. waiting: what only takes time. left: names of what is still there.
+    """The state of a removal. steps: to do now. waiting: reasons. left: names of objects left.
 
-    inhabited: servers are there, or may still appear. unseen: something was asked for so recently
-    that it may be there though no list shows it.
+    inhabited: servers exist, or may still appear. unseen: svcd asked for an object so recently
+    that it may exist though no list shows it.
     """
 
     steps: tuple[AnyStep, ...] = ()
@@ -69,9 +71,10 @@ def removal(
     whole: bool,
     wanted: Mapping[InstanceId, NodeGroup] | None = None,
 ) -> Torn:
-    """Remove the servers, addresses and volumes of `instances`; with `whole`, all that is shown.
+    """Remove the servers, addresses and volumes of `instances`; with `whole`, all in the lists.
 
-    wanted: the groups of the instances, which say what besides servers may have been asked for.
+    wanted: the groups of the instances; they show whether svcd may have asked for addresses and
+    volumes.
     """
     then = seen_at(observed, now)
     ids = {i.instance_id for i in instances}
@@ -139,7 +142,7 @@ def _unlisted(
     waiting: list[str],
     left: list[str],
 ) -> None:
-    """Its address and volumes that were asked for a moment ago, and that no list shows yet."""
+    """Add the address and the volumes that svcd asked for recently and that no list shows yet."""
     group = wanted.get(each.instance_id)
     if group is None or not is_fresh(each, now) or each.status != "ACTIVE":
         return
@@ -162,7 +165,7 @@ def _unlisted(
 
 
 def _owner(address: FloatingIp) -> str:
-    """The instance that an address was made for."""
+    """The id of the instance for which svcd made an address."""
     return address.description.rpartition(":")[2]
 
 
@@ -192,9 +195,9 @@ def _volume(
 
 
 def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) -> Torn:
-    """Everything of the cluster; at the end of a deletion also trust and row.
+    """Remove all objects of the cluster; at the end of a deletion also trust and row.
 
-    No steps and nothing awaited: there is nothing left (an Error cluster being cleaned up).
+    Without steps and reasons to wait nothing is left (the clean-up of an Error cluster is done).
     """
     if access_given_up(cluster):
         return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
@@ -233,7 +236,7 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
 
 
 def _last(trust_id: str, by_force: bool) -> Torn:
-    """The trust, which is all that is left; by force it is left too."""
+    """Remove the trust, the last object. A forced delete may leave it."""
     if by_force:
         drop = DropRow(key="drop-row", what="drop the record", leftovers=("the trust",))
         return Torn(steps=(drop,))
@@ -246,9 +249,10 @@ def _trust(trust_id: str) -> Torn:
 
 
 def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
-    """The deletion of the trust, once it was begun: it may have been done.
+    """Repeat the deletion of the trust once it has begun: the first call may have succeeded.
 
-    All else is gone then, and the cloud cannot be read any more; asking again makes it certain.
+    All other objects are gone then, and svcd may not read the cloud any more. Another delete call
+    makes it certain.
     """
     begun = cluster.emptied or memory.of("delete-trust").failures
     if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not begun:
@@ -257,31 +261,31 @@ def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
 
 
 def groups_of(cluster: Cluster) -> Mapping[InstanceId, NodeGroup]:
-    """The group of each instance."""
+    """Id of an instance -> its group."""
     return {i.instance_id: group for group in cluster.node_groups for i in group.instances}
 
 
 def access_given_up(cluster: Cluster) -> bool:
-    """Whether the trust of a cluster being deleted is gone: the last thing before the row.
+    """Whether the trust of a cluster in deletion is gone; only the row is left then.
 
-    svcd may not read the cloud for it any more, so its row must say that nothing is left there.
+    Without the trust svcd may not read the cloud, so the row must show that nothing is left there.
     """
     deleting = cluster.desired is Desired.DELETED
     return deleting and cluster.trust_id is None and cluster.trustor_id is not None
 
 
 def only_access_is_left(torn: Torn) -> bool:
-    """Whether the trust is all that there is still to give up."""
+    """Whether the trust is the only object left."""
     return any(isinstance(each, DeleteTrust) for each in torn.steps)
 
 
 def _has_tried(cluster: Cluster, memory: Memory, now: float) -> bool:
-    """Whether the time of a forced delete is over."""
+    """Whether a forced delete has tried for `FORCE_S`."""
     return now - max(seconds_of(cluster.status_since), memory.since) >= FORCE_S
 
 
 def forced_without_sight(cluster: Cluster, memory: Memory, now: float) -> Torn | None:
-    """A forced delete whose cloud cannot be read: after a while the row goes all the same."""
+    """Drop the row in a forced delete whose cloud cannot be read, after `FORCE_S`."""
     if cluster.desired is not Desired.DELETED or not cluster.force_delete:
         return None
     if not _has_tried(cluster, memory, now):

@@ -1,7 +1,7 @@
-"""Texts of the shell commands that svcd runs on machines, and how their output is read. Pure.
+"""The shell commands that svcd runs on machines, and the readers of their output. Pure.
 
-They are written for POSIX sh and coreutils, and run alike on servers and on machines that are
-folders (`SVCD_MACHINE_ROOT` is set there; `sudo` does nothing).
+The commands need POSIX sh and coreutils. They run alike on servers and on machines that are folders
+(`SVCD_MACHINE_ROOT` is set there; `sudo` does nothing).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ printf 'memory_mib=%s\\n' "$(awk '/^MemTotal:/ {{print int($2/1024)}}' /proc/mem
 
 
 def facts(output: str) -> MachineFacts | None:
-    """What FACTS printed; None when it makes no sense (a banner alone, a cut line)."""
+    """The facts in the output of FACTS; None for other text (a banner alone, a cut line)."""
     values: dict[str, str] = {}
     for line in output.splitlines():
         name, equals, value = line.partition("=")
@@ -122,8 +122,8 @@ def prepare(volumes: Sequence[tuple[str, str, str]]) -> str:
 def write_files(files: Sequence[WriteFile]) -> tuple[str, bytes]:
     """Command and stdin that write all `files` (of one machine), each atomically.
 
-    The contents follow one another on stdin and are cut apart by size from a temporary copy:
-    reading a pipe by `head -c` alone loses bytes with implementations that read ahead.
+    The contents follow one another on stdin. The command copies them to a temporary file and cuts
+    them by size: some `head -c` read ahead in a pipe and lose bytes.
     """
     folders = sorted({f.path.rpartition("/")[0] or "/" for f in files})
     lines = [

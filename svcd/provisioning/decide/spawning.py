@@ -1,6 +1,6 @@
-"""What the instances of a cluster need to have their server, addresses and volumes. Pure.
+"""Plans the servers, addresses and volumes of a cluster's instances. Pure.
 
-Each instance is looked at by itself; see the planner's note on visibility.
+It plans each instance alone; see the planner's note on visibility.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from svcd.provisioning.decide.steps import (
 )
 
 MOST_REPLACED: Final = 2
-"""Servers that are given up for one instance before the work fails."""
+"""Servers of one instance that svcd gives up and replaces before the work fails."""
 
 
 class Spawning:
-    """Collects what all instances need; one pass, linear in what is observed."""
+    """Collects the steps for all instances, in one pass over the cloud's lists."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Spawning:
             change["step"] = lifecycle.SPAWNED
 
     def _server(self, group: NodeGroup, each: Instance) -> Server | None:
-        """The usable server of an instance; otherwise plans what leads to one."""
+        """The usable server of an instance; without one, plans the steps to get one."""
         mine = self._servers.get(each.instance_id, [])
         usable = [s for s in mine if s.status != "ERROR" and s.task_state != "deleting"]
         usable.sort(key=lambda s: (s.id != each.server_id, s.status != "ACTIVE", s.id))
@@ -195,7 +195,7 @@ class Spawning:
             )
             self._ask_for(each, create, change)
             return False
-        for surplus in mine[1:]:  # made twice, because an answer was lost
+        for surplus in mine[1:]:  # svcd made two, because an answer was lost
             if surplus.port_id is None:
                 self.steps.append(
                     DeleteFloatingIp(
@@ -270,9 +270,10 @@ class Spawning:
     def _ask_for(
         self, each: Instance, create: CreateVolumes | CreateFloatingIp, change: dict[str, Any]
     ) -> None:
-        """A create call with its intent; neither while what was made may not be listed yet.
+        """Plan a create call with its intent, unless an earlier call may have made the object.
 
-        Who has asked for the server too knows what else it asked for; a new daemon waits.
+        The daemon that created the server knows its other calls. A new daemon waits until lists
+        show the objects of the former one.
         """
         tried = self.memory.of(create.key)
         alien = _create_key(each) not in self.memory.tried and create.key not in self.memory.tried
@@ -290,7 +291,7 @@ class Spawning:
     def _new_volumes(
         self, group: NodeGroup, each: Instance, missing: Sequence[int]
     ) -> CreateVolumes:
-        """A step by itself for each attempt: what replaces a broken volume need not wait."""
+        """The step that creates volumes. Each attempt is a new one, so replacements do not wait."""
         attempts = self.changes.get(each.instance_id, {}).get("attempts", each.attempts)
         return CreateVolumes(
             key=f"create-volumes:{each.instance_id}:{attempts}",
@@ -352,7 +353,7 @@ def _index(volume: VolumeState) -> int:
 
 
 def _is_present(each: Instance, server: Server) -> bool:
-    """Whether `server` is the one that is counted on now, not one that was given up before."""
+    """Whether `server` is the instance's present server, not one that svcd gave up before."""
     if each.server_id is not None:
         return server.id == each.server_id
     return each.requested_at is not None

@@ -1,6 +1,6 @@
-"""What the planner can ask for (steps) and what comes of it (outcomes). Values only.
+"""Steps that the planner can plan, and their outcomes. Values only.
 
-Every step is safe to repeat and looks before it creates. `key` names a step across passes: the
+Every step is safe to repeat and reads before it creates. `key` names a step across passes: the
 controller counts failures and times by it.
 """
 
@@ -20,7 +20,7 @@ from svcd.provisioning.decide.failures import Code
 
 @frozen(kw_only=True)
 class Step:
-    """key: see above. what: a few words for events. machine: instance name or ""."""
+    """A step. key: see above. what: a few words for events. machine: instance name or ""."""
 
     key: str
     what: str
@@ -40,7 +40,7 @@ class EnsureServerGroup(Step):
 
 @frozen(kw_only=True)
 class CreateServer(Step):
-    """requested_at was written to the row before."""
+    """Create a server; svcd has written `requested_at` to the row before."""
 
     instance: InstanceId
     new: NewServer
@@ -53,7 +53,11 @@ class DeleteServer(Step):
 
 @frozen(kw_only=True)
 class CreateFloatingIp(Step):
-    """description: a mark, by which an interrupted one is adopted (svcd.model.ownership_tags)."""
+    """Create a floating address.
+
+    description: the ownership tag, by which svcd adopts an address after an interrupted call (see
+    svcd.model.ownership_tags).
+    """
 
     pool: str
     description: str
@@ -73,7 +77,7 @@ class DeleteFloatingIp(Step):
 
 @frozen(kw_only=True)
 class CreateVolumes(Step):
-    """volumes: (name, metadata) of each, made one after the other."""
+    """Create volumes one after the other. volumes: (name, metadata) of each."""
 
     instance: InstanceId
     size_gib: int
@@ -82,7 +86,7 @@ class CreateVolumes(Step):
 
 @frozen(kw_only=True)
 class AttachVolumes(Step):
-    """One after the other, so that devices follow the order of indexes."""
+    """Attach volumes one after the other, so that devices follow the order of indexes."""
 
     instance: InstanceId
     server_id: str
@@ -139,7 +143,7 @@ class DeleteTrust(Step):
 
 @frozen(kw_only=True)
 class DropRow(Step):
-    """leftovers: what a forced delete leaves in the cloud."""
+    """Remove the row. leftovers: the objects that a forced delete leaves in the cloud."""
 
     leftovers: tuple[str, ...] = ()
 
@@ -170,9 +174,9 @@ AnyStep: TypeAlias = (
 
 @frozen(kw_only=True)
 class Done:
-    """It is done. cluster, instances: fields of the row that it makes known.
+    """The step is done. cluster, instances: new values of fields of the row.
 
-    quiet: no event. repeat_s: what was asked for is not visible at once; do not ask again before.
+    quiet: without an event. repeat_s: lists show the result late; do not repeat the step before.
     """
 
     cluster: Mapping[str, Any] = field(factory=dict)
@@ -183,7 +187,7 @@ class Done:
 
 @frozen(kw_only=True)
 class Wait:
-    """Nothing is wrong, it is not ready yet; look again after about `seconds`."""
+    """The step has to wait, without a fault; repeat it after about `seconds`."""
 
     seconds: float
     reason: str
@@ -192,7 +196,7 @@ class Wait:
 
 @frozen(kw_only=True)
 class Retry:
-    """It failed in a way that can pass. instances: fields to take back (an intent).
+    """The step failed with a fault that can pass. instances: fields to reset (an intent).
 
     limit: failures of this step after which the work fails; None: until the status's deadline.
     """
@@ -206,9 +210,9 @@ class Retry:
 
 @frozen(kw_only=True)
 class Fail:
-    """It cannot succeed by repeating. instances: fields to take back (an intent).
+    """The step cannot succeed by repeating. instances: fields to reset (an intent).
 
-    machine: name of the instance that it failed on, "" when it is not one's own fault.
+    machine: name of the instance that it failed on, "" when no single machine is at fault.
     """
 
     code: Code
@@ -219,7 +223,7 @@ class Fail:
 
 @frozen(kw_only=True)
 class Interrupted:
-    """A newer request came; the row must be read again."""
+    """A newer request interrupted the step; the row must be read again."""
 
 
 Outcome: TypeAlias = Done | Wait | Retry | Fail | Interrupted
@@ -230,7 +234,7 @@ Outcome: TypeAlias = Done | Wait | Retry | Fail | Interrupted
 
 @frozen(kw_only=True)
 class Tried:
-    """One step's history. not_before: epoch seconds. reason, code: of its last trouble."""
+    """One step's history. not_before: epoch seconds. reason, code: of its last fault."""
 
     failures: int = 0
     not_before: float = 0.0
@@ -241,10 +245,10 @@ class Tried:
 
 @frozen(kw_only=True)
 class Memory:
-    """Of one cluster, since the controller began with its present generation.
+    """The memory of one cluster, since the controller began with its present generation.
 
-    A restart loses it without harm: steps are repeated, and counts begin again.
-    since: epoch seconds of that beginning. idle: passes in a row that had nothing to do but wait.
+    A restart may lose it: the controller repeats steps, and counts begin again. since: epoch
+    seconds of the beginning. idle: passes in a row that only waited.
     """
 
     generation: int = 0

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from benchmarks.rows import cluster
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import Timestamp
-from svcd.provisioning.decide.clock_skew import believable
+from svcd.provisioning.decide.clock_skew import corrected
 
 NOW = Timestamp("2026-01-01 12:00:00.000000")
 NOW_S = 1_767_268_800.0
@@ -34,22 +34,22 @@ class BelievableTests(SynchronousTestCase):
     def test_row_whose_times_can_be_stays_the_same_object(self) -> None:
         """A call that is under way, and one that was made long ago by this very daemon."""
         row = spawning(NOW, requested_at=CALL_ENDS)
-        self.assertIs(believable(row, NOW_S, alien=True), row)
+        self.assertIs(corrected(row, NOW_S, alien=True), row)
         row = spawning(OLD, requested_at=OLD)
-        self.assertIs(believable(row, NOW_S, alien=False), row)
+        self.assertIs(corrected(row, NOW_S, alien=False), row)
 
     def test_status_began_now_at_the_latest(self) -> None:
         row = spawning(LATER)
-        self.assertEqual(believable(row, NOW_S, alien=False).status_since, NOW)
+        self.assertEqual(corrected(row, NOW_S, alien=False).status_since, NOW)
 
     def test_call_is_under_way_for_half_a_minute_at_most(self) -> None:
         row = spawning(NOW, requested_at=LATER)
-        found = believable(row, NOW_S, alien=False)
+        found = corrected(row, NOW_S, alien=False)
         self.assertEqual([i.requested_at for i in found.instances()], [CALL_ENDS] * 3)
 
     def test_old_intent_of_another_daemon_may_be_young(self) -> None:
         """The clock may have been set forward since; what is there already needs no such care."""
-        found = believable(spawning(NOW, requested_at=OLD), NOW_S, alien=True)
+        found = corrected(spawning(NOW, requested_at=OLD), NOW_S, alien=True)
         self.assertEqual([i.requested_at for i in found.instances()], [CALL_ENDS] * 3)
         there = spawning(NOW, requested_at=OLD, step="spawned")
-        self.assertIs(believable(there, NOW_S, alien=True), there)
+        self.assertIs(corrected(there, NOW_S, alien=True), there)

@@ -277,9 +277,9 @@ class TestJudged(SynchronousTestCase):
         self.assertIsNone(lifecycle.move(ill(), Input.SCALE, NOW).unwell)
         self.assertIsNone(lifecycle.delete(ill(), False, NOW).unwell)
 
-    def test_only_a_cluster_at_rest_may_be_looked_at(self) -> None:
+    def test_only_a_cluster_at_rest_may_be_checked(self) -> None:
         """Active, settled, and not about to go."""
-        self.assertTrue(lifecycle.may_be_looked_at(row()))
-        self.assertFalse(lifecycle.may_be_looked_at(row(generation=2)))
-        self.assertFalse(lifecycle.may_be_looked_at(lifecycle.delete(row(), False, NOW)))
-        self.assertFalse(lifecycle.may_be_looked_at(row(status=ClusterStatus.ERROR)))
+        self.assertTrue(lifecycle.may_be_checked(row()))
+        self.assertFalse(lifecycle.may_be_checked(row(generation=2)))
+        self.assertFalse(lifecycle.may_be_checked(lifecycle.delete(row(), False, NOW)))
+        self.assertFalse(lifecycle.may_be_checked(row(status=ClusterStatus.ERROR)))
