@@ -34,7 +34,7 @@ class HeadersTooLarge(Exception):
 
 
 class Connections(HTTPConnectionPool):
-    """Gives connections to callers that hold their lease; other callers get LeaseLost."""
+    """Gives out connections. A caller that has lost its lease gets LeaseLost."""
 
     retryAutomatically = False  # the clients repeat the requests that are safe to repeat
 

@@ -36,7 +36,7 @@ OUTPUT_BYTES: Final = 262_144
 """Bytes that are kept of stdout, and of stderr."""
 
 _WINDOW_BYTES: Final = 524_288
-"""Bytes of output that a server may send before we confirm them."""
+"""Bytes of output that a server may send before we widen the window."""
 _PIECE_BYTES: Final = 32_768
 """Largest packet that a server may send."""
 _STDERR: Final = 1
