@@ -18,7 +18,7 @@ _FILTERS = ("name", "plugin_name", "engine_version")
 
 
 class ClusterTemplates:
-    """`/cluster-templates`."""
+    """The handlers of `/cluster-templates`."""
 
     app = Klein()
 

@@ -25,7 +25,7 @@ _FILTERS = (
 
 
 class Clusters:
-    """`/clusters`."""
+    """The handlers of `/clusters`."""
 
     app = Klein()
 

@@ -17,7 +17,7 @@ _FILTERS = ("name", "type", "url")
 
 
 class DataSources:
-    """`/data-sources`."""
+    """The handlers of `/data-sources`."""
 
     app = Klein()
 

@@ -20,7 +20,7 @@ _FILTERS = ("name", "username", "status")
 
 
 class Images:
-    """`/images`."""
+    """The handlers of `/images`."""
 
     app = Klein()
 

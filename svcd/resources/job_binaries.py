@@ -23,7 +23,7 @@ _FILTERS = ("name", "url")
 
 
 class JobBinaries:
-    """`/job-binaries`."""
+    """The handlers of `/job-binaries`."""
 
     app = Klein()
 

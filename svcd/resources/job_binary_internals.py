@@ -23,7 +23,7 @@ _FILTERS = ("name",)
 
 
 class JobBinaryInternals:
-    """`/job-binary-internals`."""
+    """The handlers of `/job-binary-internals`."""
 
     app = Klein()
 

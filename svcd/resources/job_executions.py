@@ -18,7 +18,7 @@ _FILTERS = ("job_id", "cluster_id", "input_id", "output_id", "status")
 
 
 class JobExecutions:
-    """`/job-executions`."""
+    """The handlers of `/job-executions`."""
 
     app = Klein()
 

@@ -19,7 +19,7 @@ _FILTERS = ("name", "type")
 
 
 class Jobs:
-    """`/jobs`."""
+    """The handlers of `/jobs`."""
 
     app = Klein()
 

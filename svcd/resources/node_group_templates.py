@@ -18,7 +18,7 @@ _FILTERS = ("name", "plugin_name", "engine_version", "flavor_id")
 
 
 class NodeGroupTemplates:
-    """`/node-group-templates`."""
+    """The handlers of `/node-group-templates`."""
 
     app = Klein()
 

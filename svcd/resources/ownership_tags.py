@@ -14,7 +14,7 @@ from svcd.resources.dependencies import ApiServices
 
 
 class OwnershipTags:
-    """`/marks`."""
+    """The handlers of `/marks`."""
 
     app = Klein()
 

@@ -61,7 +61,7 @@ def _default(value: ConfigValue) -> str | bool:
 
 
 class Plugins:
-    """`/plugins`."""
+    """The handlers of `/plugins`."""
 
     app = Klein()
 

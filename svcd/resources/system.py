@@ -15,7 +15,7 @@ from svcd.runtime import metrics
 
 
 class System:
-    """`/`, `/healthz`, `/readyz`, `/metrics`."""
+    """The handlers of `/`, `/healthz`, `/readyz`, `/metrics`."""
 
     app = Klein()
 
