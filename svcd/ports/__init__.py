@@ -1,6 +1,6 @@
-"""What provisioning, workflow and resources need of the outside, as Protocols.
+"""The Protocols by which provisioning, workflow and resources reach peers and the store.
 
-`svcd.service` injects the implementations: clients for the real peers, `embedded` behind the same
-clients, the store. Nothing here acts. Import from the modules: `faults` (the kinds, by which the
-callers decide), `cloud`, `machines`, `engine`, `store`, `leases`.
+`svcd.service` injects the implementations: the clients, for real peers and for the embedded ones,
+and the store. Nothing here acts. Import from the modules: `faults` (the kinds of faults, on which
+the callers decide), `cloud`, `machines`, `engine`, `store`, `leases`.
 """

@@ -35,7 +35,7 @@ from svcd.ports.faults import Fault, PortError
 
 
 class CloudError(PortError):
-    """Identity, compute, image, network, volume or object store. `service` names which."""
+    """A fault of the cloud. service: identity, compute, image, network, volume or object store."""
 
     def __init__(
         self, service: str, kind: Fault, text: str, retry_after_s: float | None = None
@@ -46,9 +46,9 @@ class CloudError(PortError):
 
 @frozen(kw_only=True)
 class Access:
-    """With what a cloud session is opened: exactly one of token and trust_id, or neither.
+    """The credential of a cloud session: a token or a trust, or neither.
 
-    Neither means the service's own user scoped to `tenant_id` (`auth.mode=none`).
+    Neither means svcd's own user scoped to `tenant_id` (`auth.mode=none`).
     """
 
     tenant_id: TenantId
@@ -93,7 +93,10 @@ class CloudSession(Protocol):
     async def create_security_group(
         self, name: str, description: str, tcp_ports: Sequence[int]
     ) -> str:
-        """Id of the group; adopts one of the same name; opens the ports and all inner traffic."""
+        """Create a group, or adopt one of the same name; returns its id.
+
+        The group opens `tcp_ports`, and all traffic between its members.
+        """
         ...
 
     async def delete_security_group(self, group_id: str) -> None: ...
@@ -107,7 +110,7 @@ class CloudSession(Protocol):
     async def servers(self, cluster_id: ClusterId, name_prefix: str = "") -> Sequence[Server]:
         """Servers whose metadata `svcd_cluster_id` is the cluster's.
 
-        name_prefix: their names begin so; it lets the cloud narrow the list of a large project.
+        name_prefix: prefix of the servers' names, by which the cloud narrows the list.
         """
         ...
 
@@ -130,24 +133,28 @@ class CloudSession(Protocol):
 
 
 class Cloud(Protocol):
-    """The platform."""
+    """The cloud platform."""
 
     def session(self, access: Access) -> CloudSession: ...
 
     async def create_trust(self, caller: Caller, mark: str) -> str | None:
-        """Trust id; None when tokens are not in use. Raises CloudError (FORBIDDEN: refused).
+        """Create a trust; returns its id, or None when tokens are not in use.
 
-        mark: of `marks.trust_end`; by it the trust is found when the answer is lost. Where the
-        fault is TIMEOUT or SERVER_ERROR it may have been made.
+        mark: the expiry time from `ownership_tags.trust_end`; svcd finds the trust by it when the
+        answer is lost. Raises CloudError (FORBIDDEN: refused; after TIMEOUT or SERVER_ERROR the
+        trust may exist).
         """
         ...
 
     async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
-        """Those that were given to svcd's user with these marks, whosesoever. Raises CloudError."""
+        """All users' trusts to svcd's user with one of the `wanted` expiry times.
+
+        Raises CloudError.
+        """
         ...
 
     async def delete_trust(self, trust_id: str) -> None:
-        """Returns when it is gone, also when it was before. Raises CloudError."""
+        """Delete the trust; an absent trust is no fault. Raises CloudError."""
         ...
 
 

@@ -15,7 +15,7 @@ from svcd.ports.faults import Fault, PortError
 
 
 class EngineError(PortError):
-    """The workflow engine or HDFS. `code` is the engine's own (for example E0604), else ""."""
+    """A fault of the workflow engine or HDFS. code: the engine's code (as E0604), or ""."""
 
     def __init__(self, kind: Fault, text: str, code: str = "") -> None:
         super().__init__(kind, text)
@@ -36,20 +36,20 @@ class Engine(Protocol):
     """Apache Oozie at `base`, for example http://10.0.0.5:11000/oozie. Raises EngineError."""
 
     async def status(self, base: str) -> str:
-        """System mode, for example NORMAL."""
+        """The engine's system mode, for example NORMAL."""
         ...
 
     async def submit(self, base: str, properties: Mapping[str, str]) -> str:
-        """Submit and start; the engine's job id."""
+        """Submit and start a job; returns the engine's job id."""
         ...
 
     async def find(self, base: str, external_id: str) -> str | None: ...
     async def record(self, base: str, job_id: str) -> Mapping[str, object]:
-        """The whole record, as the engine sent it."""
+        """The engine's whole record of the job, unchanged."""
         ...
 
     async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
-        """Batch; unknown ids are missing."""
+        """The rows of several jobs in one request; ids unknown to the engine are missing."""
         ...
 
     async def kill(self, base: str, job_id: str) -> None: ...
@@ -60,7 +60,7 @@ class FileSystem(Protocol):
     """HDFS by WebHDFS at `base` (for example http://10.0.0.5:9870). Raises EngineError."""
 
     async def make_folders(self, base: str, path: str, user: str, mode: str = "") -> None:
-        """With its parents. mode: octal permission of the last folder; "": the default."""
+        """Create `path` and its parents. mode: octal permission of `path`; "": the default."""
         ...
 
     async def write(
@@ -72,16 +72,16 @@ class FileSystem(Protocol):
         size: int | None,
         machines: Mapping[str, str] | None = None,
     ) -> None:
-        """Streamed, overwrites.
+        """Stream `content` to a file; an existing file is overwritten.
 
-        machines: names and addresses of the machines that may take the content -> the address to
-        use for each; None: wherever the name node says.
+        machines: names and addresses of the machines that may receive the content -> the address to
+        use for each; None: any machine that the name node names.
         """
         ...
 
     async def delete(self, base: str, path: str, user: str) -> None: ...
     async def list(self, base: str, path: str, user: str) -> Sequence[str] | None:
-        """Names in the folder, None when it does not exist."""
+        """Names in the folder, or None when the folder does not exist."""
         ...
 
     async def read(self, base: str, path: str, user: str, limit: int) -> bytes: ...

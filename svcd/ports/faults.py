@@ -1,7 +1,7 @@
 """Faults of the peers: their kinds, and the base of the ports' errors.
 
-Retry rules are written over the kinds; a port never raises a library's own exception for a fault of
-its peer.
+Retry rules depend on the kinds. A port never raises a library's own exception for a fault of its
+peer.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import enum
 
 
 class Fault(enum.StrEnum):
-    """What kind of fault a peer had; retry rules are written over these."""
+    """The kind of a peer's fault; retry rules depend on it."""
 
-    UNREACHABLE = "unreachable"  # refused, reset, no route: nothing was done
-    TIMEOUT = "timeout"  # no answer in time: it may have been done
-    SERVER_ERROR = "server_error"  # 5xx or an answer that makes no sense: it may have been done
+    UNREACHABLE = "unreachable"  # refused, reset, no route: the peer has done nothing
+    TIMEOUT = "timeout"  # no answer in time: the peer may have done the request
+    SERVER_ERROR = "server_error"  # 5xx or an unreadable answer: it may have done the request
     BUSY = "busy"  # 409, 413/429 with Retry-After, "in use": try later
     UNAUTHORIZED = "unauthorized"  # 401
     FORBIDDEN = "forbidden"  # 403 by policy
@@ -25,7 +25,7 @@ class Fault(enum.StrEnum):
 
 
 class PortError(Exception):
-    """A fault of a peer. kind: decides; text: one line for a person, without secrets."""
+    """A fault of a peer. kind: for retry rules; text: one line for people, without secrets."""
 
     def __init__(self, kind: Fault, text: str, retry_after_s: float | None = None) -> None:
         super().__init__(text)
@@ -35,5 +35,5 @@ class PortError(Exception):
 
     @property
     def passing(self) -> bool:
-        """Whether the same call can succeed later without anybody's help."""
+        """Whether the same call can succeed later without a change by a person."""
         return self.kind in {Fault.UNREACHABLE, Fault.TIMEOUT, Fault.SERVER_ERROR, Fault.BUSY}

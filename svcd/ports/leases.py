@@ -1,4 +1,4 @@
-"""Which clusters and executions this daemon drives, as a Protocol."""
+"""The leases: a Protocol for the clusters and executions that this daemon drives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class Leases(Protocol):
-    """Which clusters and executions this daemon drives. key: of a cluster its id; see `lease_key`.
+    """The clusters and executions that this daemon drives. key: a cluster's id, or `lease_key`.
 
-    Of all daemons that share a database exactly one drives a key: see `svcd.runtime.fencing`.
+    Of all daemons that share a database, at most one drives a key: see `svcd.runtime.fencing`.
     """
 
     def holds(self, key: str) -> bool:
@@ -25,11 +25,11 @@ class Leases(Protocol):
     async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, which is cancelled when the lease is lost.
 
-        Raises LeaseLost, also when it is not held in the first place.
+        Raises LeaseLost when the lease is lost, or was not held at the call.
         """
         ...
 
 
 def lease_key(execution: Execution) -> str:
-    """An execution belongs to the daemon of its cluster; one without a cluster is by itself."""
+    """The lease key of an execution: its cluster's id, or its own id without a cluster."""
     return execution.cluster_id or execution.id

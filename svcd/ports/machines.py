@@ -11,18 +11,18 @@ from svcd.ports.faults import PortError
 
 
 class RemoteError(PortError):
-    """SSH to a machine: it could not be reached, or it refused us. Not: a command's exit code."""
+    """A fault of SSH: the machine is unreachable or refuses svcd. A command's exit code is none."""
 
 
 class ProbeError(PortError):
-    """An HTTP probe of a daemon on a machine."""
+    """A fault of an HTTP probe of a daemon on a machine."""
 
 
 @frozen(kw_only=True)
 class Host:
-    """Where and as whom to log in. private_key: OpenSSH text; host_key: pinned line or None.
+    """Address and login of a machine. private_key: OpenSSH text; host_key: the pinned line.
 
-    None as host_key accepts the first key that is shown; the result carries it.
+    host_key None: svcd accepts the machine's first key, and the result carries it.
     """
 
     address: str
@@ -34,7 +34,7 @@ class Host:
 
 @frozen(kw_only=True)
 class CommandResult:
-    """What a command said. exit_code: None when a signal ended it. Output is cut at 256 KiB."""
+    """The result of a command. exit_code: None after a signal. Output is cut at 256 KiB."""
 
     exit_code: int | None
     signal: str = ""
@@ -49,7 +49,7 @@ class Remote(Protocol):
     async def run(
         self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY)."""
+        """Run one command. Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY)."""
         ...
 
     def forget(self, address: str) -> None: ...
@@ -64,5 +64,5 @@ class Probe(Protocol):
         ...
 
     async def put(self, url: str, body: bytes, timeout_s: float) -> int:
-        """Status of an answer to JSON. Safe to repeat, and repeated. Raises ProbeError."""
+        """Send JSON; returns the status. The client may repeat the request. Raises ProbeError."""
         ...

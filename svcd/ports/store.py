@@ -42,9 +42,9 @@ I_contra = TypeVar("I_contra", contravariant=True)
 
 @frozen(kw_only=True)
 class Page:
-    """A list request. filters: column name -> text, only names the family declares.
+    """A list request. filters: column name -> text, only columns that the family declares.
 
-    limit None means all. marker: the id after which to begin (exclusive); unknown -> NotFound.
+    limit: None means all. marker: the list begins after this id; an unknown id raises NotFound.
     """
 
     limit: int | None = None
@@ -64,7 +64,7 @@ class Rows(Protocol[R, I_contra]):
         ...
 
     async def page(self, tenant_id: TenantId, page: Page) -> Sequence[R]:
-        """Ordered by creation, then id."""
+        """The records of a page, ordered by creation, then id."""
         ...
 
     async def remove(self, tenant_id: TenantId, id_: I_contra) -> None:
@@ -80,7 +80,7 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         ...
 
     async def rendered_page(self, tenant_id: TenantId, page: Page) -> Sequence[bytes]:
-        """In pieces; joined by commas they are what a JSON array of the page's objects holds."""
+        """The JSON objects of a page, in pieces that give the inside of an array when joined by ","."""
         ...
 
 
@@ -101,27 +101,27 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         ...
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
-        """Those with generation > settled_generation -> generation; any tenant, oldest first."""
+        """Clusters with generation > settled_generation -> generation; any tenant, oldest first."""
         ...
 
     async def active(self) -> Sequence[ClusterId]:
-        """Those that are Active and settled, tenant by tenant. The database looks at all rows."""
+        """Active, settled clusters, ordered by tenant. The database scans all rows."""
         ...
 
     async def idle_transient(self) -> Sequence[ClusterId]:
-        """Transient clusters at rest that had an execution and have none unfinished."""
+        """Settled transient clusters that had an execution and have no unfinished one."""
         ...
 
     async def uses_image(self, tenant_id: TenantId, image_id: str) -> str | None:
-        """Name of a cluster that uses the image, or None."""
+        """The name of a cluster that uses the image, or None."""
         ...
 
     async def add_events(self, id_: ClusterId, events: Sequence[ClusterEvent]) -> None:
-        """At most 2,000 newest are kept per cluster, none of one that has gone."""
+        """Add events. A cluster keeps the newest 2,000; for a dropped cluster nothing is added."""
         ...
 
     async def events(self, tenant_id: TenantId, id_: ClusterId) -> Sequence[ClusterEvent]:
-        """Oldest first. Raises NotFound."""
+        """The events, oldest first. Raises NotFound."""
         ...
 
 
@@ -133,14 +133,15 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
 
     async def drop(self, id_: ExecutionId) -> None: ...
     async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
-        """Without end_time, in doubt, or to be deleted; any tenant, oldest first.
+        """Executions that have not ended, may still have a job, or wait for deletion.
 
-        mine: asked with each one's `lease_key`; only those it wants are decoded. None: all.
+        Any tenant, oldest first. mine: called with each `lease_key`; only executions for which it
+        returns True are decoded. None: all.
         """
         ...
 
     async def untidy(self) -> Sequence[ExecutionId]:
-        """Ended, with a folder in the HDFS of a cluster. The database looks at all that ended."""
+        """Ended executions with a folder in a cluster's HDFS. The database scans all ended ones."""
         ...
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...
@@ -151,16 +152,17 @@ class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
 
     async def begin(self, upload_id: str) -> None: ...
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
-        """Pieces of an upload that no record owns yet.
+        """Add a piece to an upload that no record owns yet.
 
-        Raises ServiceUnavailable when it was thrown away, because its holder seemed to be dead.
+        Raises ServiceUnavailable when another daemon has deleted the upload because this one seemed
+        to be dead.
         """
         ...
 
     async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
-        """The record takes over the pieces.
+        """Add the record, which then owns the pieces.
 
-        Raises JobBinaryInternalNameTaken (pieces stay), ServiceUnavailable as `append`.
+        Raises JobBinaryInternalNameTaken (the pieces stay), and ServiceUnavailable as `append`.
         """
         ...
 
@@ -172,20 +174,20 @@ class LooseTrustRows(Protocol):
     """Trusts that no cluster's row names."""
 
     async def add(self, trust: LooseTrust) -> None:
-        """Again with the same id: nothing happens."""
+        """Add a trust. Idempotent: an existing id changes nothing."""
         ...
 
     async def take(self, id_: str) -> bool:
-        """In the transaction that writes the row which names the trust: it is loose no more.
+        """Delete the row, in the transaction that writes the cluster's row with the trust.
 
-        False: it is being given back, and the row must not be written.
+        False: svcd is deleting the trust, so the cluster's row must not be written.
         """
         ...
 
     async def doom(self, id_: str) -> bool:
-        """From now on no row can take it. False: it is not there, as after `take`.
+        """Refuse every later `take`. False: there is no such row, for example after `take`.
 
-        Waits for a `take` that is under way.
+        Waits for a running `take`.
         """
         ...
 
@@ -195,7 +197,7 @@ class LooseTrustRows(Protocol):
 
     async def forget(self, id_: str) -> None: ...
     async def first(self, limit: int) -> Sequence[LooseTrust]:
-        """So many, those due first at the head."""
+        """At most `limit` rows, ordered by `due_at`."""
         ...
 
 
@@ -223,7 +225,7 @@ class Tx(Protocol):
     @property
     def loose_trusts(self) -> LooseTrustRows: ...
     async def tell(self, text: str) -> None:
-        """When this is committed, the other daemons of the database hear `text`, most likely."""
+        """Notify the other daemons of the database with `text` after the commit (best effort)."""
         ...
 
 
@@ -231,45 +233,46 @@ class Store(Protocol):
     """All rows. Raises ServiceUnavailable when no connection can serve."""
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `work` in one transaction: all or nothing; it may be run again after a conflict."""
+        """Run `work` in one transaction, all or nothing; it may run again after a conflict."""
         ...
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        """The same for reading only: cheaper, and nothing is written."""
+        """Run `work`, which only reads. It is cheaper than `tx`."""
         ...
 
     async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:
-        """`rendered` of the `RenderedRows` that `Tx` names `family`, cheaper when many ask at once.
+        """`rendered` of the family that `Tx` names `family`; it serves many callers in one query.
 
-        Raises NotFound. What was committed before the call shows, whoever wrote it.
+        The result contains every change committed before the call, by any daemon. Raises NotFound.
         """
         ...
 
     async def ready(self) -> str:
-        """ "" when the store answers, else why not."""
+        """ "" when the store answers, else the reason why it does not."""
         ...
 
     async def close(self) -> None: ...
 
 
 _MOST_LOST_RACES: Final = 20
+"""Most attempts of `until_saved`."""
 
 
 async def until_saved(name: str, attempt: Callable[[], Coroutine[Any, Any, tuple[bool, T]]]) -> T:
-    """The result of the first `attempt` that loses no race: (whether it lost none, its result).
+    """The result of the first `attempt` that saved its row.
 
-    attempt: reads a row, decides, and writes it by compare-and-set. name: of the row, for people.
-    Raises ServiceUnavailable after many lost races.
+    attempt: reads a row, decides, and writes it by compare-and-set; returns (whether it was saved,
+    its result). name: the row's name for people. Raises ServiceUnavailable after many lost races.
     """
     for _ in range(_MOST_LOST_RACES):
         won, result = await attempt()
         if won:
             return result
-    raise ServiceUnavailable(f"{name} is being changed by others; try again")
+    raise ServiceUnavailable(f"other requests are changing {name}; try again")
 
 
 class Sealer(Protocol):
-    """Seals secrets for rest."""
+    """Encrypts secrets for storage, and decrypts them."""
 
     def seal(self, secret: Secret) -> str: ...
     def open(self, sealed: str) -> Secret: ...
