@@ -1,1 +1,1 @@
-"""The database without a daemon: what `svcd backup`, `svcd restore` and `svcd db` work with."""
+"""Access to the database without a daemon, for `svcd backup`, `svcd restore` and `svcd db`."""

@@ -4,7 +4,7 @@ Note: the format. A line `svcd backup 1`, then frames: four bytes of length (big
 MessagePack value. The first frame is the head (schema number, tables with their columns); then one
 frame a row, `[table, row]`, the tables in the order of the head, the rows in the order of their
 key; then the manifest, `[-1, {table: {rows, sha256}}]`. The last 32 bytes are the SHA-256 of all
-that is before them. A file that was cut, or changed in one bit, is told from a whole one.
+bytes before them. So a reader finds a truncated file and every changed bit.
 """
 
 from __future__ import annotations
@@ -29,18 +29,22 @@ from svcd.store.offline.shape import Shape, TableShape, shape
 _MAGIC = b"svcd backup 1\n"
 _LENGTH = 4
 _FRAME_LIMIT = 1 << 30
+"""Largest frame in bytes; a greater length means damage."""
 _END = -1
 _HASH_BYTES = 32
+"""Size of the SHA-256 at the end."""
 _CHUNK = 1 << 20
+"""Size in bytes of the buffer for reads and writes."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 @frozen(kw_only=True)
 class Head:
-    """What a backup says of itself. key: fingerprint of the key that its secrets are sealed with.
+    """The first frame of a backup. schema: number of the schema. at: time of the backup.
 
-    at: when it was made. release: of the svcd that made it. tables: names with their columns.
+    release: release of the svcd that wrote the backup. key: fingerprint of the key of the sealed
+    secrets. tables: names with their columns.
     """
 
     schema: int
@@ -52,7 +56,7 @@ class Head:
 
 @frozen(kw_only=True)
 class Manifest:
-    """A backup that was read to its end and found whole."""
+    """The digests of a backup that was read to its end and is undamaged."""
 
     head: Head
     sums: dict[str, Sum]
@@ -85,9 +89,10 @@ class _Writer:
 
 
 def write(session: Session, target: Path, at: str, release: str, key: str) -> Manifest:
-    """Back the database up to `target`, which appears when it is whole and was read again.
+    """Back the database up to `target`, which appears after it was written and verified.
 
-    One moment of the database: others may write meanwhile. Raises OfflineError.
+    The backup shows the database at one point in time; others may write meanwhile. Raises
+    OfflineError.
     """
     session.snapshot()
     number = current(session)
@@ -105,12 +110,12 @@ def write(session: Session, target: Path, at: str, release: str, key: str) -> Ma
             _write(session, of, head, out)
             out.flush()
             os.fsync(out.fileno())
-            with contextlib.suppress(OSError):  # so that the disk is read and not the memory
+            with contextlib.suppress(OSError):  # so that `verify` reads the disk, not the cache
                 os.posix_fadvise(out.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         session.rollback()
         manifest = verify(draft)
         if target.exists():
-            raise ArchiveError(f"{target} was made by somebody else meanwhile: choose another name")
+            raise ArchiveError(f"another program has created {target}: choose another name")
         publish(draft, target)
     return manifest
 
@@ -120,7 +125,7 @@ def _write(session: Session, of: Shape, head: Head, out: IO[bytes]) -> None:
     writer.put(_MAGIC)
     writer.frame(_encode(head))
     for number, table in enumerate(of.kept):
-        start = b"\x92" + _encode(number)  # an array of two: the table, and the row as it is
+        start = b"\x92" + _encode(number)  # an array of two: the table's number, the encoded row
         for row in read(session, table):
             encoded = encode_row(row)
             tally.add(table.name, encoded)
@@ -133,9 +138,9 @@ def _write(session: Session, of: Shape, head: Head, out: IO[bytes]) -> None:
 
 
 class Reader:
-    """A backup file from its head to its end. `sums` and `manifest` are known after the last row.
+    """Reads a backup file from its head to its end; `manifest` is known after the last row.
 
-    It is to be verified before (`verify`): a reader tells of damage only when it meets it.
+    Call `verify` on the file first: a reader finds damage only when it reaches it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -152,7 +157,7 @@ class Reader:
         try:
             self._size = os.fstat(self._file.fileno()).st_size
             if self._exactly(len(_MAGIC)) != _MAGIC:
-                raise ArchiveError(f"{path} is no backup of svcd, or one of a later release")
+                raise ArchiveError(f"{path} is no backup of svcd, or is from a later release")
             self.head = self._decoded_head()
             self.shape = self._known_shape()
         except BaseException:
@@ -163,7 +168,7 @@ class Reader:
         self._file.close()
 
     def rows(self, table: TableShape) -> Iterator[Row]:
-        """The rows of one table; the tables are to be asked for in the order of the head."""
+        """The rows of one table. Read the tables in the order of the head."""
         wanted = [each.name for each in self.shape.kept].index(table.name)
         while True:
             number, encoded = self._next()
@@ -177,19 +182,19 @@ class Reader:
             yield tuple(row)
 
     def manifest(self) -> Manifest:
-        """To be asked after the last row. Raises ArchiveError."""
+        """The manifest, after the last row. Raises ArchiveError when the file is damaged."""
         if self._manifest is not None:
             return self._manifest
         number, encoded = self._next()
         if number != _END:
-            raise self._broken("rows come in another order than the head says")
+            raise self._broken("its rows are not in the order of its head")
         promised = self._value(encoded, dict[str, Sum])
         faults = differences(promised, self._tally.sums(self.shape))
         if faults:
             raise self._broken("; ".join(faults))
         found = self._digest.digest()
         if self._raw(_HASH_BYTES) != found or self._file.read(1):
-            raise self._broken("its SHA-256 is not what it should be")
+            raise self._broken("its SHA-256 does not match its content")
         self._manifest = Manifest(
             head=self.head, sums=promised, bytes=self._size, sha256=found.hex()
         )
@@ -215,13 +220,13 @@ class Reader:
         return found
 
     def _next(self) -> tuple[int, bytes]:
-        """Number of the table, and the row as it was encoded."""
+        """The number of the table, and the encoded row."""
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             return ahead
         pair: list[msgspec.Raw] = self._value(self._frame(), list[msgspec.Raw])
         if len(pair) != 2:
-            raise self._broken("a frame is none")
+            raise self._broken("a frame has the wrong form")
         return self._value(bytes(pair[0]), int), bytes(pair[1])
 
     def _value(self, encoded: bytes, kind: Any = Any) -> Any:
@@ -233,7 +238,7 @@ class Reader:
     def _frame(self) -> bytes:
         length = int.from_bytes(self._exactly(_LENGTH), "big")
         if length > min(_FRAME_LIMIT, self._size):
-            raise self._broken("a length makes no sense")
+            raise self._broken("the length of a frame is impossible")
         return self._exactly(length)
 
     def _exactly(self, size: int) -> bytes:
@@ -257,7 +262,7 @@ class Reader:
 
 
 def verify(path: Path) -> Manifest:
-    """Read all of it. Raises ArchiveError."""
+    """Read the whole file. Raises ArchiveError when it is damaged."""
     reader = Reader(path)
     try:
         for table in reader.shape.kept:

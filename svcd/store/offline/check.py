@@ -1,8 +1,9 @@
-"""`svcd db check`: does the database hold together? Looks at one moment of it; changes nothing.
+"""`svcd db check`: checks that the database is consistent, at one point in time; changes nothing.
 
-Every row is read: its record decodes and says what its columns say; sealed texts open with the key;
-the pieces of a binary give its size and digest; what is referred to is there. A daemon's own rules
-keep all of this true, so a fault means a damaged disk, a wrong key, or rows changed by hand.
+It reads every row and checks that: its record decodes and agrees with its columns; sealed texts
+open with the key; the pieces of a binary give its size and digest; all referenced rows exist. The
+daemon's own rules ensure all of this, so a fault means a damaged disk, a wrong key, or rows changed
+by hand.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _REFERENCES = (
     ("executions", "output_id", "data_sources",
      "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
     ("clusters", "cluster_template_id", "cluster_templates",
-     "it works on; only what it was made from is unknown"),
+     "none needed: the cluster works; only its origin is unknown"),
 )  # fmt: skip
 _UNOWNED = """
 select p.upload_id, count(*) from pieces p
@@ -68,7 +69,7 @@ _THERE = "select 1 from {other} where id = :id and tenant_id = :tenant_id"
 
 @frozen(kw_only=True)
 class Fault:
-    """One thing that is wrong: where (a table, or a row), what, and what to do."""
+    """One fault. where: a table or a row; what: the fault; cure: what to do."""
 
     where: str
     what: str
@@ -77,16 +78,16 @@ class Fault:
 
 @frozen(kw_only=True)
 class Counted:
-    """A table that was read to its end."""
+    """A completely checked table, and its number of rows."""
 
     table: str
     rows: int
 
 
 def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
-    """Faults as they are found, and each table when it is done. sealer: None leaves seals closed.
+    """Yields each fault when it is found, and each table after its last row.
 
-    Raises OfflineError when the schema is not this release's.
+    sealer: None leaves sealed texts unchecked. Raises OfflineError for another release's schema.
     """
     session.snapshot()
     number = current(session)
@@ -99,7 +100,7 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
         yield Fault(where="storage", what=fault, cure="restore a backup (svcd restore)")
     for table in shape(number).kept:
         rows = 0
-        if table.name == "pieces":  # read with the binaries they belong to
+        if table.name == "pieces":  # checked with their binaries
             rows = int((session.one("select count(*) from pieces") or (0,))[0])
         else:
             for row in read(session, table):
@@ -143,12 +144,12 @@ def _row(
 
 
 def _meant(table: str, column: str, record: Any) -> bool:
-    """Whether a column may differ from what this release would write there."""
+    """Whether a column may differ from the value that this release writes."""
     if table == "internals":
-        return column == "upload_id"  # it need not be the record's id
+        return column == "upload_id"  # it may differ from the record's id
     if table == "clusters":
-        return column == "name_key"  # null when another cluster has it
-    # Once an execution that was stopped while it was being submitted counted as ended.
+        return column == "name_key"  # null when another cluster has the key
+    # An earlier release wrote an execution as ended that was stopped during its submission.
     return column == "ended" and record.end_time is not None and record.submitting
 
 
@@ -163,7 +164,7 @@ def _wire(where: str, row: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> Iterator[Fault]:
-    cure = "put the seal.key back that belongs to this database, or enter the credentials again"
+    cure = "restore the seal.key that belongs to this database, or enter the credentials again"
     try:
         if row.get("sealed") is not None:
             opened = sealer.open(row["sealed"]).reveal()
@@ -173,7 +174,7 @@ def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> I
     except SealerError as error:
         yield Fault(where=where, what=str(error).split(":")[0], cure=cure)
     except (msgspec.MsgspecError, ValueError):
-        yield Fault(where=where, what="its sealed text is not what was sealed", cure=cure)
+        yield Fault(where=where, what="its sealed text has the wrong content", cure=cure)
 
 
 def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
@@ -194,7 +195,7 @@ def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterat
 
 
 def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterator[Fault]:
-    """What a record names in its JSON."""
+    """Faults of the rows that the JSON of `record` names."""
     wanted: list[tuple[str, str, str]] = []
     if table == "jobs":
         cure = "delete the job and make it again"
@@ -203,7 +204,7 @@ def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterato
         cure = "upload it again and make the job binary again"
         wanted = [("internals", record.url.removeprefix(INTERNAL_URL), cure)]
     elif table in ("clusters", "cluster_templates"):
-        cure = "it works on: the values were copied; only their origin is unknown"
+        cure = "none needed: the values were copied; only their origin is unknown"
         wanted = [
             ("node_group_templates", each.node_group_template_id, cure)
             for each in record.node_groups
@@ -234,5 +235,5 @@ def _references(session: Session) -> Iterator[Fault]:
         yield Fault(
             where=f"pieces {upload_id}",
             what=f"{count} pieces belong to no binary",
-            cure="start the daemon again: it removes them",
+            cure="restart the daemon: it removes them at its start",
         )

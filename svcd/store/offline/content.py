@@ -1,4 +1,4 @@
-"""All rows of a database as one stream, with counts and digests that both drivers agree on.
+"""Reads and writes all rows of a database as one stream, with the same digests for both drivers.
 
 The digest of a table is the SHA-256 of its rows, each as MessagePack, in the order of their key.
 """
@@ -18,9 +18,9 @@ from svcd.store.offline.session import (
     ROWS_AT_ONCE,
     OfflineError,
     Session,
+    foreign_tables,
     number_of,
     occupied,
-    strangers,
     upgrade,
 )
 from svcd.store.offline.shape import Shape, TableShape, shape
@@ -30,7 +30,7 @@ encode_row = msgspec.msgpack.Encoder().encode
 
 @frozen
 class Sum:
-    """What a table holds: the number of its rows, and the digest over them in hex."""
+    """The content of a table: the number of its rows, and their digest in hex."""
 
     rows: int
     sha256: str
@@ -38,7 +38,7 @@ class Sum:
 
 @mutable
 class Tally:
-    """Counts and digests as the rows go by, table after table."""
+    """Counts and digests of a stream of rows, table after table."""
 
     rows: dict[str, int] = field(factory=dict)
     _digests: dict[str, hashlib._Hash] = field(factory=dict)
@@ -48,7 +48,7 @@ class Tally:
         self._digests.setdefault(table, hashlib.sha256()).update(encoded)
 
     def sums(self, of: Shape) -> dict[str, Sum]:
-        """Of every table that is kept, the empty ones too."""
+        """The sums of every kept table, also of empty ones."""
         empty = hashlib.sha256()
         return {
             each.name: Sum(
@@ -59,12 +59,12 @@ class Tally:
 
 
 def read(session: Session, table: TableShape) -> Iterator[Row]:
-    """The rows of `table` that are kept, in the order of their key."""
+    """The kept rows of `table`, in the order of their key."""
     return session.rows(table.select, at_once=BULKY_AT_ONCE if table.bulky else ROWS_AT_ONCE)
 
 
 def sums(session: Session, of: Shape) -> dict[str, Sum]:
-    """Read everything once."""
+    """The sums of all kept tables. It reads every row once."""
     tally = Tally()
     for table in of.kept:
         for row in read(session, table):
@@ -73,7 +73,7 @@ def sums(session: Session, of: Shape) -> dict[str, Sum]:
 
 
 def differences(wanted: Mapping[str, Sum], found: Mapping[str, Sum]) -> list[str]:
-    """One line for each table that is not what it should be."""
+    """One line for each table whose content differs."""
     lines = []
     for name in sorted(wanted.keys() | found.keys()):
         one, other = wanted.get(name), found.get(name)
@@ -84,12 +84,12 @@ def differences(wanted: Mapping[str, Sum], found: Mapping[str, Sum]) -> list[str
 
 
 def refuse_occupied(session: Session, replace: bool | None) -> int:
-    """The number of rows that would be lost, more than 0 also when they cannot be counted.
+    """The number of rows that the command would delete; at least 1 when they cannot be counted.
 
-    Raises OfflineError when there are any and nobody said that they may be. replace: None when it
-    cannot be said.
+    replace: whether the user allows this; None when the command has no such option. Raises
+    OfflineError when there are rows and the user has not allowed it.
     """
-    foreign = strangers(session)
+    foreign = foreign_tables(session)
     if foreign:
         raise OfflineError(
             f"{session.where} has tables of another program ({', '.join(sorted(foreign))}):"
@@ -99,7 +99,7 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
         return 1
     rows = occupied(session)
     if rows and not replace:
-        way = "" if replace is None else ", or say --replace to put the others in their place"
+        way = "" if replace is None else ", or say --replace to delete these rows first"
         raise OfflineError(f"{session.where} holds {rows} rows: name an empty one{way}")
     return rows
 
@@ -111,10 +111,10 @@ def load(
     wanted: Callable[[], Mapping[str, Sum]],
     at: str,
 ) -> None:
-    """Put the rows in the place of what there is and look at them again: in one transaction.
+    """Replace the content of the database by the given rows and verify them, in one transaction.
 
-    rows_of: asked once for each table, in the order of `of`. wanted: asked after the last row.
-    The caller has called `begin`, and commits. The schema is brought to the newest at the end.
+    rows_of: called once for each table, in the order of `of`. wanted: called after the last row.
+    The caller has called `begin`, and commits. At the end the schema is upgraded to the newest.
     Raises OfflineError.
     """
     names = {each.name for each in shape(migrations.newest()).every}
@@ -128,8 +128,8 @@ def load(
     faults = differences(wanted(), sums(session, of))
     if faults:
         raise OfflineError(
-            f"{session.where} did not keep what was written to it ({'; '.join(faults)}):"
-            " nothing was changed; look at the disk"
+            f"{session.where} holds other rows than svcd has written ({'; '.join(faults)}):"
+            " nothing was changed; check the disk"
         )
     upgrade(session, at)
     session.settle(shape(migrations.newest()).kept)

@@ -1,7 +1,6 @@
-"""Files that appear when they are whole: written under another name, made lasting, renamed.
+"""Draft files: written under another name, synced to the disk, then renamed in one step.
 
-A draft holds a lock for as long as somebody is at work on it; what a killed one has left is removed
-by the next.
+The writer of a draft holds a lock on it. The next writer removes the drafts of killed programs.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 def draft_of(target: Path) -> Iterator[Path]:
     """An empty file beside `target` that only its owner may read.
 
-    It goes when it was not published. Raises OfflineError, also for OSErrors of the block.
+    The file is removed when the block did not publish it. Raises OfflineError, also for OSErrors of
+    the block.
     """
     try:
         _sweep(target)
@@ -46,7 +46,7 @@ def draft_of(target: Path) -> Iterator[Path]:
 
 
 def publish(draft: Path, target: Path) -> None:
-    """Give it its name, for good."""
+    """Rename `draft` to `target`, and sync both file and folder to the disk."""
     handle = os.open(draft, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -65,7 +65,7 @@ def _sweep(target: Path) -> None:
     for each in target.parent.iterdir():
         if not pattern.fullmatch(each.name):
             continue
-        with contextlib.suppress(OSError):  # in use, or gone by now
+        with contextlib.suppress(OSError):  # in use, or already removed
             handle = os.open(each, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

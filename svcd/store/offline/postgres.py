@@ -1,9 +1,9 @@
 """A PostgreSQL database on a blocking connection of a command.
 
-Note: how it waits. libpq would wait for ever for a server that is silent. So the connection is an
-asynchronous one, and every wait for its socket has a deadline; cursors are declared in SQL, because
-the library offers none on such connections. Statements are a batch each: a deadline is never about
-how much there is.
+Note: waits. libpq waits for ever for a server that does not answer. So the connection is an
+asynchronous one, and every wait for its socket has a deadline. Cursors are declared in SQL, because
+the library offers no cursors on such connections. Each statement handles one batch of rows, so a
+deadline does not depend on the size of the database.
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ from svcd.store.postgres import translate
 from svcd.store.sessions import connection_text, line_of
 
 _STATEMENT_S = 120.0
+"""Longest time for one statement."""
 _SLACK_S = 2.0
+"""Added to that deadline: a server that answers applies its own time-out first."""
 _LOCK_S = 10.0
+"""Longest wait for the lock of a table."""
 _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _INSERT_BYTES = 1_048_576
+"""A batch of rows is sent when it has reached this size, or `_INSERT_ROWS`."""
 _INSERT_ROWS = 200
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _TABLES = "select tablename from pg_tables where schemaname = current_schema()"
@@ -49,12 +53,13 @@ select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
                                            where datname = current_database())))
  order by a.backend_start limit 1
 """
-"""Those that share bear a name of `svcd.open_database`; one may briefly be without its lock."""
+"""Daemons that share the database have an application_name of `svcd.open_database`. The name is
+checked too, because such a daemon may briefly not hold its lock."""
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 
 class PostgresSession:
-    """command: what the server calls the connection, for example `svcd backup`."""
+    """Implements Session. command: the application_name at the server, such as `svcd backup`."""
 
     def __init__(
         self, settings: DatabaseSettings, command: str, statement_s: float = _STATEMENT_S
@@ -83,12 +88,12 @@ class PostgresSession:
         if encoding != "UTF8":
             self._connection.close()
             raise OfflineError(
-                f"{self.where} has the encoding {encoding}: make one with UTF8"
+                f"{self.where} has the encoding {encoding}: create a database with UTF8"
                 " (createdb --encoding UTF8 --template template0 NAME)"
             )
 
     def alone(self) -> None:
-        """Become the owner, as a daemon does. Raises OfflineError while a daemon has it."""
+        """Take the exclusive lock. Raises OfflineError while a daemon uses the database."""
         locked = self._execute(_LOCK).fetchone()[0]
         daemon = self._execute(_DAEMONS, {"name": self._daemons_name}).fetchone()
         if daemon is not None or not locked:
@@ -96,7 +101,7 @@ class PostgresSession:
                 f"process {daemon[0]} of the server, connected from {daemon[1]}"
                 f" since {daemon[2][:19]}"
                 if daemon
-                else "it was gone a moment later"
+                else "its connection has ended by now"
             )
             raise OfflineError(f"a daemon has {self.where} ({who}): stop it first")
 
@@ -111,7 +116,7 @@ class PostgresSession:
 
     def rollback(self) -> None:
         if not self._connection.closed and not self._connection.isexecuting():
-            with contextlib.suppress(OfflineError):  # the server does it when we are gone
+            with contextlib.suppress(OfflineError):  # the server rolls back when we disconnect
                 self._execute("rollback")
 
     def close(self) -> None:
@@ -138,14 +143,14 @@ class PostgresSession:
         self._execute(translate(text)[0])
 
     def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
-        marks = f"({', '.join(['%s'] * len(table.columns))})"
+        values = f"({', '.join(['%s'] * len(table.columns))})"
         start = f"insert into {table.name} ({', '.join(table.columns)}) values ".encode()
         batch: list[bytes] = []
         size = 0
         cursor = self._connection.cursor()
         for row in rows:
             with self._named():
-                batch.append(cursor.mogrify(marks, tuple(row)))
+                batch.append(cursor.mogrify(values, tuple(row)))
             size += len(batch[-1])
             if size >= _INSERT_BYTES or len(batch) >= _INSERT_ROWS:
                 self._execute(start + b", ".join(batch))
@@ -157,7 +162,7 @@ class PostgresSession:
         return frozenset(str(row[0]) for row in self._execute(_TABLES).fetchall())
 
     def faults(self) -> Iterator[str]:
-        """Nothing: the server checks what it reads, and every row is read by whoever asks."""
+        """No faults: the server checks the rows that it reads, and the caller reads every row."""
         return iter(())
 
     def settle(self, tables: Sequence[TableShape]) -> None:
@@ -180,7 +185,7 @@ class PostgresSession:
                 if not any(ready):
                     self._connection.close()
                     raise OfflineError(
-                        f"{self.where} did not answer within {limit_s:.0f} s: look at the server;"
+                        f"{self.where} did not answer within {limit_s:.0f} s: check the server;"
                         " nothing was changed"
                     )
 
@@ -190,14 +195,14 @@ class PostgresSession:
             yield
         except psycopg2.Error as error:
             code = error.pgcode or ""
-            cure = "look at the server's log, or: svcd doctor"
+            cure = "read the server's log, or run svcd doctor"
             if code in _NO_RIGHTS:
                 cure = "make the user of database.url the owner of the database"
             elif code == errorcodes.LOCK_NOT_AVAILABLE:
-                cure = "another program uses its tables: end that first"
+                cure = "another program uses its tables: stop that program first"
             raise OfflineError(f"{self.where} cannot be used: {line_of(error)}; {cure}") from error
         except (ValueError, UnicodeError) as error:
-            raise OfflineError(f"{self.where} cannot hold a text: {error}") from error
+            raise OfflineError(f"{self.where} cannot store a text: {error}") from error
 
 
 def _plain(row: Sequence[Any]) -> Row:

@@ -1,7 +1,7 @@
-"""One blocking connection to a database, for commands: what both drivers must offer.
+"""One blocking connection to a database, for commands: the protocol of both drivers.
 
-A command has no reactor and nobody to wait for it, so it may block; yet it never blocks for ever.
-Rows stream both ways: nothing here holds more than a few megabytes, whatever the database holds.
+A command has no reactor and serves no other caller, so it may block, but never for ever. Rows are
+streamed in both directions: no function holds more than a few megabytes of the database.
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ from svcd.store.database import Row
 from svcd.store.offline.shape import TableShape, shape
 
 ROWS_AT_ONCE = 100
+"""Rows of one fetch from PostgreSQL."""
 BULKY_AT_ONCE = 4
-"""Pieces of 256 KiB, and one a megabyte at most: what PostgreSQL is asked for at once."""
+"""Rows of one fetch from a table with large values: pieces of 256 KiB, so about a megabyte."""
 
 
 class OfflineError(Exception):
-    """A command cannot go on: one line that says what, where, why and what to do."""
+    """A command cannot continue: one line that says what failed, where, why, and what to do."""
 
 
 class Damaged(OfflineError):
-    """What the file holds is not a sound database."""
+    """The file is not a sound database."""
 
 
 class Session(Protocol):
-    """where: what to call the database before people, without a password."""
+    """A connection of either driver. where: name of the database for people, without a password."""
 
     where: str
 
     def snapshot(self) -> None:
-        """Begin to read: until `rollback`, all reads see one moment, and nobody waits for us."""
+        """Begin to read. Until `rollback` all reads see the same state, and block no writer."""
         ...
 
     def begin(self) -> None:
-        """Begin to write; all of it is there after `commit`, or nothing."""
+        """Begin to write; `commit` stores all changes, or none."""
         ...
 
     def commit(self) -> None: ...
@@ -46,7 +47,7 @@ class Session(Protocol):
     def rows(
         self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
     ) -> Iterator[Row]:
-        """The rows of one statement, `at_once` in memory. Several may be under way."""
+        """The rows of one statement, `at_once` in memory. Several iterators may be in use."""
         ...
 
     def one(self, text: str, parameters: Mapping[str, object] | None = None) -> Row | None:
@@ -54,26 +55,26 @@ class Session(Protocol):
         ...
 
     def script(self, text: str) -> None:
-        """Statements separated by `;` at the end of a line, in the transaction under way."""
+        """Run statements separated by `;` at the end of a line, in the current transaction."""
         ...
 
     def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None: ...
 
     def tables(self) -> frozenset[str]:
-        """Names of the tables that are there, of whomever they are."""
+        """Names of all tables in the database, also of other programs."""
         ...
 
     def faults(self) -> Iterator[str]:
-        """What the database itself finds wrong with its storage."""
+        """The faults that the database itself finds in its storage."""
         ...
 
     def settle(self, tables: Sequence[TableShape]) -> None:
-        """After many rows were written, before the commit: what makes it quick from the start."""
+        """Update the planner's statistics after many inserts, before the commit."""
         ...
 
 
 def current(session: Session) -> int:
-    """The schema's number, 0 when there is none yet. Raises OfflineError for a newer one."""
+    """The schema's number, 0 without a schema. Raises OfflineError for a newer release's schema."""
     number = number_of(session)
     if number > migrations.newest():
         raise OfflineError(
@@ -84,14 +85,14 @@ def current(session: Session) -> int:
 
 
 def number_of(session: Session) -> int:
-    """The schema's number, whether this release knows it or not."""
+    """The schema's number, 0 without a schema; this release may not know it."""
     if "schema_version" not in session.tables():
         return 0
     return _count(session, migrations.CURRENT)
 
 
 def upgrade(session: Session, at: str, last: int | None = None) -> int:
-    """Within the transaction under way; returns the number before."""
+    """Upgrade the schema in the current transaction. Returns the number before the upgrade."""
     before = current(session)
     session.script(migrations.CREATE)
     for script in migrations.scripts(before, at, last):
@@ -99,15 +100,15 @@ def upgrade(session: Session, at: str, last: int | None = None) -> int:
     return before
 
 
-def strangers(session: Session) -> frozenset[str]:
-    """Tables of our names in a database that never was ours."""
+def foreign_tables(session: Session) -> frozenset[str]:
+    """Tables with names of svcd's tables in a database without a schema of svcd."""
     names = frozenset(each.name for each in shape(migrations.newest()).every)
     there = session.tables()
     return frozenset() if "schema_version" in there else there & names
 
 
 def occupied(session: Session) -> int:
-    """Rows that a restore would replace."""
+    """The number of rows that a restore would replace."""
     number = current(session)
     if not number:
         return 0

@@ -1,7 +1,7 @@
 """The tables of a schema number: their columns and keys, read from the migrations themselves.
 
-The migrations are run on an empty SQLite database in memory, and what came of them is read back. So
-every schema that was ever released is known without a second description of it.
+The migrations run on an empty SQLite database in memory, and the resulting tables are read back. So
+every released schema is known without a second description of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svcd.store import migrations
 from svcd.store.sqlite import translate
 
 TRANSIENT = frozenset({"schema_version", "uploads", "daemons", "leases", "seals"})
-"""Tables that mean something to running daemons only: neither kept, nor copied, nor counted."""
+"""Tables that only running daemons need: not backed up, not copied, not counted."""
 
 _OWNED = "exists (select 1 from internals i where i.upload_id = pieces.upload_id)"
 _CONDITIONS = {"pieces": _OWNED}
@@ -36,7 +36,7 @@ class TableShape:
 
     @property
     def select(self) -> str:
-        """All rows that are kept, in the order of the key, which both databases sort alike."""
+        """The statement that reads all kept rows in the order of the key, alike in both drivers."""
         condition = _CONDITIONS.get(self.name)
         where = f" where {condition}" if condition else ""
         return (
@@ -47,7 +47,7 @@ class TableShape:
 
 @frozen
 class Shape:
-    """A schema. every: all its tables, those first that others refer to."""
+    """A schema. every: all its tables; a table comes after the tables that it refers to."""
 
     number: int
     every: tuple[TableShape, ...]

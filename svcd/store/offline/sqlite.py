@@ -1,9 +1,9 @@
 """A SQLite file on a blocking connection of a command.
 
-Note: who else has the file. A daemon's connection holds a shared lock on the file for as long as it
-is open. `mode="alone"` asks for the exclusive one: it is refused while any program has the file
-open, and while we hold it no daemon can open it. Readers that only look (`mode="look"`) see one
-moment of the file and disturb nobody.
+Note: locks. A daemon's connection holds a shared lock on the file while it is open. `mode="alone"`
+requests the exclusive lock: SQLite refuses it while any program has the file open, and while a
+command holds it, no daemon can open the file. Readers (`mode="look"`) see the file at one point in
+time and block no other program.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from svcd.store.offline.shape import TableShape
 from svcd.store.sqlite import translate
 
 _BUSY_S = 2.0
+"""Longest wait for another program's lock."""
 _SHOWN = 100
+"""Most faults that the integrity check reports."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _TABLES = "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
 
 
 class SqliteSession:
-    """mode: `look` (others may write), `alone` (nobody else may have it), `new` (a draft file)."""
+    """Implements Session.
+
+    mode: `look` (reads; others may write), `alone` (excludes other programs), `new` (a draft file).
+    """
 
     def __init__(self, path: Path, mode: Literal["look", "alone", "new"]) -> None:
         """Raises OfflineError, and Damaged."""
@@ -59,8 +64,8 @@ class SqliteSession:
             execute("select count(*) from sqlite_schema").fetchone()
         elif mode == "new":
             execute("pragma page_size=8192")
-            execute("pragma journal_mode=off")  # when something fails, the file is thrown away
-            execute("pragma synchronous=off")  # the caller makes it lasting before it counts
+            execute("pragma journal_mode=off")  # after a failure the caller deletes the file
+            execute("pragma synchronous=off")  # the caller syncs the file before it publishes it
         else:
             execute("pragma synchronous=full")
             execute("pragma locking_mode=exclusive")
@@ -82,7 +87,7 @@ class SqliteSession:
 
     def rollback(self) -> None:
         if self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):  # a draft has no journal to go back by
+            with contextlib.suppress(sqlite3.Error):  # a draft has no journal for a rollback
                 self._connection.execute("rollback")
 
     def close(self) -> None:
@@ -112,8 +117,8 @@ class SqliteSession:
                     self._connection.execute(statement)
 
     def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
-        marks = ", ".join("?" * len(table.columns))
-        text = f"insert into {table.name} ({', '.join(table.columns)}) values ({marks})"
+        values = ", ".join("?" * len(table.columns))
+        text = f"insert into {table.name} ({', '.join(table.columns)}) values ({values})"
         with self._named():
             self._connection.executemany(text, rows)
 
@@ -125,13 +130,13 @@ class SqliteSession:
             if row[0] != "ok":
                 yield str(row[0])
         for table, row_id, parent, _ in self.rows("pragma foreign_key_check"):
-            yield f"row {row_id} of {table} belongs to a row of {parent} that is not there"
+            yield f"row {row_id} of {table} refers to a row of {parent} that does not exist"
 
     def settle(self, tables: Sequence[TableShape]) -> None:
-        """Nothing: the daemon's statements find their indexes without statistics."""
+        """Do nothing: the daemon's statements use their indexes without statistics."""
 
     def put_aside(self) -> None:
-        """Bring the journal into the file and remove it. Only in mode `alone`."""
+        """Write the journal into the database file and remove it. Only in mode `alone`."""
         with self._named():
             self._connection.execute("pragma wal_checkpoint(truncate)").fetchall()
             mode = self._connection.execute("pragma journal_mode=delete").fetchone()[0]
@@ -155,7 +160,7 @@ class SqliteSession:
             )
         if code == sqlite3.SQLITE_CANTOPEN:
             return OfflineError(
-                f"{self.where} cannot be opened: {_why(self.path)}; look at database.url,"
+                f"{self.where} cannot be opened: {_why(self.path)}; check database.url,"
                 " server.state_dir and the owner of the folder"
             )
         if code == sqlite3.SQLITE_FULL:
@@ -165,5 +170,5 @@ class SqliteSession:
 
 def _why(path: Path) -> str:
     if not path.parent.exists():
-        return f"there is no folder {path.parent}"
-    return "it may not be read and written" if path.exists() else "there is no such file"
+        return f"the folder {path.parent} does not exist"
+    return "this user may not read and write it" if path.exists() else "the file does not exist"
