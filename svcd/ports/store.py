@@ -80,7 +80,7 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         ...
 
     async def rendered_page(self, tenant_id: TenantId, page: Page) -> Sequence[bytes]:
-        """The JSON objects of a page, in pieces that give the inside of an array when joined by ","."""
+        """The JSON objects of a page, in pieces; joined by commas they form an array's items."""
         ...
 
 
