@@ -1,1 +1,1 @@
-"""Frozen records of everything svcd knows, and their shapes on the wire. Pure: no I/O."""
+"""Frozen records of svcd's data, and their shapes on the wire. Pure: no I/O."""

@@ -1,4 +1,4 @@
-"""What a fault says of the names that would have been right: the nearest one, or a few. Pure."""
+"""Suggests valid names for the text of a fault: the nearest one, or a few. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import difflib
 from collections.abc import Collection, Iterable, Sequence
 
 _MOST_NAMED = 10
+"""Most names in a list for people."""
 _MOST_COMPARED = 60
-"""Characters of a wrong name that are compared: comparing takes time that callers choose."""
+"""Most characters of a wrong name that are compared: its sender must not choose the cost."""
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like `name`; None when none is as like it as `cutoff` (0 to 1).
+    """The known name most similar to `name`; None when no similarity reaches `cutoff` (0 to 1).
 
     Upper and lower case count as the same.
     """
@@ -24,7 +25,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def listed(names: Collection[str], most: int = _MOST_NAMED) -> str:
-    """The first of `names`, and how many more there are."""
+    """The first `most` of `names` as a text, and the number of further names."""
     shown: Sequence[str] = list(names)[:most]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(shown) + more or "none"

@@ -1,4 +1,4 @@
-"""What svcd reads from a cloud, reduced to the fields it uses. Source: the OpenStack APIs."""
+"""Records of things in a cloud, with the fields that svcd uses. Source: the OpenStack APIs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svcd.model.secret import Secret
 
 @frozen(kw_only=True)
 class Caller:
-    """Who makes a request, as the identity service vouches for it.
+    """The sender of a request, as validated by the identity service.
 
     token: None with `auth.mode=none`. expires_at: epoch seconds, None when unknown.
     """
@@ -65,7 +65,7 @@ class Network:
 
 @frozen(kw_only=True)
 class Server:
-    """A server as listed. status: Nova's word; fault: its text when status is ERROR.
+    """A server in a list. status: Nova's status; fault: Nova's text when the status is ERROR.
 
     addresses: (address, kind) with kind `fixed` or `floating`, IPv4 first.
     """
@@ -82,7 +82,7 @@ class Server:
 
 @frozen(kw_only=True)
 class NewServer:
-    """What a server is created with. user_data: the raw text (the client encodes it)."""
+    """The request for a new server. user_data: the raw text (the client encodes it)."""
 
     name: str
     image_id: str
@@ -97,7 +97,7 @@ class NewServer:
 
 @frozen(kw_only=True)
 class VolumeState:
-    """A volume as the cloud shows it. attached_to: server id; device: the name in the server."""
+    """A volume in the cloud. attached_to: server id; device: its name in the server."""
 
     id: str
     name: str
@@ -119,7 +119,7 @@ class FloatingIp:
 
 @frozen(kw_only=True)
 class Quota:
-    """What is left, each None when unlimited or unknown."""
+    """The unused part of the tenant's quota. None: unlimited or unknown."""
 
     instances: int | None = None
     cores: int | None = None

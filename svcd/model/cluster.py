@@ -1,8 +1,8 @@
-"""A cluster: what was asked for (desired), and what provisioning has made of it (recorded).
+"""A cluster: the desired state from requests, and the recorded state from provisioning.
 
 The whole cluster, instances included, is one record and one row: every write is a compare-and-set
-on `version`. `generation` counts accepted requests; `settled_generation` is the newest one that is
-done, failed or succeeded. Deletion is a desired state, not a call.
+on `version`. `generation` counts accepted requests; `settled_generation` is the newest request that
+has succeeded or failed. Deletion is a desired state, not a call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svcd.model.template import (
 
 
 class ClusterStatus(enum.StrEnum):
-    """The wire's words (behaviour 19)."""
+    """The status of a cluster, by its name on the wire (behaviour 19)."""
 
     WAITING = "Waiting"
     VALIDATING = "Validating"
@@ -44,7 +44,7 @@ class ClusterStatus(enum.StrEnum):
 
 
 class Desired(enum.StrEnum):
-    """What the last accepted request wants of the cluster as a whole."""
+    """The state of the whole cluster that the last accepted request wants."""
 
     ACTIVE = "active"
     DELETED = "deleted"
@@ -52,7 +52,7 @@ class Desired(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Volume:
-    """A volume of an instance. `device` as the cloud named it, `mount_point` once mounted."""
+    """A volume of an instance. device: the cloud's name of it; mount_point: None until mounted."""
 
     volume_id: str
     device: str | None = None
@@ -61,10 +61,10 @@ class Volume:
 
 @frozen(kw_only=True)
 class MachineFacts:
-    """What a machine said of itself when it was first reached.
+    """Facts that svcd read from a machine at the first contact.
 
     home: home folder of the login user. root: prefix of "/" on machines that are folders, else "".
-    prefix: where the distribution's software lies. cores, memory_mib: of the machine.
+    prefix: folder of the distribution's software. cores, memory_mib: size of the machine.
     """
 
     home: str
@@ -79,9 +79,10 @@ class Instance:
     """One machine of a cluster. Ids and names are assigned when the request is accepted.
 
     index: number within the group, from 1 (the NNN of the name).
-    requested_at: written before the create call, so that a lagging list is not taken for a loss.
+    requested_at: time of the create call, written before it: for a while after it, a list without
+    the server does not mean that the server is lost.
     host_key: the pinned public SSH host key, one OpenSSH line.
-    step: the last step that is done on this machine (provisioning.decide.lifecycle).
+    step: the last completed step on this machine (provisioning.decide.lifecycle).
     leaving: chosen for removal by a scale-down or delete.
     """
 
@@ -107,9 +108,9 @@ class Instance:
 
 @frozen(kw_only=True)
 class NodeGroup:
-    """One group of a running cluster: desired size and the instances there are.
+    """One group of a cluster: its desired size and its existing instances.
 
-    count: desired size. flavor_ram_mib: memory of the flavor, known since the request was checked.
+    count: desired size. flavor_ram_mib: memory of the flavor, read when the request was checked.
     """
 
     name: str
@@ -131,11 +132,11 @@ class NodeGroup:
 
 @frozen(kw_only=True)
 class Ailment:
-    """What is wrong with one part of an Active cluster.
+    """A fault of one part of an Active cluster.
 
-    code: of the closed list. machine: instance name, "" for the cluster as a whole. what: the part
-    (`server`, `cloud`, or as the distribution calls a daemon). text: one reason. advice: what the
-    distribution says of it, or "". since: when it was found first.
+    code: failure code of the closed list. machine: instance name, "" for the whole cluster. what:
+    the part (`server`, `cloud`, or the distribution's name of a daemon). text: one reason. advice:
+    the distribution's advice, or "". since: when a health check first found the fault.
     """
 
     code: str
@@ -147,13 +148,13 @@ class Ailment:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which part it is."""
+        """Machine and part: the identity of the faulty part."""
         return self.machine, self.what
 
 
 @frozen(kw_only=True)
 class Unwell:
-    """Something of an Active cluster is dead. text: all that is said of it."""
+    """The faults of an Active cluster. text: the whole description."""
 
     text: str
     ailments: tuple[Ailment, ...]
@@ -166,10 +167,10 @@ class Cluster:
     info: target -> name -> text (web UI links), filled by the distribution once known.
     username, ssh_port: login of the image, read when the request was checked.
     management_public_key: OpenSSH line; management_private_key: sealed text, never on the wire.
-    trust_id: what later calls to the cloud are made with; None where tokens are not needed.
-    emptied: a deletion has found nothing left in the cloud but the trust, which it gives up now.
+    trust_id: the trust for later calls to the cloud; None where tokens are not needed.
+    emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
-    unwell: what looks at the Active cluster have found; None when all is well.
+    unwell: the faults that health checks have found; None without faults.
     """
 
     id: ClusterId
@@ -213,19 +214,19 @@ class Cluster:
         return tuple(i for g in self.node_groups for i in g.instances)
 
     def explained(self) -> str:
-        """Why it is as it is: of its last request, and of what was found since."""
+        """The reason of its status, followed by the faults found by health checks."""
         found = self.unwell.text if self.unwell is not None else ""
         return "\n".join(text for text in (self.status_description, found) if text)
 
 
 @frozen(kw_only=True)
 class ClusterEvent:
-    """One line of a cluster's story (additive sub-resource `events`).
+    """One event of a cluster (additive sub-resource `events`).
 
     step: provisioning step, status or `request`; machine: instance name or ""; outcome:
     `accepted` (a request), `started`, `waiting`, `retry`, `done`, `failed`; code: failure code of
-    the closed list or ""; text: what happened, what to do. attempt: how often the step has not
-    succeeded, from 1; 0 where nothing is counted. until: when it is given up at the latest.
+    the closed list or ""; text: the event and the advice. attempt: number of unsuccessful attempts
+    of the step, from 1; 0 without a count. until: when svcd gives the step up at the latest.
     """
 
     at: Timestamp

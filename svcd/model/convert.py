@@ -1,15 +1,15 @@
 """Turns a configuration file into a cluster template request. Pure.
 
-Two formats are understood, both as JSON or YAML:
+It accepts two formats, both as JSON or YAML:
 
 - an Ambari blueprint (`host_groups`, `configurations`, `Blueprints`). Components become processes
   (`SECONDARY_NAMENODE` -> `secondarynamenode`, `OOZIE_SERVER` -> `oozie`), clients are left out,
   the least number of a `cardinality` becomes the count, and the five `*-site` sections become
-  options. A blueprint names no flavor: it comes from the key `flavor_id` of a host group or of the
-  whole (an extension), else from the query parameter of that name. Values that point at host groups
-  (`%HOSTGROUP::x%`) are left out, for the service sets addresses itself.
-- our own bundle: the body of POST cluster-templates; `name`, `plugin_name` and `engine_version` may
-  be left out.
+  options. A blueprint has no flavor: the flavor comes from the key `flavor_id` of a host group or
+  of the whole file (an extension), else from the query parameter of that name. Values that refer to
+  host groups (`%HOSTGROUP::x%`) are left out, because svcd sets addresses itself.
+- svcd's own bundle: the body of POST cluster-templates; `name`, `plugin_name` and `engine_version`
+  may be left out.
 
 The description is always the conversion note. Source: interface, "Plugins"; behaviour, Part I 15.
 """
@@ -32,8 +32,11 @@ NOTE = "Converted from a configuration file"
 
 _SITES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "oozie-site")
 _MAX_YAML_BYTES = 32_768
-_MAX_YAML_NODES = 10_000  # each takes some microseconds, in the reactor
+"""Largest YAML file; larger ones must be JSON, which parses faster."""
+_MAX_YAML_NODES = 10_000
+"""Most values of a YAML file: each takes some microseconds in the reactor."""
 _MAX_YAML_DEPTH = 50
+"""Deepest nesting of a YAML file."""
 _LIMITS = Limits()
 _shape = Shape(NewClusterTemplate)
 
@@ -62,11 +65,11 @@ def convert(
         made = dict(tree)
     else:
         raise ValidationError(
-            "$: neither host_groups (an Ambari blueprint) nor node_groups (a bundle of ours)"
+            "$: expected host_groups (an Ambari blueprint) or node_groups (a bundle of svcd)"
         )
     for key, value in (("plugin_name", plugin_name), ("engine_version", engine_version)):
         if made.setdefault(key, value) != value:
-            raise InvalidReference(f"$.{key}: the path says {value!r}, the file another")
+            raise InvalidReference(f"$.{key}: the path says {value!r}, the file another value")
     if template_name:
         made["name"] = template_name
     made["description"] = NOTE
@@ -77,11 +80,11 @@ def convert(
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Safe; of libyaml where it is there, ten times as fast."""
+"""A safe loader: libyaml's, which is ten times as fast, where it is installed."""
 
 
 def _yaml(text: str) -> Any:
-    """The tree of `text`. Looks at its events first: what may not be is never built."""
+    """The tree of `text`. It checks the events first, so a forbidden tree is never built."""
     depth = nodes = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent):
@@ -106,7 +109,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         if len(content) > _MAX_YAML_BYTES:
             raise MalformedBody(
-                f"the file is not JSON, and larger than {_MAX_YAML_BYTES} bytes for YAML"
+                f"the file is not JSON, and YAML files may have at most {_MAX_YAML_BYTES} bytes"
             ) from None
         try:
             loaded = _yaml(content.decode("utf-8"))
@@ -136,7 +139,7 @@ def _from_blueprint(
         flavor = group.get("flavor_id") or tree.get("flavor_id") or flavor_id
         if not flavor:
             faults.append(
-                f"{path}.flavor_id: missing; a blueprint names no flavor, give the query "
+                f"{path}.flavor_id: missing; a blueprint has no flavor, give the query "
                 "parameter flavor_id"
             )
         groups.append(
@@ -222,7 +225,10 @@ def _options(
 
 
 def _typed(value: Any, kind: str) -> ConfigValue:
-    """A blueprint's text as the type of the option; what does not fit is left for the rules."""
+    """A blueprint's value in the type of the option.
+
+    A value of the wrong type stays unchanged; the later check of the request reports it.
+    """
     text = str(value).strip()
     if kind == "bool" and text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -1,8 +1,8 @@
-"""Reads JSON that others have written, so that it can be stored and shown. Pure.
+"""Reads JSON from peers, so that svcd can store and show it. Pure.
 
-Note: what machines of tenants answer may be anything. What Python reads and nobody can write again
-is mended here: halves of surrogate pairs become "?", endless whole numbers become floating ones.
-What is nested deeper than any answer of ours is no JSON.
+Note: untrusted answers. Machines of tenants may answer anything. Some values can be read by Python
+but not written again: halves of surrogate pairs become "?", and very long integers become floats.
+A text that is nested deeper than any answer of svcd is refused.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from itertools import accumulate
 from typing import Any, Final
 
 MOST_DEPTH: Final = 100
-"""Of brackets that are open at once."""
+"""Most brackets that are open at once."""
 _MOST_DIGITS: Final = 18
+"""Most characters of an integer that stays an integer."""
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[^][{}"]++', re.DOTALL)
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-"""As signed bytes: one down, one up again."""
+"""Brackets as signed bytes: an opening one is +1, a closing one -1."""
 
 
 def loads(body: bytes | str) -> Any:
-    """The value of a JSON text; bytes that are no UTF-8 are replaced. Raises ValueError."""
+    """The value of a JSON text. Replaces bytes that are not UTF-8. Raises ValueError."""
     text = body if isinstance(body, str) else body.decode("utf-8-sig", "replace")
     try:
         tree = json.loads(text, parse_int=_whole)

@@ -1,4 +1,4 @@
-"""The identifier types, the tenant's part of every key, and the formats of time."""
+"""The types of identifiers, and the formats of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JobId = NewType("JobId", str)
 ExecutionId = NewType("ExecutionId", str)
 
 Timestamp = NewType("Timestamp", str)
-"""UTC as `YYYY-MM-DD HH:MM:SS.ffffff`: the text of `created_at`, and it sorts by time."""
+"""UTC as `YYYY-MM-DD HH:MM:SS.ffffff`, as in `created_at`; the texts sort by time."""
 
 
 def timestamp(seconds: float) -> Timestamp:

@@ -33,7 +33,7 @@ class Credentials:
         watch(self)
 
     def reveal(self) -> str:
-        """The password: it must not be in a traceback."""
+        """The password, which the log removes from tracebacks (see model.secret)."""
         return self.password
 
 
@@ -83,7 +83,7 @@ class JobBinary:
 
 
 class JobType(enum.StrEnum):
-    """Kinds of jobs; which ones a cluster can run is its distribution's to say."""
+    """The types of jobs. The cluster's distribution decides which of them it can run."""
 
     PIG = "Pig"
     JAR = "Jar"
@@ -111,7 +111,7 @@ class Job:
 
 @frozen(kw_only=True)
 class JobConfigs:
-    """What the caller set for one execution. `args` is answered in the form given."""
+    """The caller's options for one execution. Answers show `args` in the caller's form."""
 
     configs: Mapping[str, ConfigValue] = field(factory=dict, repr=False)
     args: Mapping[str, ConfigValue] | tuple[str, ...] = field(factory=dict, repr=False)
@@ -119,7 +119,7 @@ class JobConfigs:
 
 
 class ExecutionStatus(enum.StrEnum):
-    """`Pending` is ours; the others are the engine's words, passed through."""
+    """The status of an execution: `Pending` is svcd's own, the others are the engine's."""
 
     PENDING = "Pending"
     PREP = "PREP"
@@ -141,9 +141,9 @@ class Failure:
 
 @frozen(kw_only=True)
 class Waiting:
-    """What an execution waits for that ought to be there: code and text as of a Failure.
+    """Why an execution waits for a missing thing. code, step, text: as in Failure.
 
-    since: the first time that it was missing; until: when svcd gives up, None when it does not.
+    since: when svcd first found the thing missing; until: when svcd gives up, None for never.
     """
 
     code: str
@@ -155,11 +155,12 @@ class Waiting:
 
 @frozen(kw_only=True)
 class Doubt:
-    """What is known of a submit whose answer was lost (`Execution.submitting`).
+    """The knowledge about a submit whose answer was lost (`Execution.submitting`).
 
-    denied_at: since when the engine answers that it does not know the job; None when it was silent
-    since. fenced_at: when the definition was removed, so that the submit cannot succeed any more.
-    watch_until: when svcd stops looking for the job of an execution that it has given up.
+    denied_at: since when the engine answers that it does not know the job; None when it has not
+    answered since. fenced_at: when svcd removed the workflow definition, so that the submit can no
+    longer succeed. watch_until: when svcd stops the search for the job of an execution that it has
+    given up.
     """
 
     denied_at: Timestamp | None = None
@@ -171,15 +172,15 @@ class Doubt:
 class Execution:
     """A job run on a cluster.
 
-    cluster_id: also of a cluster that is gone; None only until a transient one is made.
-    status: what `info.status` shows. record: the engine's record as last read, credentials masked
+    cluster_id: stays after the cluster was deleted; None only until a transient cluster is created.
+    status: value of `info.status`. record: the engine's record as last read, credentials masked
     (the other keys of `info`); {} before the engine knows the job.
-    cancel_requested, delete_requested: the caller's wish, carried out by the controller.
-    submitting: written before the submit call, so that a restart asks the engine first. Also of an
-    execution that was given up, until it is sure that the engine has no job of it.
-    submits: submits begun; each has its own folder. workflow_dir: the folder in HDFS, None when
-    there is none. staged: it is complete.
-    waiting: why nothing happens, None while all goes well.
+    cancel_requested, delete_requested: requests of the caller, which the controller carries out.
+    submitting: written before the submit call, so that a restart asks the engine first. It stays
+    true for an execution that was given up, until the engine certainly has no job of it.
+    submits: number of submits; each has its own folder. workflow_dir: the folder in HDFS, None
+    without one. staged: the folder is complete.
+    waiting: why the execution waits; None while it does not.
     """
 
     id: ExecutionId

@@ -1,7 +1,7 @@
 """The formats of names: one pattern each, used by the request shapes and by the upload's path.
 
-Patterns are ASCII only and anchored; control characters (a trailing newline passes Python's `$`)
-are refused for every text of a body by `svcd.model.shapes`.
+Patterns are ASCII only and anchored. `svcd.model.shapes` refuses control characters in every text
+of a body, also a trailing newline, which passes Python's `$`.
 
 Source: behaviour, Part I 7 and Part II 1.3.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 MAX_NAME = 50
+"""Most characters of a name."""
 
 HOST_NAME = r"^[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*$"
 """Clusters, node groups, both templates: dot-separated labels that are usable as host names."""
@@ -22,7 +23,8 @@ TAG = r"^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-
 """Image tags; a label may start with a digit (`3.5.0`)."""
 
 MAX_TAG = 240
-"""A tag is part of an image property's name (`_svc_tag_<tag>`), which may have 255 characters."""
+"""Most characters of a tag: it is part of the name of an image property (`_svc_tag_<tag>`), which
+may have 255 characters."""
 
 USERNAME = r"^[A-Za-z_][A-Za-z0-9._-]*$"
 """Login name of an image's operating system."""
@@ -42,7 +44,7 @@ DESCRIPTIONS = {
     USERNAME: "a login name: letters, digits, '.', '_' and '-', starting with a letter or '_'",
     MOUNT_PREFIX: "an absolute path like /volumes/disk of letters, digits, '-' and '_'",
 }
-"""What a fault says in place of the pattern."""
+"""The description of each pattern in the texts of faults."""
 
 
 def is_data_name(text: str) -> bool:

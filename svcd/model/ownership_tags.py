@@ -1,18 +1,19 @@
-"""How svcd marks what it makes in a tenant's cloud, and how its marks are known again. Pure.
+"""The ownership tags of svcd's things in a tenant's cloud: writes and reads them. Pure.
 
-| Thing | Mark |
+| Thing | Ownership tag |
 |---|---|
 | server, volume | metadata `svcd_cluster_id`, `svcd_instance_id`, `svcd_installation` |
 | floating IP | description `svcd:CLUSTER:INSTALLATION:INSTANCE` |
 | security group | name `svcd-CLUSTER`, description `cluster NAME of svcd INSTALLATION` |
-| server group | name `svcd-CLUSTER` (the service keeps nothing else) |
-| trust | its end, a second between the years 2100 and 2200 (the service keeps nothing else) |
+| server group | name `svcd-CLUSTER` (the service stores no other field that svcd could set) |
+| trust | its expiry time, a second between the years 2100 and 2200 (as above) |
 
-No two trusts of one user in one project end alike: the service refuses the second one.
+The expiry times of one user's trusts in one project differ: the service refuses a second trust with
+the same expiry time.
 
-INSTALLATION tells apart daemons that share a tenant, each with rows of its own. It is made of the
-key that seals an installation's secrets, so it goes wherever that key goes with the database.
-Things made by older releases carry none.
+INSTALLATION distinguishes daemons that share a tenant, each with a database of its own. It is
+derived from the key that seals the secrets of the database, so it moves with that key. Things
+created by older releases have no INSTALLATION.
 """
 
 from __future__ import annotations
@@ -41,36 +42,36 @@ _TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
 
 @frozen
 class Mark:
-    """cluster_id: whose it is. installation: "" when that is not told."""
+    """The owner of a thing: its cluster, and the installation ("" when the tag has none)."""
 
     cluster_id: str
     installation: str = ""
 
 
 def metadata(cluster_id: str, instance_id: str, installation: str) -> dict[str, str]:
-    """Of a server or a volume."""
+    """The metadata of a server or a volume."""
     made = {CLUSTER: cluster_id, INSTANCE: instance_id}
     return {**made, INSTALLATION: installation} if installation else made
 
 
 def group_name(cluster_id: str) -> str:
-    """Of a security group or a server group."""
+    """The name of a security group or a server group."""
     return f"svcd-{cluster_id}"
 
 
 def group_text(cluster_name: str, installation: str) -> str:
-    """Description of a security group."""
+    """The description of a security group."""
     return f"cluster {cluster_name} of svcd {installation}".rstrip()
 
 
 def address_text(cluster_id: str, instance_id: str, installation: str) -> str:
-    """Description of a floating IP."""
+    """The description of a floating IP."""
     middle = f"{installation}:" if installation else ""
     return f"svcd:{cluster_id}:{middle}{instance_id}"
 
 
 def of_metadata(found: Mapping[str, str]) -> Mark | None:
-    """None: not ours."""
+    """The tag of a server or a volume; None when svcd did not create it."""
     cluster_id = found.get(CLUSTER, "")
     if not _CLUSTER_ID.fullmatch(cluster_id) or not found.get(INSTANCE):
         return None
@@ -78,27 +79,27 @@ def of_metadata(found: Mapping[str, str]) -> Mark | None:
 
 
 def of_address(description: str) -> Mark | None:
-    """None: not ours."""
+    """The tag of a floating IP; None when svcd did not create it."""
     match = _ADDRESS.fullmatch(description)
     return None if match is None else Mark(match[1], match[2] or "")
 
 
 def of_security_group(name: str, description: str) -> Mark | None:
-    """None: not ours."""
+    """The tag of a security group; None when svcd did not create it."""
     match, text = _GROUP.fullmatch(name), _GROUP_TEXT.fullmatch(description)
     return None if match is None or text is None else Mark(match[1], text[1] or "")
 
 
 def of_server_group(name: str) -> Mark | None:
-    """None: not ours."""
+    """The tag of a server group; None when svcd did not create it."""
     match = _GROUP.fullmatch(name)
     return None if match is None else Mark(match[1])
 
 
 def trust_end(id_: str) -> str:
-    """The end of the trust that is asked for under that id: so far away that it means nothing.
+    """The expiry time of the trust with the LooseTrust id `id_`, too far away to have an effect.
 
-    A whole second, for the service keeps no more (measured: it drops the rest).
+    It is a whole second, because the service drops fractions (measured).
     """
     number = int.from_bytes(hashlib.sha256(id_.encode()).digest()[:8], "big")
     moment = _FAR + datetime.timedelta(seconds=number % _CENTURY_S)
@@ -106,5 +107,5 @@ def trust_end(id_: str) -> str:
 
 
 def is_trust_end(expires_at: str) -> bool:
-    """Whether a trust ends when only those of svcd do."""
+    """Whether `expires_at` is an expiry time that svcd gives to its trusts."""
     return _TRUST_END.fullmatch(expires_at) is not None

@@ -1,11 +1,13 @@
-"""Takes secrets out of texts that others have written: peers, machines, libraries. Pure.
+"""Removes secrets from texts of peers, machines and libraries. Pure.
 
-What was sent to a peer may come back in its refusal, whole or cut, in any of the usual codings. So
-each client hides what it has sent itself, before a text is cut or has its tags taken out.
+A peer's refusal may quote a secret of the request, whole or truncated, in any of the usual codings.
+So each client removes the secrets that it has sent, before it truncates the text or strips its
+tags.
 
-Note: what is found. Known secrets in each form that a text may carry them in; of those that are
-long enough also pieces, for a peer may have cut them. A secret of less than LEAST characters is
-left: it would turn half of the text into stars. Values are known as secrets by their names.
+Note: what is found. The functions find known secrets in each form that a text may contain. Of long
+secrets they also find pieces, because a peer may have truncated them. A secret with fewer than
+LEAST characters stays: removing it would replace half of the text by stars. Values are recognised
+as secrets by their names.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ from svcd.model.xml import content
 
 MASK: Final = "***"
 LEAST: Final = 4
-"""Characters of a secret that is looked for."""
+"""Fewest characters of a secret that is removed."""
 PIECE: Final = 12
-"""Characters of the shortest piece of a secret that is found."""
+"""Fewest characters of a piece of a secret that is removed."""
 NAMES: Final = r"password|passwd|passphrase|secret|token|credential|(?:access|api|private)[._-]?key"
-"""What a name has in it whose value is a secret: a regular expression, in any case."""
-_MOST_TEXT: Final = 16_384  # a longer text is not searched for pieces
+"""Regular expression for the names of secret values; upper and lower case count as the same."""
+_MOST_TEXT: Final = 16_384
+"""Most characters of a text that is searched for pieces."""
 _LEAST_CODED: Final = 8
+"""Fewest characters of a base64 form that is removed."""
 _NAMED: Final = re.compile(NAMES, re.IGNORECASE)
 _NO_FLAG: Final = re.compile(r"[\s=]")
 _USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
@@ -38,12 +42,12 @@ _TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
 
 
 def forms(secret: str) -> Sequence[str]:
-    """`secret` as a text may carry it, longest first."""
+    """The forms in which a text may contain `secret`, longest first; without short ones."""
     return [each for each in whole_forms(secret) if len(each) >= LEAST]
 
 
 def whole_forms(text: str) -> Sequence[str]:
-    """`text` in each of the codings, longest first."""
+    """`text` in each of the usual codings, longest first."""
     plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
     plain |= {form for each in plain for form in (escape(each), content(each))}
     found = {
@@ -60,7 +64,10 @@ def whole_forms(text: str) -> Sequence[str]:
 
 
 def _coded(secret: bytes) -> Iterator[str]:
-    """In base64: it looks different by what stands before, and its ends by what stands there."""
+    """The base64 forms of `secret`.
+
+    The coding depends on the bytes before the secret, and at its ends on the neighbouring bytes.
+    """
     for before, cut in ((0, 0), (1, 2), (2, 3)):
         for code in (base64.b64encode, base64.urlsafe_b64encode):
             text = code(bytes(before) + secret).decode("ascii")[cut:]
@@ -70,7 +77,7 @@ def _coded(secret: bytes) -> Iterator[str]:
 
 
 def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -> str:
-    """`text` with stars in the place of each of `secrets`. whole: pieces are left, to be quick."""
+    """`text` with stars in place of each of `secrets`. whole: pieces are left, which is quicker."""
     wanted = {each.reveal() if isinstance(each, Secret) else each for each in secrets}
     long_enough = (each for each in sorted(wanted, key=len, reverse=True) if len(each) >= LEAST)
     known = [form for secret in long_enough for form in forms(secret)]
@@ -82,10 +89,10 @@ def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -
 
 
 def without_pieces(text: str, sent: Sequence[str], least: int = PIECE) -> str:
-    """`text` with stars in the place of each run of at least `least` characters of any of `sent`.
+    """`text` with stars in place of each run of at least `least` characters of any of `sent`.
 
-    All are looked for in the text as it is, so that what one takes away hides no other one. The
-    cost is that of one pass over each: a secret may be as long as a caller likes.
+    All runs are searched in the original text, so that one replacement cannot hide another secret.
+    The cost is one pass over each text, because callers choose the length of their secrets.
     """
     runs = set(_runs(text, least))
     common = {run for each in sent for run in _runs(each, least) if run in runs}
@@ -104,22 +111,22 @@ def _runs(text: str, length: int) -> Iterator[str]:
 
 
 def shown_url(url: str) -> str:
-    """A URL, or a text with some, for people: without user, password and the id of a trust."""
+    """A URL, or a text with URLs, without user, password and the id of a trust: for people."""
     return _TRUST.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
 
 
 def url_repr(url: str) -> str:
-    """How records show one: `field(repr=url_repr)`."""
+    """The repr of a URL in records: `field(repr=url_repr)`."""
     return repr(shown_url(url))
 
 
 def is_secret(name: str) -> bool:
-    """Whether a name tells that its value is one."""
+    """Whether `name` says that its value is a secret."""
     return _NAMED.search(name) is not None
 
 
 def named(values: Mapping[str, object]) -> Sequence[Secret]:
-    """Values whose name tells that they are secrets, and what is assigned inside of others."""
+    """The values with names of secrets, and the secrets that other values contain."""
     found: list[Secret] = []
     for name, value in values.items():
         if isinstance(value, str):
@@ -144,7 +151,7 @@ def listed(arguments: Iterable[object]) -> Sequence[Secret]:
 
 
 def _assigned(text: str) -> Iterator[str]:
-    """What stands behind `name=`, up to a blank. In one pass: an argument may be very long."""
+    """The secret values after `name=`, up to a blank. One pass: an argument may be very long."""
     for word in text.split():
         begin, at = 0, word.find("=")
         while 0 <= at < len(word) - 1:
@@ -155,7 +162,7 @@ def _assigned(text: str) -> Iterator[str]:
 
 
 def of_url(text: str) -> Sequence[str]:
-    """The passwords of the URLs in a text, as they stand there and decoded."""
+    """The passwords of the URLs in a text, each as written and decoded."""
     found: list[str] = []
     for _, userinfo in _USERINFO.findall(text):
         password = userinfo.partition(":")[2]

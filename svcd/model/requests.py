@@ -1,7 +1,7 @@
 """The shapes of request bodies, named as in the interface. `svcd.model.shapes` decodes into them.
 
-A field that was not sent is None (or its default); null is taken as not sent where None is allowed.
-Only what the body alone can tell is checked here; references are checked by the commands.
+A field that was not sent is None (or its default); null counts as not sent where None is allowed.
+The shapes check the body alone; the commands check references.
 
 Source: interface, "Endpoints"; behaviour, Part I 7, 8, 17, 20, 23 and Part II 1.3.
 """
@@ -25,10 +25,11 @@ from svcd.model.template import (
 )
 
 MAX_TARGETS = 100
-"""Of one object of options: a distribution has some ten services."""
+"""Most targets in one object of options: a distribution has about ten services."""
 MAX_JOB_VALUES = 10_000
-"""Of each kind: a workflow definition of the usual greatest length has no room for as many."""
+"""Most configs, args or params of a job: a workflow definition of the usual limit holds fewer."""
 _MOST_COUNT = 1_000_000
+"""Largest count of one group in a request."""
 
 HostName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.HOST_NAME)
@@ -42,7 +43,7 @@ MountPrefix: TypeAlias = Annotated[
     str, Meta(min_length=2, max_length=200, pattern=names.MOUNT_PREFIX)
 ]
 Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
-"""An id or name of something else: opaque."""
+"""An opaque id or name of another resource."""
 AccountPart: TypeAlias = Annotated[str, Meta(description="without control characters")]
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
@@ -66,7 +67,7 @@ class Limits:
 
 
 Tree: TypeAlias = Mapping[str, Any]
-"""A JSON object as decoded without types: checks look at it leniently, for it may be wrong."""
+"""A JSON object decoded without types: any of its values may have the wrong type."""
 
 
 @frozen(kw_only=True)
@@ -106,7 +107,7 @@ class NewNodeGroup:
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """A template or inline flavor and processes: one of the two must be there."""
+        """Faults of a group with neither a template nor its own flavor and processes."""
         if tree.get("node_group_template_id") is not None:
             return
         missing = [n for n in ("flavor_id", "node_processes") if tree.get(n) is None]
@@ -134,7 +135,7 @@ def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
 
 @frozen(kw_only=True)
 class NewClusterTemplate:
-    """POST cluster-templates. default_image_id: additive; a cluster may leave its own out then."""
+    """POST cluster-templates. default_image_id: additive; a cluster may then omit its own."""
 
     name: HostName
     description: str | None = None
@@ -148,7 +149,7 @@ class NewClusterTemplate:
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """Bounds of the whole."""
+        """Faults of the numbers of groups and instances."""
         yield from _total_faults(tree.get("node_groups"), f"{path}.node_groups", limits)
 
 
@@ -156,8 +157,8 @@ class NewClusterTemplate:
 class NewCluster:
     """POST clusters, and `cluster` of execute.
 
-    What is None is taken from the cluster template; node groups given here replace the template's,
-    cluster_configs are merged name by name.
+    The cluster template gives the values of fields that are None. Node groups in a request replace
+    the template's; cluster_configs are merged name by name.
     """
 
     name: HostName
@@ -175,7 +176,7 @@ class NewCluster:
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """Without a template, groups and image must be there; bounds of the whole."""
+        """Faults of missing groups or image without a template, and of the numbers of groups."""
         if tree.get("cluster_template_id") is None:
             if tree.get("node_groups") is None:
                 yield f"{path}: missing node_groups; give cluster_template_id or node_groups"
@@ -194,21 +195,21 @@ class ResizeGroup:
 
 @frozen(kw_only=True)
 class ScaleRequest:
-    """PUT clusters/ID. Both lists empty: try again what failed (behaviour 20)."""
+    """PUT clusters/ID. Both lists empty: repeat the failed request (behaviour 20)."""
 
     resize_node_groups: tuple[ResizeGroup, ...] = ()
     add_node_groups: tuple[AddGroup, ...] = ()
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """Bounds of each list; those of the cluster as a whole are the command's."""
+        """Faults of each list's numbers. The command checks the numbers of the whole cluster."""
         for name in ("resize_node_groups", "add_node_groups"):
             yield from _total_faults(tree.get(name), f"{path}.{name}", limits)
 
 
 @frozen(kw_only=True)
 class GivenCredentials:
-    """`credentials` and `extra`. Whether any are needed is the command's to say."""
+    """`credentials` and `extra`. The command decides whether credentials are needed."""
 
     secret: ClassVar[bool] = True
 
@@ -216,13 +217,13 @@ class GivenCredentials:
     password: AccountPart | None = field(default=None, repr=False)
 
     def whole(self) -> Credentials | None:
-        """The record when both parts are there and not empty, else None."""
+        """The record when both parts are given and not empty, else None."""
         if not self.user or not self.password:
             return None
         return Credentials(user=self.user, password=self.password)
 
     def fault(self, path: str) -> str:
-        """Of a part that was given alone; "" when both or none were."""
+        """The fault when only one part was given, else ""."""
         if bool(self.user) == bool(self.password):
             return ""
         given, lacking = ("user", "password") if self.user else ("password", "user")
@@ -273,7 +274,7 @@ class ExecuteRequest:
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
-        """Exactly one of the two ways to name a cluster; no more values than a job can have."""
+        """Faults when not exactly one of cluster_id and cluster is given, or of too many values."""
         configs = tree.get("job_configs")
         for name in ("configs", "args", "params"):
             values = configs.get(name) if isinstance(configs, dict) else None

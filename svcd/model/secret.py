@@ -1,7 +1,7 @@
-"""A text that cannot be formatted by accident: every way to print it shows stars.
+"""A secret text that cannot be printed by accident: every way to format it shows stars.
 
-Note: the last net. The text of an exception may quote anything, and a traceback shows it. So the
-log asks for the secrets that are alive in the process, and takes them out of tracebacks.
+Note: tracebacks. The text of an exception may quote any value, and a traceback shows this text. So
+the log reads the secrets that are alive in the process, and removes them from tracebacks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 @final
 class Secret:
-    """Holds a password, token or private key; only `reveal` gives it out."""
+    """Holds a password, token or private key; only `reveal` returns it."""
 
     __slots__ = ("__weakref__", "_value")
 
@@ -45,21 +45,23 @@ class Secret:
 
 
 class Revealing(Protocol):
-    """Holds a secret."""
+    """An object that holds a secret."""
 
     def reveal(self) -> str: ...
 
 
 _living: WeakValueDictionary[int, Revealing] = WeakValueDictionary()
-_latest: OrderedDict[str, None] = OrderedDict()  # a failure that nobody took is told late
+_latest: OrderedDict[str, None] = OrderedDict()  # Twisted logs an unhandled failure late
 _MOST_LATEST = 256
-_LONGEST_LATEST = 8192  # keys and tokens are shorter
+"""Most secrets that are kept after their holders are gone."""
+_LONGEST_LATEST = 8192
+"""Most characters of such a secret: keys and tokens are shorter."""
 
 
 def watch(holder: Revealing) -> None:
-    """While `holder` lives, and a little longer, its secret is taken out of tracebacks.
+    """Remove the secret of `holder` from tracebacks while `holder` exists, and a little longer.
 
-    One of more than 8,192 characters, as a job's argument may be, only while it lives.
+    A secret of more than 8,192 characters (such as a job's argument) only while `holder` exists.
     """
     _living[id(holder)] = holder
     text = holder.reveal()
@@ -72,5 +74,5 @@ def watch(holder: Revealing) -> None:
 
 
 def living() -> Sequence[str]:
-    """The secrets that somebody still holds, and the latest of the others."""
+    """The secrets of all existing holders, and the latest of former holders."""
     return list({*_latest, *(holder.reveal() for holder in list(_living.values()))})

@@ -1,25 +1,26 @@
-"""Decodes a request body into its shape, or tells everything that is wrong with it at once.
+"""Decodes a request body into its shape, or reports all faults of the body at once.
 
-Note: two passes. The fast pass lets msgspec decode straight into the attrs class and walks the
-untyped tree once for what msgspec does not do for attrs classes: unknown keys, cross-field checks,
-control characters. Only when that finds anything the slow pass walks the tree with the same classes
-and collects every fault with its JSON path. Both read the same annotations, so they cannot drift:
-a body that only the fast pass refuses is reported with msgspec's own text.
+Note: two passes. In the fast pass msgspec decodes directly into the attrs class. The pass then
+walks the untyped tree once for checks that msgspec does not make for attrs classes: unknown keys,
+cross-field checks, control characters. Only when the fast pass finds a fault, the slow pass walks
+the tree with the same classes and collects every fault with its JSON path. Both read the same
+annotations, so they cannot disagree; a body that only the fast pass refuses is reported with
+msgspec's own text.
 
-Note: bounded. A body of a megabyte holds a hundred thousand values, and the slow pass takes
-microseconds for each. So what can be right as a whole is looked at as a whole (objects of options,
-by their types and one search), groups beyond the operator's bound are counted and not looked at,
-and the pass ends with `MAX_FAULTS`. Nor does an escape in a text call for it: whether a control
-character is there at all is asked of the whole body first.
+Note: bounded cost. A body of a megabyte holds a hundred thousand values, and the slow pass takes
+microseconds for each. So objects of options are checked as a whole, by their types and one search.
+Groups beyond the operator's limit are counted and not checked. The pass ends after `MAX_FAULTS`.
+An escape sequence in a text alone does not start the slow pass: the fast pass first searches the
+whole body for control characters.
 
-Note: control characters. A bare `str` is a text: a description, an option's value, an argument. It
-may hold tab and line feed. A `str` with constraints is a name, a reference or half of an account:
-it may hold no control character, and nor may a key.
+Note: control characters. A `str` without constraints is a text: a description, an option's value,
+an argument. It may contain tab and line feed. A `str` with constraints is a name, a reference or a
+part of an account: it may contain no control character. A key may contain none either.
 
 Note: why the garbage collector is off while a large body is decoded. The values of a body are a
-tree, so the collector can free nothing of it, but it walks the growing tree again and again: that
-takes ten times as long as decoding. The decoder is synchronous, so nothing else runs
-meanwhile, and `finally` turns the collector on again. A collector that is off already stays off.
+tree, so the collector can free no part of it, but it walks the growing tree again and again: that
+takes ten times as long as decoding. The decoder is synchronous, so no other code runs meanwhile,
+and `finally` turns the collector on again. If the collector is off already, it stays off.
 
 Duplicate keys: the last one wins, as in every JSON library.
 """
@@ -46,15 +47,17 @@ from svcd.model.requests import Limits
 T = TypeVar("T")
 
 MAX_FAULTS = 100
+"""Most faults in one answer."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPED_CONTROL = re.compile(rb"\\[^\"\\/]|\x7f|\xc2[\x80-\x9f]")
-"""In JSON as it is written by us, without its doubled backslashes."""
+"""Finds control characters in msgspec's JSON after the removal of doubled backslashes."""
 _SCALARS = frozenset({str, int, bool})
 _LARGE_BYTES = 65_536
+"""Size of a body from which the garbage collector is off during decoding."""
 _MOST_KEY = 60
-"""Characters of a key that a path tells."""
+"""Most characters of a key in a path."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _untyped: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
@@ -71,7 +74,7 @@ class Shape(Generic[T]):
         self._slow = _Slow()
 
     def decode(self, body: bytes, limits: Limits) -> T:
-        """The request. Raises MalformedBody, or ValidationError with all faults, one a line."""
+        """The request. Raises MalformedBody, or ValidationError with one line for each fault."""
         if len(body) < _LARGE_BYTES or not gc.isenabled():
             return self._decode(body, limits)
         gc.disable()
@@ -100,7 +103,7 @@ class Shape(Generic[T]):
         return value
 
     def faults(self, tree: Any, limits: Limits) -> list[str]:
-        """Everything that is wrong with the decoded JSON `tree`, each with its JSON path."""
+        """All faults of the decoded JSON `tree`, each with its JSON path."""
         found: list[str] = []
         for fault in self._slow.of(tree, self.cls, "$", limits):
             found.append(fault)
@@ -120,16 +123,16 @@ def _malformed(body: bytes, error: Exception) -> MalformedBody:
     if not body.strip():
         return MalformedBody("the body is empty: send a JSON object")
     if isinstance(error, UnicodeDecodeError):
-        return MalformedBody("the body is not UTF-8 JSON: it holds bytes that are no UTF-8 text")
+        return MalformedBody("the body is not UTF-8 JSON: it contains bytes that are not UTF-8")
     if isinstance(error, RecursionError):
         return MalformedBody("the body is not usable JSON: it is nested too deeply")
     return MalformedBody(f"the body is not UTF-8 JSON: {str(error)[:200]}")
 
 
 def _holds_controls(body: bytes, tree: Any) -> bool:
-    """Whether any text of the decoded `body`, keys too, holds a control character."""
+    """Whether any text or key of the decoded `body` contains a control character."""
     if b"\\" not in body and b"\x7f" not in body and b"\xc2" not in body:
-        return False  # they come escaped, all but these
+        return False  # JSON escapes all other control characters
     written = msgspec.json.encode(tree).replace(b"\\\\", b"")
     return _ESCAPED_CONTROL.search(written) is not None
 
@@ -140,7 +143,7 @@ _Strict = Callable[[Any, Limits], bool]
 
 
 def _compile_strict(cls: type) -> _Strict:
-    """A check of a tree that msgspec has accepted: known keys only, and no cross fault."""
+    """A check of a tree that msgspec has accepted: only known keys, no cross-field fault."""
     hints = typing.get_type_hints(cls)
     known = frozenset(hints) & frozenset(a.name for a in attrs.fields(cls))
     single: list[tuple[str, _Strict]] = []
@@ -195,7 +198,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=1024)
 def _holds_secrets(hint: Any) -> bool:
-    """Whether what stands in the place of such a value may be a secret: credentials, options."""
+    """Whether a value of this type may be a secret: credentials, options."""
     return any(
         getattr(bare, "secret", False) or typing.get_origin(bare) is Mapping
         for bare in map(_bare, _alternatives(hint))
@@ -204,18 +207,18 @@ def _holds_secrets(hint: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _takes_text(hint: Any) -> bool:
-    """Whether it is a text that may hold tab and line feed."""
+    """Whether the type is a text that may contain tab and line feed."""
     return str in _alternatives(hint)
 
 
 @lru_cache(maxsize=1024)
 def _takes_scalars(hint: Any) -> bool:
-    """Whether it is a plain union of text, number and truth value, as options are."""
+    """Whether the type is the union of str, int and bool, as of options."""
     return frozenset(_alternatives(hint)) == _SCALARS
 
 
 def _plain_options(value: Mapping[str, Any]) -> bool:
-    """Whether nothing is wrong with an object of options. No loop in Python."""
+    """Whether an object of options has no fault. It uses no loop in Python."""
     if not _SCALARS.issuperset(map(type, value.values())):
         return False
     texts = "".join(each for each in value.values() if type(each) is str)
@@ -223,7 +226,7 @@ def _plain_options(value: Mapping[str, Any]) -> bool:
 
 
 def _plain_texts(value: Sequence[Any]) -> bool:
-    """The same of a list of texts."""
+    """Whether a list of texts has no fault."""
     return {str}.issuperset(map(type, value)) and not _CONTROL_IN_TEXT.search("".join(value))
 
 
@@ -258,16 +261,16 @@ class _Slow:
         broken = _constraint(value, choice)
         if broken:
             several = isinstance(value, (list, dict))
-            told = str(len(value)) if several else _got(value, secret)
-            yield f"{path}: expected {broken}, got {told}"
+            got = str(len(value)) if several else _got(value, secret)
+            yield f"{path}: expected {broken}, got {got}"
             if several:
-                return  # a hundred thousand items would be looked at in vain
+                return  # there may be a hundred thousand items
         origin = typing.get_origin(bare)
         if origin is tuple:
             item = typing.get_args(bare)[0]
             if item is str and _plain_texts(value):
                 return
-            bounded = attrs.has(_bare(item))  # the cross check tells how many there are
+            bounded = attrs.has(_bare(item))  # the cross-field check reports too many items
             for index, each in enumerate(value[: limits.groups] if bounded else value):
                 if item is str and type(each) is str and not _CONTROL_IN_TEXT.search(each):
                     continue
@@ -285,7 +288,7 @@ class _Slow:
         of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
         for key, each in value.items():
             if _CONTROL.search(key):
-                yield f"{path}: a key holds a control character"
+                yield f"{path}: a key contains a control character"
                 continue
             kind = type(each)
             if scalars and kind in _SCALARS and not (kind is str and _CONTROL_IN_TEXT.search(each)):
@@ -314,7 +317,7 @@ class _Slow:
 
 
 def step(key: str) -> str:
-    """The step of a JSON path that leads into an object."""
+    """The step of a JSON path for the key of an object."""
     cut = "…" if len(key) > _MOST_KEY else ""
     if not cut and _PLAIN_KEY.match(key):
         return "." + key
@@ -328,7 +331,7 @@ def _advice(key: str, known: list[str]) -> str:
 
 
 def _same_kind(value: Any, hint: Any) -> bool:
-    """Whether the JSON type of `value` is the one that `hint` wants."""
+    """Whether `value` has the JSON type of `hint`."""
     bare = _bare(hint)
     origin = typing.get_origin(bare)
     if bare is type(None):
@@ -347,7 +350,7 @@ def _same_kind(value: Any, hint: Any) -> bool:
 
 
 def _constraint(value: Any, hint: Any) -> str:
-    """What `value`, of the right JSON type, should have been; "" when it is that."""
+    """The constraint of `hint` that `value`, of the right JSON type, breaks; "" when none."""
     bare = _bare(hint)
     allowed = _allowed(bare)
     if allowed and value not in allowed:
@@ -398,7 +401,7 @@ def _expected(hint: Any) -> str:
 
 
 def _got(value: Any, secret: bool) -> str:
-    """A short word for `value`: of a text only the start, of anything secret only its type."""
+    """A short text for `value`: the start of a text, and only the type of a secret."""
     if value is None:
         return "null"
     if isinstance(value, list):

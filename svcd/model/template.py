@@ -1,4 +1,4 @@
-"""Node groups and the two kinds of templates. Values are copied by value when a cluster is made."""
+"""Node groups and the two kinds of templates. A new cluster gets copies of a template's values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svcd.model.ids import ClusterTemplateId, NodeGroupTemplateId, TenantId, Tim
 
 ConfigValue: TypeAlias = str | int | bool
 Configs: TypeAlias = Mapping[str, Mapping[str, ConfigValue]]
-"""Target (a service name or `general`) to config name to value."""
+"""Target (a service name or `general`) -> option name -> value."""
 
 DEFAULT_VOLUMES_PER_NODE = 0
 DEFAULT_VOLUMES_SIZE_GIB = 10

@@ -1,4 +1,4 @@
-"""A trust that no cluster's row names: it was asked for, or is to be given back."""
+"""A trust that no cluster's row names: svcd is requesting it, or has to delete it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from svcd.model.ids import ClusterId, TenantId, Timestamp
 
 @frozen(kw_only=True)
 class LooseTrust:
-    """What is known of a trust that is not, or not yet, in a cluster's row.
+    """A record of a trust that is not, or not yet, in a cluster's row.
 
-    Written before the trust is asked for, and gone with the write of the row that names it; so one
-    that stays tells of a trust that nobody may need.
+    svcd writes the record before it requests the trust, and deletes it with the write of the
+    cluster's row that names the trust. So a record that stays points to a trust that no cluster
+    may need.
 
-    id: its own, unlike all others. cluster_id: the cluster that it was, or was to be, for.
-    tenant_id, trustor_id: the project, and who gives it. mark: its end (`marks.trust_end`), by
-    which it is found; "" where the id is known. trust_id: "" until that is known. doomed: no row
-    may name it any more. due_at: when to look at it next. tries: how often it could not be given
-    back; trouble: why, the last time.
+    id: of the record, unique. cluster_id: the cluster for which the trust was requested.
+    tenant_id, trustor_id: the project, and the user who gives the trust. mark: the trust's expiry
+    time (`ownership_tags.trust_end`), by which svcd finds it; "" where the trust's id is known.
+    trust_id: "" while unknown. doomed: no row may name the trust any more. due_at: time of the next
+    check. tries: number of failed deletions; trouble: reason of the last failure.
     """
 
     id: str = field(repr=False)
@@ -36,7 +37,7 @@ class LooseTrust:
 
 @frozen(kw_only=True)
 class GivenTrust:
-    """A trust as the identity service shows it to svcd's user, to whom it was given."""
+    """A trust in the identity service's list of trusts to svcd's user. mark: its expiry time."""
 
     id: str = field(repr=False)
     tenant_id: TenantId

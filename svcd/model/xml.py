@@ -1,13 +1,13 @@
-"""A text as the content of an XML element. Pure."""
+"""Escapes a text as the content of an XML element. Pure."""
 
 from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
 _REFERENCES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
-"""Readers that trim or normalise white space leave references alone."""
+"""White space as references, which readers neither trim nor normalise."""
 
 
 def content(text: str) -> str:
-    """`text` between two tags, so that a reader has it back as it is."""
+    """`text` for use between two tags, so that a reader gets it back unchanged."""
     return escape(text, _REFERENCES)

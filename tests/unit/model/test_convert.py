@@ -117,7 +117,7 @@ class ConvertTests(SynchronousTestCase):
             self.fault(tree, InvalidReference).split("\n"),
             [
                 "$.host_groups[0].components: the plugin has no process for 'ZOOKEEPER_SERVER'",
-                "$.host_groups[0].flavor_id: missing; a blueprint names no flavor, give the query "
+                "$.host_groups[0].flavor_id: missing; a blueprint has no flavor, give the query "
                 "parameter flavor_id",
                 "$.host_groups[0].cardinality: expected a number, N+ or N-M",
                 "$.configurations: hdfs-site option 'nope' is unknown",
@@ -143,7 +143,7 @@ class ConvertTests(SynchronousTestCase):
         tree = {"name": "b", "plugin_name": "other", "node_groups": []}
         self.assertEqual(
             self.fault(tree, InvalidReference),
-            "$.plugin_name: the path says 'vanilla', the file another",
+            "$.plugin_name: the path says 'vanilla', the file another value",
         )
 
     def test_a_wrong_bundle_is_told_like_a_body(self) -> None:

@@ -1,4 +1,4 @@
-"""Marks are known again, and nothing else is taken for one."""
+"""Ownership tags are recognised, and no other text is taken for one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ I = "0000000a-1b2c-4d3e-8f90-a1b2c3d4e5f6"  # noqa: E741
 S = "0123456789abcdef"
 
 
-class MarkTests(SynchronousTestCase):
-    def test_marks_are_known_again(self) -> None:
+class TagTests(SynchronousTestCase):
+    def test_tags_are_recognised(self) -> None:
         """With an installation and, as older releases made them, without."""
         for installation in (S, ""):
             mark = Mark(C, installation)
@@ -39,7 +39,7 @@ class MarkTests(SynchronousTestCase):
         self.assertEqual(ownership_tags.group_text("mine", S), f"cluster mine of svcd {S}")
         self.assertEqual(ownership_tags.group_text("mine", ""), "cluster mine of svcd")
 
-    def test_what_others_wrote_is_no_mark(self) -> None:
+    def test_what_others_wrote_is_no_tag(self) -> None:
         """However near it comes."""
         for metadata in (
             {},

@@ -136,7 +136,7 @@ class ShapeTests(SynchronousTestCase):
             ),
             (
                 {"cluster_configs": {"\x01": {}}},
-                "$.cluster_configs: a key holds a control character",
+                "$.cluster_configs: a key contains a control character",
             ),
         ):
             self.assertEqual(self.faults(NewCluster, {**CLUSTER, **changed}), [fault])
@@ -184,7 +184,7 @@ class ShapeTests(SynchronousTestCase):
                 NewCluster,
                 CLUSTER,
                 {"cluster_configs": {"HDFS": {"a\n": 1}}},
-                "$.cluster_configs.HDFS: a key holds a control character",
+                "$.cluster_configs.HDFS: a key contains a control character",
             ),
             (
                 NewDataSource,
@@ -360,7 +360,7 @@ class ShapeTests(SynchronousTestCase):
             [
                 "$.cluster_configs.HDFS.c: control character U+0007 is not allowed",
                 "$.cluster_configs.HDFS.e: expected string or int or bool, got an array of 0",
-                "$.cluster_configs.HDFS: a key holds a control character",
+                "$.cluster_configs.HDFS: a key contains a control character",
                 "$.cluster_configs.HDFS.h: expected string or int or bool, got null",
             ],
         )
