@@ -163,7 +163,9 @@ class _Reader:
                 gather(wanted.values(), len(wanted)),
             )
         except DeadlineExceeded as late:
-            raise PlatformTimeout(f"{late.args[0]} took longer than {late.args[1]:.0f} s") from None
+            raise PlatformTimeout(
+                f"{late.args[0]} took longer than {late.args[1]:.0f} s; try again"
+            ) from None
         for each in results:
             if isinstance(each, BaseException):
                 raise each
@@ -233,7 +235,7 @@ class Clusters:
     async def create(
         self, caller: Caller, new: NewCluster, also: Also | None = None, path: str = "$"
     ) -> Cluster:
-        """Accept a cluster: the record in status Waiting, instances named.
+        """Accept a cluster. Returns the record in status Waiting with named instances.
 
         also: runs in the transaction that writes the row; an error of it refuses the cluster.
         path: JSON path of `new` in the body of the request.
@@ -277,7 +279,7 @@ class Clusters:
         )
         try:
             await self._add(cluster, trust, also)
-        except ServiceUnavailable:  # of the commit: it may have been done
+        except ServiceUnavailable:  # the commit may have succeeded
             row = await self._after_doubt(cluster.id, trust)
             if row is None:
                 raise
@@ -417,7 +419,7 @@ class Clusters:
         try:
             if await self._store.tx(work):
                 return True
-        except ServiceUnavailable:  # of the commit: it may have been done
+        except ServiceUnavailable:  # the commit may have succeeded
             if trust is None or await self._after_doubt(after.id, trust) is None:
                 raise
             return True

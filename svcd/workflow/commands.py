@@ -115,8 +115,11 @@ class Jobs:
     # ---- data sources, binaries, jobs ----
 
     async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
-        """Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
-        text that no definition can carry) and DataSourceNameTaken."""
+        """Create a data source.
+
+        Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
+        text that XML does not allow) and DataSourceNameTaken.
+        """
         if fault := new.credentials.fault("$.credentials"):
             raise InvalidCredentials(fault)
         credentials = new.credentials.whole()
@@ -145,8 +148,11 @@ class Jobs:
         return record
 
     async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary:
-        """Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (no such
-        internal binary), JobBinaryNameTaken."""
+        """Create a job binary.
+
+        Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (unknown
+        internal binary), JobBinaryNameTaken.
+        """
         if fault := new.extra.fault("$.extra"):
             raise InvalidCredentials(fault)
         place = location(new.url)
@@ -180,7 +186,7 @@ class Jobs:
         return record
 
     async def create_job(self, caller: Caller, new: NewJob) -> Job:
-        """Raises InvalidData (rules of the type), InvalidReference, JobNameTaken."""
+        """Create a job. Raises InvalidData (rules of the type), InvalidReference, JobNameTaken."""
         record = Job(
             id=JobId(self._new_id()),
             tenant_id=caller.tenant_id,
@@ -243,7 +249,7 @@ class Jobs:
         return evolve(row, cluster_id=cluster.id)
 
     async def _accept(self, row: Execution) -> Execution:
-        """Check and write, in one transaction."""
+        """Check and write the execution in one transaction."""
         await self._store.tx(lambda tx: self._write(tx, row))
         self._controller.wake(row.id)
         return row
@@ -254,7 +260,7 @@ class Jobs:
         await self._rows.notify(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
-        """Ask the engine now, and return the execution; unchanged when the engine is gone.
+        """The execution with its status at the engine now; unchanged when it is not at the engine.
 
         Raises NotFound, ServiceUnavailable, PlatformTimeout, PlatformError.
         """
@@ -266,15 +272,16 @@ class Jobs:
             return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
         except DeadlineExceeded:
             raise PlatformTimeout(
-                f"the workflow engine of job execution {id_} did not answer in time"
+                f"the workflow engine did not send the status of job execution {id_} within"
+                f" {_ENGINE_S:g} s; try again"
             ) from None
         except EngineError as error:
-            raise _answer(error, "its status could not be refreshed") from None
+            raise _answer(error, "the status was not refreshed") from None
 
     async def cancel(self, caller: Caller, id_: ExecutionId) -> Execution:
         """Cancel, and return the execution in its end state. svcd first records the cancel.
 
-        A finished one is answered unchanged. Raises NotFound, and PlatformTimeout, PlatformError or
+        A finished execution stays as it is. Raises NotFound, and PlatformTimeout, PlatformError or
         ServiceUnavailable when the engine does not answer within `workflow.cancel_s`.
         """
         await self._get(caller, id_)
@@ -283,9 +290,9 @@ class Jobs:
             raise NotFound.of("job execution", id_)
         if lifecycle.is_over(row):
             return row
-        if row.workflow_job_id is None:  # being submitted at this moment
+        if row.workflow_job_id is None:  # svcd is submitting it at this moment
             self._controller.wake(id_)
-        recorded = "the cancel is recorded and will be carried out"
+        recorded = "svcd has recorded the cancel and completes it later"
         try:
             after = await with_deadline(
                 self._clock, self._settings.cancel_s, "cancel", self._kill(row)
@@ -293,7 +300,8 @@ class Jobs:
         except DeadlineExceeded:
             self._controller.wake()
             raise PlatformTimeout(
-                f"the workflow engine did not stop job execution {id_} in time; {recorded}"
+                f"the workflow engine did not stop job execution {id_} within"
+                f" {self._settings.cancel_s:g} s; {recorded}"
             ) from None
         except EngineError as error:
             self._controller.wake()
@@ -316,7 +324,7 @@ class Jobs:
         self._controller.wake()
 
     async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
-        """UTF-8 text: output of the job's programs and the engine's log, newest part.
+        """The newest part of the programs' output and of the engine's log, as UTF-8 text.
 
         Raises NotFound. The text names the parts that cannot be read.
         """
@@ -340,7 +348,7 @@ class Jobs:
             return await with_deadline(self._clock, _ENGINE_S, "log", work)
         except DeadlineExceeded:
             raise PlatformTimeout(
-                f"reading the logs of job execution {id_} took too long"
+                f"the logs of job execution {id_} were not read within {_ENGINE_S:g} s; try again"
             ) from None
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
@@ -348,7 +356,7 @@ class Jobs:
         return await self._store.read(lambda tx: tx.executions.get(tenant, id_))
 
     async def _wish(self, id_: ExecutionId, *, delete: bool) -> Execution | None:
-        """Write the wish down. One that was never submitted ends here."""
+        """Record a cancel or a delete. An execution that was never submitted ends at once."""
         now = self._now()
 
         def change(row: Execution) -> Execution:
@@ -364,7 +372,7 @@ class Jobs:
         return await self._rows.change(id_, change)
 
     async def _kill(self, row: Execution) -> Execution:
-        """Until it has ended; the caller bounds it."""
+        """Kill the job and wait for its end; the caller limits the time."""
         while row.workflow_job_id is None and not lifecycle.is_over(row):
             await self._controller.settled(row.id)
             again = await self._rows.change(row.id, lambda current: current)
@@ -374,7 +382,7 @@ class Jobs:
         return row if lifecycle.is_over(row) else await self._controller.jobs.kill(row)
 
     async def _check(self, tx: Tx, row: Execution) -> None:
-        """References and rules of an execution; the cluster only when it is known."""
+        """Check references and rules of an execution, and its cluster if that exists already."""
         tenant = row.tenant_id
         job = await tx.jobs.get(tenant, row.job_id)
         faults: list[str] = []
@@ -399,20 +407,20 @@ class Jobs:
             )
         elif cluster is not None and not self._engines.has_engine(cluster):
             faults.append(
-                f"$.cluster_id: cluster {cluster.name} has no workflow engine, so it runs no jobs; "
+                f"$.cluster_id: cluster {cluster.name} has no workflow engine and runs no jobs; "
                 f"{KNOWN[Code.NO_ENGINE].advice}"
             )
         if faults:
             raise InvalidReference("\n".join(faults))
         broken = [
-            f"$.{name}: a {job.type.value} job needs a data source"
+            f"$.{name}: missing; a {job.type.value} job needs this data source"
             for name, source in sources.items()
             if source is None and job.type in rules.WITH_DATA
         ]
         if rules.same_place(sources["input_id"], sources["output_id"]):
             broken.append(
-                "$.output_id: it is the same place as the input, which a job must not write to; "
-                "name another data source"
+                "$.output_id: input and output are the same folder, and a job must not write to "
+                "its input; use another data source"
             )
         broken += job_configs.unusable(job.type, row.job_configs or JobConfigs())
         if broken:
@@ -420,7 +428,7 @@ class Jobs:
         await self._check_document(tx, row, job, sources, cluster)
 
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:
-        """What the cluster's distribution runs and a definition can be written of."""
+        """Job types that the distribution runs and for which svcd can write a definition."""
         types = self._engines.job_types(cluster)
         return [each for each in types if each in document.RENDERED]
 
@@ -454,7 +462,10 @@ async def _usable(tx: Tx, tenant: TenantId, id_: ClusterId) -> tuple[Cluster | N
     except NotFound:
         return None, [f"$.cluster_id: cluster {id_!r} not found"]
     if cluster.status in _UNUSABLE:
-        return None, [f"$.cluster_id: cluster {cluster.name} is {cluster.status.value}"]
+        status = cluster.status.value
+        return None, [
+            f"$.cluster_id: cluster {cluster.name} is {status} and runs no jobs; use another one"
+        ]
     return cluster, []
 
 
@@ -469,9 +480,9 @@ async def _fault_of(
 
 
 def _answer(error: EngineError, but: str) -> SvcdError:
-    """What a caller hears of an engine's fault."""
+    """The error for the caller after a fault of the engine. but: the consequence."""
     if error.kind is Fault.TIMEOUT:
         return PlatformTimeout(f"the workflow engine did not answer; {but}")
     if error.kind in (Fault.UNREACHABLE, Fault.BUSY):
-        return ServiceUnavailable(f"the workflow engine cannot be reached now; {but}")
-    return PlatformError(f"the workflow engine answered with a fault ({error.text}); {but}")
+        return ServiceUnavailable(f"the workflow engine cannot be reached; {but}")
+    return PlatformError(f"the workflow engine answered with an error ({error.text}); {but}")

@@ -337,7 +337,7 @@ JOB_EXECUTIONS = (
         },
         status=400,
         error="INVALID_REFERENCE",
-        message=Holds(("$.cluster.default_image_id: image 'nope' not found; registered are",)),
+        message=Holds(("$.cluster.default_image_id: image 'nope' not found; registered images:",)),
         needs=COMMANDS,
     ),
     Row(

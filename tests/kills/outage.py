@@ -159,7 +159,7 @@ class Outage:
         at = seconds()
         reply = await self.tenant.ask("GET", f"/job-executions/{execution}/cancel")
         self.say(f"cancel: {reply.status} in {seconds() - at:.1f} s")
-        if reply.status != 200 and b"will be carried out" not in reply.body:
+        if reply.status != 200 and b"has recorded the cancel" not in reply.body:
             raise Wrong(f"cancel: {reply.status} {reply.body!r}")
         info = await self.ended(execution, within_s)
         if info["status"] != "KILLED":

@@ -1,4 +1,4 @@
-"""The single checks of requests: each adds the faults it finds to a list. Pure."""
+"""The single checks of requests. Each check adds its faults to a list of errors. Pure."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ from svcd.provisioning.decide.facts import PROBLEM, Bounds, Facts
 from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution, Scope
 
 MOST_HOST_NAME: Final = 64
+"""Characters of a host name on Linux."""
 GENERAL: Final = "general"
 _MOST_FAULTS: Final = 100
+"""Faults of one request after which the check of options stops."""
 _MOST_SUGGESTIONS: Final = 3
-"""Of one object of options: to look for the nearest of 1,600 names takes milliseconds."""
+"""Suggestions for one object of options: comparing a name with 1,600 others takes milliseconds."""
 
 
 def instance_name(cluster_name: str, group_name: str, index: int) -> str:
-    """`<cluster>-<group>-NNN` in lower case."""
+    """The instance name `<cluster>-<group>-NNN` in lower case."""
     return f"{cluster_name}-{group_name}-{index:03d}".lower()
 
 
 def plugin(name: str, version: str, facts: Facts, errors: list[SvcdError]) -> IDistribution | None:
+    """The distribution of the request; None when plugin or version is unknown."""
     distribution = facts.distribution
     if distribution is None:
         errors.append(
             InvalidReference(
-                f"$.plugin_name: plugin {name!r} not found; there are {listed(facts.plugins)}"
+                f"$.plugin_name: plugin {name!r} not found; available: {listed(facts.plugins)}"
             )
         )
         return None
@@ -44,7 +47,7 @@ def plugin(name: str, version: str, facts: Facts, errors: list[SvcdError]) -> ID
         errors.append(
             InvalidReference(
                 f"$.engine_version: plugin {name!r} has no version {version!r}; "
-                f"it has {listed(distribution.versions)}"
+                f"available: {listed(distribution.versions)}"
             )
         )
         return None
@@ -57,8 +60,9 @@ def same_plugin(
     if (template.plugin_name, template.engine_version) != (new.plugin_name, new.engine_version):
         errors.append(
             InvalidReference(
-                f"{path}: cluster template {template.name!r} is of plugin {template.plugin_name} "
-                f"{template.engine_version}, not {new.plugin_name} {new.engine_version}"
+                f"{path}: cluster template {template.name!r} is for plugin {template.plugin_name} "
+                f"{template.engine_version}, but the request names "
+                f"{new.plugin_name} {new.engine_version}"
             )
         )
 
@@ -71,10 +75,12 @@ def group_fits(
     facts: Facts,
     errors: list[SvcdError],
 ) -> None:
-    """Processes, configs, flavor and pool of one group."""
+    """Check processes, options, flavor and floating IP pool of one node group."""
     repeated = _repeated(group.node_processes)
     if repeated:
-        errors.append(InvalidData(f"{path}.node_processes: repeated {', '.join(repeated)}"))
+        errors.append(
+            InvalidData(f"{path}.node_processes: given more than once: {', '.join(repeated)}")
+        )
     if distribution is not None:
         known = _processes(distribution, version)
         unknown = [p for p in dict.fromkeys(group.node_processes) if p not in known]
@@ -82,7 +88,7 @@ def group_fits(
             errors.append(
                 InvalidReference(
                     f"{path}.node_processes: unknown process {', '.join(unknown)}; "
-                    f"there are {', '.join(known)}"
+                    f"available: {', '.join(known)}"
                 )
             )
         configs = group.node_configs
@@ -91,15 +97,15 @@ def group_fits(
     if flavor is None:
         errors.append(
             InvalidReference(
-                f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud; there are "
+                f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud; available: "
                 + listed([f"{id_} ({each.name})" for id_, each in facts.flavors.items()])
             )
         )
     elif facts.image is not None and flavor.ram_mib < facts.image.min_ram_mib:
         errors.append(
             InvalidReference(
-                f"{path}.flavor_id: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, "
-                f"image {facts.image.name!r} needs {facts.image.min_ram_mib}"
+                f"{path}.flavor_id: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, but "
+                f"image {facts.image.name!r} needs {facts.image.min_ram_mib}; use a larger flavor"
             )
         )
     pool = group.floating_ip_pool
@@ -107,7 +113,7 @@ def group_fits(
         names = listed([f"{n.name} ({n.id})" for n in facts.networks if n.external])
         errors.append(
             InvalidReference(
-                f"{path}.floating_ip_pool: no external network {pool!r}; there are {names}"
+                f"{path}.floating_ip_pool: external network {pool!r} not found; available: {names}"
             )
         )
 
@@ -121,10 +127,10 @@ def whole_fits(
     facts: Facts,
     errors: list[SvcdError],
 ) -> None:
-    """What belongs to the cluster as a whole."""
+    """Check anti-affinity, options and network of the whole cluster."""
     repeated = _repeated(anti_affinity)
     if repeated:
-        errors.append(InvalidData(f"$.anti_affinity: repeated {', '.join(repeated)}"))
+        errors.append(InvalidData(f"$.anti_affinity: given more than once: {', '.join(repeated)}"))
     if distribution is not None:
         known = _processes(distribution, version)
         unknown = [p for p in dict.fromkeys(anti_affinity) if p not in known]
@@ -132,7 +138,7 @@ def whole_fits(
             errors.append(
                 InvalidReference(
                     f"$.anti_affinity: unknown process {', '.join(unknown)}; "
-                    f"there are {', '.join(known)}"
+                    f"available: {', '.join(known)}"
                 )
             )
         _configs("$.cluster_configs", configs, distribution, version, errors)
@@ -140,7 +146,7 @@ def whole_fits(
         names = listed([f"{n.id} ({n.name})" for n in facts.networks])
         errors.append(
             InvalidReference(
-                f"$.neutron_management_network: no network {network!r}; there are {names}"
+                f"$.neutron_management_network: network {network!r} not found; available: {names}"
             )
         )
 
@@ -154,9 +160,12 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def names_differ(path: str, names: Sequence[str], errors: list[SvcdError]) -> None:
-    """Instance names are in lower case, so group names that differ in case alone clash too."""
+    """Refuse equal group names.
+
+    Instance names are in lower case, so group names that differ only in case are equal.
+    """
     for name in _repeated(n.lower() for n in names):
-        errors.append(InvalidData(f"{path}: node group name {name!r} is given twice"))
+        errors.append(InvalidData(f"{path}: node group name {name!r} is given more than once"))
 
 
 def host_name_fits(
@@ -166,8 +175,8 @@ def host_name_fits(
     if len(longest) > MOST_HOST_NAME:
         errors.append(
             ValidationError(
-                f"{path}.name: host name {longest!r} would have {len(longest)} characters, "
-                f"at most {MOST_HOST_NAME} are possible; shorten the cluster's or group's name"
+                f"{path}.name: host name {longest!r} would have {len(longest)} characters, at most "
+                f"{MOST_HOST_NAME} are allowed; shorten the name of the cluster or of the group"
             )
         )
 
@@ -194,7 +203,7 @@ def _configs(
     errors: list[SvcdError],
     of_group: bool = False,
 ) -> None:
-    """Targets, names and types of options. of_group: those of the whole cluster are refused."""
+    """Check targets, names and types of options. of_group: refuse options of the whole cluster."""
     if not configs:
         return
     suggestions = _MOST_SUGGESTIONS
@@ -206,7 +215,7 @@ def _configs(
         if target not in known:
             errors.append(
                 InvalidReference(
-                    f"{path}{step(target)}: unknown target; there are {', '.join(known)}"
+                    f"{path}{step(target)}: unknown target; available: {', '.join(known)}"
                 )
             )
             continue
@@ -222,7 +231,7 @@ def _configs(
             elif of_group and option.scope is Scope.CLUSTER:
                 errors.append(
                     InvalidReference(
-                        f"{where}: an option of the whole cluster; give it in cluster_configs"
+                        f"{where}: this option is for the whole cluster; give it in cluster_configs"
                     )
                 )
             elif not _fits(value, option.config_type):
@@ -235,16 +244,16 @@ def _configs(
 
 
 def _hint(name: str, target: str, known: Mapping[str, Mapping[str, ConfigEntry]]) -> str:
-    """Where the option is, or the name that is most like it."""
+    """A hint for an unknown option: its right target, or the most similar name; "" for none."""
     others = [other for other, options in known.items() if name in options]
     if others:
-        return f" of {target}; it is one of {listed(others)}"
+        return f" of {target}; it is an option of {listed(others)}"
     near = nearest(name, known[target])
     return f"; did you mean {near}?" if near else ""
 
 
 class _Same:
-    """Entries that are equal when they are the same object: comparing 1,600 takes too long."""
+    """Compares entries by identity, because a comparison of 1,600 entries takes too long."""
 
     __slots__ = ("entries",)
 
@@ -262,7 +271,7 @@ class _Same:
 def _by_target(
     services: tuple[str, ...], configs: _Same
 ) -> Mapping[str, Mapping[str, ConfigEntry]]:
-    """target -> name -> option."""
+    """The options in the form target -> name -> option."""
     known: dict[str, dict[str, ConfigEntry]] = {s: {} for s in services}
     for entry in configs.entries:
         known.setdefault(entry.applicable_target, {})[entry.name] = entry
@@ -271,7 +280,7 @@ def _by_target(
 
 
 def _fits(value: ConfigValue, kind: str) -> bool:
-    """Numbers and truth values may also be given as text, as older clients do."""
+    """Whether a value has the type of its option. Numbers and booleans may be text."""
     match kind:
         case "int":
             if isinstance(value, bool):
@@ -290,7 +299,7 @@ def image_fits(
     facts: Facts,
     errors: list[SvcdError],
 ) -> None:
-    """It exists, is active, registered, and has the tags that the distribution wants."""
+    """Check that the image exists, is active and registered, and has the required tags."""
     image_usable(image_id, facts, errors)
     image = facts.image
     if image is None:
@@ -299,7 +308,7 @@ def image_fits(
         errors.append(
             InvalidReference(
                 f"$.default_image_id: image {image.name!r} ({image.id}) is not registered; "
-                f"register it with its login username first; registered are {_registered(facts)}"
+                f"register it with its login username; registered images: {_registered(facts)}"
             )
         )
     if distribution is not None:
@@ -309,18 +318,19 @@ def image_fits(
             errors.append(
                 InvalidReference(
                     f"$.default_image_id: image {image.name!r} ({image.id}) lacks the tags "
-                    f"{', '.join(lacking)}"
+                    f"{', '.join(lacking)}; tag it for the plugin, or use another image"
                 )
             )
 
 
 def image_usable(image_id: str, facts: Facts, errors: list[SvcdError]) -> None:
+    """Check that the image exists and is active."""
     image = facts.image
     if image is None:
         errors.append(
             InvalidReference(
                 f"$.default_image_id: image {image_id!r} not found; "
-                f"registered are {_registered(facts)}"
+                f"registered images: {_registered(facts)}"
             )
         )
     elif image.status.lower() != "active":
@@ -343,12 +353,13 @@ def keypair_found(name: str | None, facts: Facts, errors: list[SvcdError]) -> No
         errors.append(
             InvalidReference(
                 f"$.user_keypair_id: key pair {name!r} not found; "
-                f"there are {listed(facts.keypairs)}"
+                f"available: {listed(facts.keypairs)}"
             )
         )
 
 
 def ssh_port(text: str) -> int:
+    """The port of an image property; 22 when the property is missing or invalid."""
     return int(text) if text.isdecimal() and 0 < int(text) < 65536 else 22
 
 
@@ -374,7 +385,7 @@ def within_quota(
 
 
 def needed(groups: Sequence[TemplateNodeGroup], facts: Facts) -> Mapping[str, int]:
-    """What the groups take of each kind in `Quota`; an unknown flavor counts as nothing."""
+    """The demand of the groups for each field of `Quota`; an unknown flavor counts as 0."""
     total = dict.fromkeys((a.name for a in fields(Quota)), 0)
     for group in groups:
         flavor = facts.flavors.get(group.flavor_id)

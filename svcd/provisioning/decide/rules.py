@@ -1,7 +1,7 @@
 """Checks requests against facts, and expands them into records. Pure.
 
-All faults are found in one go: every function adds to a list of errors, and a record comes only
-from a request without any. `joined` makes them one answer.
+Every function adds its faults to a list of errors, so that one answer names all of them (`joined`).
+Only a request without faults becomes a record.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NewId = Callable[[], str]
 
 @frozen(kw_only=True)
 class Made:
-    """Who and when: what a record needs beside the request."""
+    """Ids, tenant and time of a new record, which do not come from the request."""
 
     id: str
     tenant_id: TenantId
@@ -60,7 +60,7 @@ class Made:
 
 
 def joined(errors: Sequence[SvcdError]) -> SvcdError:
-    """One error for all: the class of the first, every message on a line of its own."""
+    """One error for all `errors`: the class of the first, and each message on its own line."""
     lines = list(dict.fromkeys(e.message for e in errors))
     return type(errors[0])("\n".join(lines))
 
@@ -71,7 +71,7 @@ def joined(errors: Sequence[SvcdError]) -> SvcdError:
 def check_node_group_template(
     new: NewNodeGroupTemplate, facts: Facts, made: Made
 ) -> NodeGroupTemplate | list[SvcdError]:
-    """The record, or all faults of references."""
+    """The record, or all faults of the request."""
     errors: list[SvcdError] = []
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
     group = TemplateNodeGroup(
@@ -109,7 +109,7 @@ def check_node_group_template(
 def check_cluster_template(
     new: NewClusterTemplate, facts: Facts, bounds: Bounds, made: Made
 ) -> ClusterTemplate | list[SvcdError]:
-    """The record with its groups filled in by value, or all faults, as of a cluster made of it."""
+    """The record with complete node groups, or all faults; checked like a cluster of it."""
     errors: list[SvcdError] = []
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
     groups = _groups(
@@ -152,7 +152,7 @@ def check_cluster_template(
 
 
 def _made_of(template: ClusterTemplate, facts: Facts, made: Made) -> Cluster:
-    """The cluster that is made of `template` as it is; only to be checked."""
+    """A cluster of `template` without changes, for the check of its topology only."""
     now = timestamp(made.now)
     return Cluster(
         id=ClusterId(made.id),
@@ -224,7 +224,9 @@ def check_cluster(
     )
     if image_id is None:
         errors.append(
-            InvalidReference("$.default_image_id: missing, and the cluster template names none")
+            InvalidReference(
+                "$.default_image_id: missing; neither request nor cluster template names an image"
+            )
         )
     else:
         checks.image_fits(image_id, distribution, new.engine_version, facts, errors)
@@ -263,16 +265,16 @@ def check_cluster(
 def check_scale(
     cluster: Cluster, change: ScaleRequest, facts: Facts, bounds: Bounds, made: Made
 ) -> Cluster | list[SvcdError]:
-    """The record as it is wanted, in status Validating: new instances, leaving ones; or all faults.
+    """The changed record in status Validating, with new and leaving instances; or all faults.
 
-    Both lists empty: an Error cluster goes on from where it stopped; an Active one passes once, and
-    machines that were found gone leave for new ones.
+    An empty request resumes an Error cluster at its failed step. On an Active cluster it starts one
+    more pass, which replaces the machines whose servers no longer exist.
     """
     resizes, added = change.resize_node_groups, change.add_node_groups
     if cluster.status is ClusterStatus.ERROR and not resizes and not added:
         return lifecycle.retry(cluster, made.now)
     if cluster.status is not ClusterStatus.ACTIVE or cluster.desired is not Desired.ACTIVE:
-        hint = "; an empty resize tries it again" if cluster.status is ClusterStatus.ERROR else ""
+        hint = "; an empty resize retries it" if cluster.status is ClusterStatus.ERROR else ""
         return [
             InvalidReference(
                 f"cluster {cluster.name!r} cannot be scaled in status {cluster.status}, "
@@ -335,7 +337,7 @@ def check_scale(
         errors.append(InvalidData("$.resize_node_groups: a cluster needs at least one node group"))
     if errors or distribution is None:
         return errors
-    # a change that cannot be made is told alone: what would be wrong after it follows from it
+    # faults of the change come alone: faults of the topology would only follow from them
     before = _left(cluster) if remaking else cluster
     refused = distribution.check_scaling(before, after) or distribution.check_topology(after)
     if refused:
@@ -349,7 +351,7 @@ def check_scale(
 
 
 def remakes(cluster: Cluster, change: ScaleRequest) -> bool:
-    """Whether the request is for new machines in the place of those that were found gone."""
+    """Whether the request replaces machines whose servers no longer exist."""
     asked = change.resize_node_groups or change.add_node_groups
     active = cluster.status is ClusterStatus.ACTIVE
     return active and not asked and any(_gone(g) for g in cluster.node_groups)
@@ -360,7 +362,7 @@ def _gone(group: NodeGroup) -> int:
 
 
 def _left(cluster: Cluster) -> Cluster:
-    """Without the machines that are gone: what new ones are an addition to."""
+    """The cluster without its lost machines; the distribution compares its growth with this."""
     marked = (
         evolve(
             g,
@@ -383,7 +385,7 @@ def _groups(
     facts: Facts,
     errors: list[SvcdError],
 ) -> list[TemplateNodeGroup]:
-    """Groups with all values filled in; one whose template is unknown is left out."""
+    """Complete node groups; a group with an unknown template is left out."""
     result: list[TemplateNodeGroup] = []
     for number, new in enumerate(news):
         template: NodeGroupTemplate | None = None
@@ -400,9 +402,9 @@ def _groups(
             if (template.plugin_name, template.engine_version) != (plugin_name, engine_version):
                 errors.append(
                     InvalidReference(
-                        f"{where}: node group template {template.name!r} is of plugin "
+                        f"{where}: node group template {template.name!r} is for plugin "
                         f"{template.plugin_name} {template.engine_version}, "
-                        f"not {plugin_name} {engine_version}"
+                        f"but the request names {plugin_name} {engine_version}"
                     )
                 )
         result.append(_expanded(new, template))
@@ -485,7 +487,7 @@ def _instance(
 
 
 def _remade(cluster_name: str, group: NodeGroup, new_id: NewId, now: Timestamp) -> NodeGroup:
-    """Machines that are gone leave, and as many come, whose numbers go on from the highest."""
+    """The group with one new machine for each lost one; new numbers follow the highest."""
     lost = _gone(group)
     if not lost:
         return group
@@ -498,7 +500,10 @@ def _remade(cluster_name: str, group: NodeGroup, new_id: NewId, now: Timestamp) 
 def _resized(
     cluster_name: str, group: NodeGroup, count: int, new_id: NewId, now: Timestamp
 ) -> NodeGroup:
-    """On growth numbers go on from the highest; on shrink the lost go first, then the highest."""
+    """The group with `count` machines.
+
+    New numbers follow the highest. Lost machines leave first, then those with the highest numbers.
+    """
     if count == group.count:
         return group
     ordered = sorted(group.instances, key=lambda i: i.index)
@@ -513,7 +518,7 @@ def _resized(
 
 
 def _without_leaving(cluster: Cluster) -> Cluster:
-    """As it will be: no leaving instances, no empty groups."""
+    """The cluster after the change: without leaving instances and empty groups."""
     groups = (
         evolve(g, instances=tuple(i for i in g.instances if not i.leaving))
         for g in cluster.node_groups

@@ -90,7 +90,7 @@ _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 
 MOST_CHARACTERS: Final = 100_000
-"""Of a definition, as the engine has it by default."""
+"""Largest definition that the engine accepts by default."""
 MOST_CHARACTERS_OPTION: Final = "oozie.service.WorkflowAppService.WorkflowDefinitionMaxLength"
 
 
@@ -111,8 +111,8 @@ class ObjectStoreAccess:
 class Work:
     """The input of a definition.
 
-    project: the tenant, whose object store is used. mains, libs: names of the staged files, in the
-    order of the job. most_characters: of the definition; None when it is not known.
+    project: the tenant whose object store is used. mains, libs: names of the staged files, in the
+    order of the job. most_characters: limit of the definition; None when unknown.
     """
 
     execution_id: ExecutionId
@@ -150,7 +150,7 @@ def workflow(work: Work) -> bytes:
 
 
 def most_characters(configs: Sequence[Configs]) -> int:
-    """Of a definition, for an engine with these options. The last one to name it decides."""
+    """The largest definition for an engine with these options; the last option wins."""
     found = MOST_CHARACTERS
     for options in configs:
         for target in options.values():
@@ -162,8 +162,8 @@ def most_characters(configs: Sequence[Configs]) -> int:
 
 def _too_long(most: int) -> DocumentError:
     return DocumentError(
-        f"$.job_configs: the workflow definition would have more than {most} characters, the most "
-        "that the engine of the cluster takes; put what is long into a file"
+        f"$.job_configs: the workflow definition would have more than {most} characters, the limit "
+        "of the cluster's engine; move long values into a file"
     )
 
 
@@ -186,7 +186,7 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
 
 
 def container_of(url: str) -> str:
-    """The container of an `objstore://` url, without the provider's suffix."""
+    """The container of an `objstore://` URL, without the provider's suffix."""
     name = url.partition("://")[2].split("/", 1)[0]
     return name.removesuffix(CONTAINER_SUFFIX)
 
@@ -217,7 +217,7 @@ def _action(work: Work) -> str:
         case JobType.SHELL:
             return _shell(work)
         case _:
-            raise DocumentError(f"$: jobs of type {work.type} cannot be run by this engine")
+            raise DocumentError(f"$: the workflow engine cannot run jobs of type {work.type}")
 
 
 _NODES: Final = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
@@ -314,7 +314,7 @@ def _configs(work: Work) -> dict[str, str]:
 
 
 def _callers(work: Work) -> dict[str, str]:
-    """The caller's configurations that belong into the action."""
+    """The caller's configurations that go into the action."""
     return {
         name: _untrimmed(_text(value))
         for name, value in work.configs.configs.items()
@@ -327,8 +327,8 @@ def _callers(work: Work) -> dict[str, str]:
 def _object_store(work: Work) -> dict[str, str]:
     """The configurations for access to the object store of every data source.
 
-    Accounts are given per container; the first one is also the account of any other container that
-    the job names by itself.
+    Each container has its account. The first account is also used for any other container that the
+    job's program names.
     """
     sources = [
         source

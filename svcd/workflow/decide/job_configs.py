@@ -28,7 +28,7 @@ _MOST_NAME: Final = 60
 
 ATTEMPTS: Final = "oozie.launcher.max.attempts"
 _SVCDS: Final = frozenset({ATTEMPTS, "oozie.action.yarn.tag"})
-"""Configurations that svcd sets, or that would hide a job's applications from it."""
+"""Configurations that svcd sets, or by which svcd finds the applications of a job."""
 ENGINES_OWN: Final = frozenset(
     {
         "oozie.wf.application.path",
@@ -62,13 +62,13 @@ _USES: Final[Mapping[JobType, _Uses]] = {
 def xml_fault(text: str) -> str:
     """The reason why no definition can hold `text`; "" when it can."""
     found = _FORBIDDEN.search(text)
-    return "" if found is None else f"holds U+{ord(found.group()):04X}, which XML cannot carry"
+    return "" if found is None else f"contains U+{ord(found.group()):04X}, which XML does not allow"
 
 
 def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> Iterator[str]:
     """The faulty values, each with its JSON path.
 
-    sources: by the field of the request that names them.
+    sources: data sources by the field of the request that names them.
     """
     maps = [("configs", configs.configs), ("params", configs.params)]
     if isinstance(configs.args, Mapping):
@@ -108,7 +108,7 @@ def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
             yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {', '.join(uses.texts)}"
     for name in configs.configs:
         if name in ENGINES_OWN:
-            yield f'$.job_configs.configs["{name}"]: svcd sets it itself; leave it out'
+            yield f'$.job_configs.configs["{name}"]: svcd sets this configuration itself; remove it'
         elif name.startswith("edp.") and name not in uses.settings:
             known = ", ".join(uses.settings) or "none"
             yield (
@@ -124,16 +124,16 @@ def _misnamed(key: str, name: str) -> str:
     if not name.strip():
         return "is empty"
     if name != name.strip():
-        return "begins or ends with a blank"
+        return "begins or ends with white space"
     if key == "configs" and name in _SVCDS:
-        return "is svcd's own: a job's program is begun once, and found by its tag"
+        return "is reserved: svcd starts a job's program once, and finds it by its tag"
     if key == "params" and "=" in name:
-        return "holds '=', where its value would begin"
+        return "contains '=', which separates a name from its value"
     return ""
 
 
 def _shown(name: str) -> str:
-    """A name that a caller chose, in quotation marks and cut to size."""
+    """A caller's name in quotation marks, cut to `_MOST_NAME` characters."""
     cut = "…" if len(name) > _MOST_NAME else ""
     plain = "".join(c if c.isprintable() else "?" for c in name[:_MOST_NAME])
     return '"' + plain.replace('"', "'") + cut + '"'

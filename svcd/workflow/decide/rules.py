@@ -11,12 +11,15 @@ from svcd.model.job import DataSource, JobType
 from svcd.workflow.decide.document import container_of
 
 WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
-"""Types of jobs that need both data sources."""
+"""Job types that need both data sources."""
 
 
 @frozen
 class _Rule:
-    """mains, libs: least numbers; no_mains: mains must be empty; either: mains or libs will do."""
+    """Binaries of a job type.
+
+    mains, libs: least numbers. no_mains: mains must be empty. either: mains or libs is enough.
+    """
 
     mains: int = 0
     libs: int = 0
@@ -36,7 +39,7 @@ _RULES: Final[dict[JobType, _Rule]] = {
 
 
 def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
-    """What is wrong with the binaries of a job of this type. Source: behaviour II 4.1."""
+    """Faults of the binaries of a job, with their JSON paths. Source: behaviour II 4.1."""
     rule = _RULES[job_type]
     faults = []
     if len(mains) < rule.mains:
@@ -44,7 +47,7 @@ def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> 
     if len(libs) < rule.libs:
         faults.append(f"$.libs: a {job_type.value} job needs at least one library binary")
     if rule.no_mains and mains:
-        faults.append(f"$.mains: a {job_type.value} job has no main binaries; put them into libs")
+        faults.append(f"$.mains: a {job_type.value} job takes no main binaries; give them in libs")
     if rule.either and not mains and not libs:
         faults.append(f"$.libs: a {job_type.value} job needs a binary in mains or in libs")
     for name, ids in (("mains", mains), ("libs", libs)):
@@ -55,14 +58,14 @@ def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> 
 
 
 def same_place(one: DataSource | None, other: DataSource | None) -> bool:
-    """Whether two data sources are one folder."""
+    """Whether two data sources name the same folder."""
     if one is None or other is None:
         return False
     return one.id == other.id or (one.type, _folder(one.url)) == (other.type, _folder(other.url))
 
 
 def _folder(url: str) -> str:
-    """`url` in one of the forms that it may have."""
+    """One form for all URLs of the same folder."""
     if not url.startswith("objstore://"):
         return url.rstrip("/")
     path = url.partition("://")[2].partition("/")[2]

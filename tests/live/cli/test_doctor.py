@@ -54,7 +54,7 @@ class DatabaseTests(SynchronousTestCase):
         """A key that would not fit is found out before the daemon is started."""
         found = self.shared()
         self.assertTrue(found["clock"].good, found["clock"].text)
-        self.assertIn("will be made", found["seal key"].text)
+        self.assertIn("will create", found["seal key"].text)
         key, other = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
         sealed = FernetSealer(key).seal(Secret("svcd"))
         FernetSealer(other)

@@ -30,7 +30,7 @@ class LiveDoctor(LiveCase, CloudCase):
         found = await self.found(user)
         self.assertEqual([f for f in found.values() if f.word == "fail"], [])
         self.assertEqual(found["trust"].text, "can be created for svcd's user and deleted again")
-        self.assertTrue(found["compute"].text.endswith("svcd 2.79"), found["compute"].text)
+        self.assertTrue(found["compute"].text.endswith("svcd uses 2.79"), found["compute"].text)
         self.assertIn(given("KEYPAIR"), found["key pairs"].text)
         self.assertTrue(found["quota"].text.startswith("left: servers "), found["quota"].text)
 

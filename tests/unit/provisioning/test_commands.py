@@ -145,11 +145,12 @@ class CreateTests(CommandTestCase):
             caught.exception.message.split("\n"),
             [
                 "$.node_groups[0].node_processes: unknown process nope; "
-                "there are namenode, datanode, nodemanager",
+                "available: namenode, datanode, nodemanager",
                 "$.node_groups[0].flavor_id: flavor '9' not found in the cloud; "
-                "there are 1 (m1.tiny), 2 (m1.small)",
-                f"$.default_image_id: image 'gone' not found; registered are {self.registered()}",
-                "$.user_keypair_id: key pair 'gone' not found; there are demo",
+                "available: 1 (m1.tiny), 2 (m1.small)",
+                "$.default_image_id: image 'gone' not found; "
+                f"registered images: {self.registered()}",
+                "$.user_keypair_id: key pair 'gone' not found; available: demo",
             ],
         )
 
@@ -162,8 +163,8 @@ class CreateTests(CommandTestCase):
         self.assertEqual(
             caught.exception.message.split("\n"),
             [
-                "$.default_image_id: image 'gone' not found; registered are none",
-                "$.user_keypair_id: key pair 'gone' not found; there are none",
+                "$.default_image_id: image 'gone' not found; registered images: none",
+                "$.user_keypair_id: key pair 'gone' not found; available: none",
             ],
         )
 

@@ -83,9 +83,9 @@ class Objects(WorkflowCase):
         self.assertEqual(
             str(error).split("\n"),
             [
-                "$.url: holds U+FFFF, which XML cannot carry",
-                "$.credentials.user: holds U+FFFE, which XML cannot carry",
-                "$.credentials.password: holds U+FFFF, which XML cannot carry",
+                "$.url: contains U+FFFF, which XML does not allow",
+                "$.credentials.user: contains U+FFFE, which XML does not allow",
+                "$.credentials.password: contains U+FFFF, which XML does not allow",
             ],
         )
 
@@ -174,7 +174,8 @@ class Execute(WorkflowCase):
     def test_input_and_output_are_needed(self) -> None:
         self.assertEqual(
             self.refused(InvalidData, input_id=None, output_id=None),
-            "$.input_id: a Pig job needs a data source\n$.output_id: a Pig job needs a data source",
+            "$.input_id: missing; a Pig job needs this data source\n"
+            "$.output_id: missing; a Pig job needs this data source",
         )
 
     def test_a_cluster_that_goes_or_failed_is_refused(self) -> None:
@@ -193,16 +194,16 @@ class Execute(WorkflowCase):
         for configs, told in (
             (
                 JobConfigs(params={"P": "\x01"}),
-                "$.job_configs.params.P: holds U+0001, which XML cannot carry",
+                "$.job_configs.params.P: contains U+0001, which XML does not allow",
             ),
             (
                 JobConfigs(configs={"oozie.use.it": "\uffff"}),
-                '$.job_configs.configs["oozie.use.it"]: holds U+FFFF, which XML cannot carry',
+                '$.job_configs.configs["oozie.use.it"]: contains U+FFFF, which XML does not allow',
             ),
             (
                 JobConfigs(args=("x" * 100_000,)),
                 "$.job_configs: the workflow definition would have more than 100000 characters, "
-                "the most that the engine of the cluster takes; put what is long into a file",
+                "the limit of the cluster's engine; move long values into a file",
             ),
         ):
             self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
@@ -222,15 +223,16 @@ class Execute(WorkflowCase):
                 '$.job_configs.configs["edp.java.main_class"]: a Jar job has no such setting; '
                 "settings of a Jar job that begin with edp.: edp.streaming.mapper, "
                 "edp.streaming.reducer",
-                '$.job_configs.configs["oozie.wf.external.id"]: svcd sets it itself; leave it out',
+                '$.job_configs.configs["oozie.wf.external.id"]: svcd sets this configuration '
+                "itself; remove it",
             ],
         )
 
     def test_a_job_whose_output_is_its_input_is_refused(self) -> None:
         """The same data source, or another one for the same folder."""
         told = (
-            "$.output_id: it is the same place as the input, which a job must not write to; "
-            "name another data source"
+            "$.output_id: input and output are the same folder, and a job must not write to its "
+            "input; use another data source"
         )
         self.assertEqual(self.refused(InvalidData, output_id=IN), told)
         account = GivenCredentials(user="bob", password="other")
@@ -242,7 +244,7 @@ class Execute(WorkflowCase):
     def test_a_cluster_without_an_engine_is_refused(self) -> None:
         """In any status, and a transient one before it is made."""
         told = (
-            "$.cluster_id: cluster no-engine has no workflow engine, so it runs no jobs; "
+            "$.cluster_id: cluster no-engine has no workflow engine and runs no jobs; "
             "use a cluster with the workflow engine among its processes"
         )
         for status in (ClusterStatus.ACTIVE, ClusterStatus.WAITING):
@@ -330,7 +332,7 @@ class Cancel(WorkflowCase):
         began = self.clock.seconds()
         error = self.fail_to_end(self.jobs.cancel(CALLER, row.id), PlatformTimeout)
         self.assertLess(self.clock.seconds() - began, 5.2)
-        self.assertIn("will be carried out", error.message)
+        self.assertIn("has recorded the cancel", error.message)
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
         rule.remove()
         self.clock.advance(60)

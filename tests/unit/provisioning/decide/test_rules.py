@@ -114,11 +114,11 @@ class ClusterTests(RulesTestCase):
     def test_unknown_plugin(self) -> None:
         """Those on offer are named."""
         facts = evolve(FACTS, distribution=None)
-        self.assertRefused(InvalidReference, "there are test", new(), facts)
+        self.assertRefused(InvalidReference, "available: test", new(), facts)
 
     def test_unknown_version(self) -> None:
         """The known ones are named."""
-        self.assertRefused(InvalidReference, "it has 1, 2", new(engine_version="9"))
+        self.assertRefused(InvalidReference, "available: 1, 2", new(engine_version="9"))
 
     def test_unknown_process(self) -> None:
         """With the path of the group."""
@@ -131,13 +131,15 @@ class ClusterTests(RulesTestCase):
     def test_repeated_process(self) -> None:
         """A group runs a process once."""
         self.assertRefused(
-            InvalidData, "repeated datanode", new(worker(node_processes=("datanode", "datanode")))
+            InvalidData,
+            "given more than once: datanode",
+            new(worker(node_processes=("datanode", "datanode"))),
         )
 
     def test_repeated_group_name(self) -> None:
         """Case does not make a difference: host names have none."""
         self.assertRefused(
-            InvalidData, "'worker' is given twice", new(worker(), worker(name="Worker"))
+            InvalidData, "'worker' is given more than once", new(worker(), worker(name="Worker"))
         )
 
     def test_unknown_config_target_and_name(self) -> None:
@@ -152,7 +154,7 @@ class ClusterTests(RulesTestCase):
             [e.message for e in errors],
             [
                 "$.node_groups[0].node_configs.HDFS.nope: unknown option",
-                "$.cluster_configs.Mars: unknown target; there are HDFS, YARN, general",
+                "$.cluster_configs.Mars: unknown target; available: HDFS, YARN, general",
             ],
         )
 
@@ -174,14 +176,14 @@ class ClusterTests(RulesTestCase):
         (error,) = self.refuse(new(cluster_configs={"YARN": {"dfs.name": "n"}}))
         self.assertEqual(
             error.message,
-            '$.cluster_configs.YARN["dfs.name"]: unknown option of YARN; it is one of HDFS',
+            '$.cluster_configs.YARN["dfs.name"]: unknown option of YARN; it is an option of HDFS',
         )
 
     def test_an_option_of_the_cluster_is_refused_for_a_group(self) -> None:
         """In the request and in a template; for the cluster it is taken."""
         configs = {"HDFS": {"dfs.blocksize": 1, "dfs.replication": 1}}
         text = (
-            'node_configs.HDFS["dfs.blocksize"]: an option of the whole cluster; '
+            'node_configs.HDFS["dfs.blocksize"]: this option is for the whole cluster; '
             "give it in cluster_configs"
         )
         self.assertRefused(
@@ -215,11 +217,11 @@ class ClusterTests(RulesTestCase):
         self.assertEqual(
             [e.message for e in errors],
             [
-                "$.node_groups[0].flavor_id: flavor '7' not found in the cloud; there are "
+                "$.node_groups[0].flavor_id: flavor '7' not found in the cloud; available: "
                 + ", ".join(f"{n} (f{n})" for n in range(10, 20))
                 + " and 2 more",
-                "$.default_image_id: image 'image' not found; registered are image (pic)",
-                "$.user_keypair_id: key pair 'no' not found; there are "
+                "$.default_image_id: image 'image' not found; registered images: image (pic)",
+                "$.user_keypair_id: key pair 'no' not found; available: "
                 "k0, k1, k2, k3, k4, k5, k6, k7, k8, k9 and 1 more",
             ],
         )
@@ -268,7 +270,7 @@ class ClusterTests(RulesTestCase):
         """Only external networks are pools; by id or name."""
         self.assertRefused(
             InvalidReference,
-            "no external network 'private'; there are public (n2)",
+            "external network 'private' not found; available: public (n2)",
             new(worker(floating_ip_pool="private")),
         )
         for pool in ("public", "n2"):
@@ -276,7 +278,9 @@ class ClusterTests(RulesTestCase):
 
     def test_unknown_network(self) -> None:
         """By id."""
-        self.assertRefused(InvalidReference, "no network 'x'", new(neutron_management_network="x"))
+        self.assertRefused(
+            InvalidReference, "network 'x' not found", new(neutron_management_network="x")
+        )
 
     def test_unknown_key_pair(self) -> None:
         """Named, but not there."""
@@ -397,13 +401,13 @@ class TemplateTests(RulesTestCase):
         facts = evolve(FACTS, cluster_template=evolve(self.WHOLE, engine_version="2"))
         self.assertRefused(
             InvalidReference,
-            "is of plugin test 2, not test 1",
+            "is for plugin test 2, but the request names test 1",
             new(cluster_template_id="ct1"),
             facts,
         )
         facts = evolve(FACTS, node_group_templates={"ng1": evolve(self.SMALL, plugin_name="other")})
         group_of = NewNodeGroup(name="g", count=1, node_group_template_id="ng1")
-        self.assertRefused(InvalidReference, "is of plugin other 1", new(group_of), facts)
+        self.assertRefused(InvalidReference, "is for plugin other 1", new(group_of), facts)
 
     def test_topology_of_a_cluster_template_is_checked(self) -> None:
         """As of the cluster that is made of it."""
@@ -511,9 +515,9 @@ class ScaleTests(SynchronousTestCase):
         self.assertEqual(
             [e.message for e in result],
             [
-                "$.resize_node_groups: node group name 'g0' is given twice",
+                "$.resize_node_groups: node group name 'g0' is given more than once",
                 "$.resize_node_groups[2].name: the cluster has no node group 'no'; it has g0",
-                "$.add_node_groups: node group name 'x' is given twice",
+                "$.add_node_groups: node group name 'x' is given more than once",
                 "$.add_node_groups[0].name: the cluster has a node group 'g0' already; "
                 "use resize_node_groups",
             ],

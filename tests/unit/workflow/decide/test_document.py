@@ -333,7 +333,7 @@ class Escaping(SynchronousTestCase):
         ):
             self.assertEqual(
                 self.refused(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"}))),
-                [f"$.job_configs.params.P: holds {told}, which XML cannot carry"],
+                [f"$.job_configs.params.P: contains {told}, which XML does not allow"],
             )
 
     def test_all_places_are_told_at_once(self) -> None:
@@ -345,7 +345,7 @@ class Escaping(SynchronousTestCase):
             args=("right", bad),
         )
         where = evolve(source(f"/in{bad}"), credentials=Credentials(user="u", password=bad))
-        xml = "holds U+FFFF, which XML cannot carry"
+        xml = "contains U+FFFF, which XML does not allow"
         self.assertEqual(
             self.refused(evolve(PIG, configs=configs, input=where)),
             [
@@ -356,9 +356,10 @@ class Escaping(SynchronousTestCase):
                 f'$.job_configs.configs["a b"]: {xml}',
                 '$.job_configs.params: the name "" is empty',
                 '$.job_configs.params: the name " " is empty',
-                '$.job_configs.params: the name " p" begins or ends with a blank',
-                '$.job_configs.params: the name "p " begins or ends with a blank',
-                "$.job_configs.params: the name \"a=b\" holds '=', where its value would begin",
+                '$.job_configs.params: the name " p" begins or ends with white space',
+                '$.job_configs.params: the name "p " begins or ends with white space',
+                "$.job_configs.params: the name \"a=b\" contains '=', "
+                "which separates a name from its value",
                 f"$.input_id: the url of the data source {xml}",
                 f"$.input_id: the password of the data source {xml}",
             ],
@@ -367,7 +368,7 @@ class Escaping(SynchronousTestCase):
     def test_a_launcher_has_one_attempt_and_a_tag_that_is_known(self) -> None:
         """A second attempt would run beside what the first one has begun."""
         configs = {"oozie.launcher.max.attempts": "1", "oozie.action.yarn.tag": "mine"}
-        own = "is svcd's own: a job's program is begun once, and found by its tag"
+        own = "is reserved: svcd starts a job's program once, and finds it by its tag"
         self.assertEqual(
             self.refused(evolve(PIG, configs=JobConfigs(configs=configs))),
             [f'$.job_configs.configs: the name "{name}" {own}' for name in configs],
@@ -385,8 +386,7 @@ class Escaping(SynchronousTestCase):
                 self.refused(evolve(work, most_characters=most - 1)),
                 [
                     f"$.job_configs: the workflow definition would have more than {most - 1} "
-                    "characters, the most that the engine of the cluster takes; put what is long "
-                    "into a file"
+                    "characters, the limit of the cluster's engine; move long values into a file"
                 ],
             )
 
