@@ -297,7 +297,7 @@ class SettingsTests(SynchronousTestCase):
         for password in ("pass@word", "pass/word", "pass%zzword", "pass%00"):
             self.assertEqual(
                 self.error(f"database.url=postgresql://u:{password}@h/db"),
-                "database.url: user and password hold a character that must be written as %XX"
-                " there (% as %25, @ as %40, / as %2F)",
+                "database.url: user or password contains a character that must be written as %XX"
+                " (% as %25, @ as %40, / as %2F)",
             )
         check(load(None, {}, ["database.url=postgresql://u:p%40ss@h/db"]).settings)
