@@ -136,7 +136,7 @@ class VirtualClock:
     def advance(self, seconds: float) -> None:
         """Move time forward, and run every due call at its own time."""
         if seconds < 0:
-            raise ValueError(f"time does not go back: {seconds}")
+            raise ValueError(f"seconds must not be negative: {seconds}")
         end = self._now + seconds
         for _ in range(_BATCH_LIMIT):
             self._drop_stale()

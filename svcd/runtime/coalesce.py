@@ -51,27 +51,27 @@ class Coalescer:
 
     def get(self, key: Hashable, call: Callable[[], Awaitable[T]]) -> Deferred[T]:
         """The result of `call`, or of another caller's call with the same key."""
-        asker: Deferred[T] = Deferred()
+        caller: Deferred[T] = Deferred()
         calls = self._calls.get(key)
         if calls is None:
             calls = self._calls[key] = _Calls()
         if calls.under_way and self._clock is None:
-            calls.newest.append(asker)
-            return asker
-        calls.waiting.append(asker)
+            calls.newest.append(caller)
+            return caller
+        calls.waiting.append(caller)
         calls.next = calls.next or call
         if not calls.under_way or self._now() > calls.began + _PATIENCE_S:
             self._begin(key, calls)
-        return asker
+        return caller
 
     def _now(self) -> float:
         return 0.0 if self._clock is None else float(self._clock.seconds())
 
     def _begin(self, key: Hashable, calls: _Calls) -> None:
-        call, askers = calls.next, calls.waiting
+        call, callers = calls.next, calls.waiting
         if call is None:
             return
-        calls.next, calls.waiting, calls.newest = None, [], askers
+        calls.next, calls.waiting, calls.newest = None, [], callers
         calls.under_way += 1
         calls.began = self._now()
 
@@ -81,7 +81,7 @@ class Coalescer:
                 self._begin(key, calls)
             elif not calls.under_way:
                 self._calls.pop(key, None)
-            _answer(askers, result)
+            _answer(callers, result)
 
         _start(call, ended)
 
@@ -130,14 +130,14 @@ class Batches(Generic[K, V]):
 
     def get(self, key: K) -> Deferred[V | None]:
         """The value of `key`, or None when the key has no value. Fails with the error of `ask`."""
-        asker: Deferred[V | None] = Deferred()
+        caller: Deferred[V | None] = Deferred()
         if self._count >= _WAITING:
-            asker.errback(ServiceUnavailable("too many requests wait", _RETRY_AFTER_S))
-            return asker
+            caller.errback(ServiceUnavailable("too many requests wait", _RETRY_AFTER_S))
+            return caller
         self._count += 1
-        self._waiting.setdefault(key, []).append(asker)
+        self._waiting.setdefault(key, []).append(caller)
         self._schedule()
-        return asker
+        return caller
 
     def _schedule(self) -> None:
         """Send the waiting keys in the next turn, if a further call may begin."""
@@ -157,12 +157,12 @@ class Batches(Generic[K, V]):
             self._under_way -= 1
             if not isinstance(result, Failure):
                 self._schedule()
-                for key, askers in asked.items():
-                    _answer(askers, result.get(key))
+                for key, callers in asked.items():
+                    _answer(callers, result.get(key))
                 return
-            turned_away = [each for askers in asked.values() for each in askers]
+            turned_away = [each for callers in asked.values() for each in callers]
             if isinstance(result.value, ServiceUnavailable):
-                turned_away += [each for askers in self._waiting.values() for each in askers]
+                turned_away += [each for callers in self._waiting.values() for each in callers]
                 self._waiting, self._count = {}, 0
             self._schedule()
             _answer(turned_away, result)
@@ -180,12 +180,12 @@ def _start(call: Callable[[], Awaitable[Any]], ended: Callable[[Any], None]) -> 
     fencing.detached(lambda: Deferred.fromCoroutine(run())).addBoth(ended)
 
 
-def _answer(askers: Iterable[Deferred[Any]], result: object) -> None:
+def _answer(callers: Iterable[Deferred[Any]], result: object) -> None:
     """Give the result to the callers that have not given up. Log a bug when none is left."""
-    left = [asker for asker in askers if not asker.called]
-    for asker in left:
-        if not asker.called:  # an asker before it may have cancelled it
-            asker.callback(result)
+    left = [caller for caller in callers if not caller.called]
+    for caller in left:
+        if not caller.called:  # an earlier caller may have cancelled it
+            caller.callback(result)
     expected = PortError | SvcdError | Parked
     if not left and isinstance(result, Failure) and not isinstance(result.value, expected):
         log.failure("A shared call failed after all its callers gave up", failure=result)
