@@ -28,9 +28,9 @@ def loads(body: bytes | str) -> Any:
     try:
         tree = json.loads(text, parse_int=_whole)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError("the JSON is nested too deeply") from None
     if _is_deep(text):
-        raise ValueError("nested too deeply")
+        raise ValueError("the JSON is nested too deeply")
     if _HALF.search(text):
         written = json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace")
         tree = json.loads(written, parse_int=_whole)

@@ -37,6 +37,7 @@ _GROUP_TEXT: Final = re.compile(r"cluster \S+ of svcd(?: ([0-9a-f]{16}))?")
 _ADDRESS: Final = re.compile(rf"svcd:({_ID}):(?:([0-9a-f]{{16}}):)?{_ID}")
 _FAR: Final = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 _CENTURY_S: Final = 36_524 * 86_400
+"""The expiry times of trusts are within this time after 2100."""
 _TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
 
 

@@ -179,7 +179,7 @@ class Family(Generic[R]):
     def _values(self, record: R) -> Parameters:
         each = cast("Any", record)
         updated = getattr(each, "updated_at", None)
-        if updated is not None and updated < each.created_at:  # a clock was set back meanwhile
+        if updated is not None and updated < each.created_at:  # a clock was set back
             each = attrs.evolve(each, updated_at=each.created_at)
             record = cast("R", each)
         values: dict[str, object] = {

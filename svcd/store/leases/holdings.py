@@ -180,7 +180,7 @@ class Holdings:
         return {shard for shard, term in self._terms.items() if term.unrest.running}
 
     def peaceful(self) -> Collection[int]:
-        """Shards whose last work ended more than the grace time ago: nothing of it can follow."""
+        """Shards whose last work ended more than the grace time ago: no request is outstanding."""
         calm = self._clock.seconds() - self._grace_s
         unrests = [(shard, term.unrest) for shard, term in self._terms.items()]
         return {shard for shard, u in unrests if not u.running and u.quiet_since < calm}
@@ -306,4 +306,4 @@ class Holdings:
 
 
 def _nothing() -> None:
-    """The callback before `watch`."""
+    """Do nothing: the callback before `watch`."""
