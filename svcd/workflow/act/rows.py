@@ -25,7 +25,7 @@ from svcd.workflow.engines import Endpoints, Engines
 
 _STEP: Final = "job"
 _MOST_SHOWN: Final = 1000
-"""Characters of a wait's text in an event."""
+"""Waits in events whose end this daemon still has to record; it drops the oldest beyond."""
 
 
 @frozen
