@@ -1,8 +1,8 @@
 """Failure injection as data: rules that the embedded services consult before they answer.
 
 Deterministic: a rule matches by place, method and path, skips its first `after` hits and ends after
-`times`. The first rule (in order of `add`) that takes a hit decides. Listeners hear of every call
-before the rules are asked, and may answer with a rule of their own.
+`times`. The first rule (in order of `add`) that takes a hit decides. Listeners get every call
+before the rules, and may return a rule of their own.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from attrs import field, frozen
 
 
 class Effect(enum.StrEnum):
-    """What happens to a call that a rule takes."""
+    """The effect of a rule on a call that it takes."""
 
     ANSWER = "answer"  # `status`, `headers` and `body`; nothing is done
-    TIMEOUT_BEFORE = "timeout_before"  # nothing is done, no answer ever
-    TIMEOUT_AFTER = "timeout_after"  # it is done, no answer ever
-    RESET_BEFORE = "reset_before"  # nothing is done, the connection breaks
-    RESET_AFTER = "reset_after"  # it is done, the connection breaks
-    REFUSED = "refused"  # nothing is done, nobody listens (over sockets: as RESET_BEFORE)
-    GARBAGE = "garbage"  # it is done, the answer is 200 with `body`, or bytes that make no sense
-    DELAY = "delay"  # it is done and answered, `delay_s` late, if somebody still waits then
-    LATE = "late"  # the same, also when nobody waits any more (at machines and probes as DELAY)
+    TIMEOUT_BEFORE = "timeout_before"  # the service does nothing and never answers
+    TIMEOUT_AFTER = "timeout_after"  # the service acts and never answers
+    RESET_BEFORE = "reset_before"  # the service does nothing, the connection breaks
+    RESET_AFTER = "reset_after"  # the service acts, the connection breaks
+    REFUSED = "refused"  # no service listens (over sockets: as RESET_BEFORE)
+    GARBAGE = "garbage"  # the service acts and answers 200 with `body`, or with nonsense
+    DELAY = "delay"  # the service acts and answers after `delay_s`, if the caller waits
+    LATE = "late"  # the same, also if the caller has gone (machines, probes: DELAY)
 
 
 @frozen(kw_only=True)
@@ -55,16 +55,16 @@ class FaultRule:
 
 
 Listener = Callable[[str, str, str], FaultRule | None]
-"""Told where, method and path of a call; what it answers is played instead of the rules."""
+"""Gets where, method and path of a call. A rule that it returns replaces the added rules."""
 
 Fault = FaultRule
-"""What `Faults.match` answers: the rule whose effect applies."""
+"""The result of `Faults.match`: the rule whose effect applies."""
 
 GARBAGE = b"\x00\x01not what you asked for\xff"
 
 
 class _Live:
-    """A rule that was added, with its counters."""
+    """An added rule with its counters."""
 
     __slots__ = ("hits", "pattern", "rule", "seen")
 
@@ -89,7 +89,7 @@ class _Live:
 
 @frozen
 class Handle:
-    """A rule in force: `remove()` ends it, `hits()` says how often it was taken."""
+    """A rule in force: `remove()` ends it, `hits()` counts the calls that it took."""
 
     rule: FaultRule
     hits: Callable[[], int]
@@ -104,7 +104,7 @@ class Faults:
         self._listeners: list[Listener] = []
 
     def add(self, rule: FaultRule | None = None, /, **fields: Any) -> Handle:
-        """Put `rule`, or one made of `fields`, in force behind those that are.
+        """Add `rule`, or a rule made of `fields`, after the rules in force.
 
         Raises re.error for a bad `path`.
         """
@@ -119,11 +119,11 @@ class Faults:
         return Handle(rule, lambda: live.hits, remove)
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` of every call, in order, before it has any effect."""
+        """Call `listener` with every call, in order, before the call has any effect."""
         self._listeners.append(listener)
 
     def clear(self) -> None:
-        """No rule any more; listeners stay."""
+        """Remove all rules; listeners stay."""
         self._live.clear()
 
     def rules(self) -> Sequence[tuple[FaultRule, int]]:
@@ -131,11 +131,11 @@ class Faults:
         return [(each.rule, each.hits) for each in self._live]
 
     def match(self, where: str, method: str, path: str) -> Fault | None:
-        """The rule that takes this call, which then counts as a hit; None: behave."""
+        """The rule that takes this call, and count the hit; None: the service behaves normally."""
         for listener in self._listeners:
-            told = listener(where, method, path)
-            if told is not None:
-                return told
+            given = listener(where, method, path)
+            if given is not None:
+                return given
         if not self._live:
             return None
         for live in self._live:

@@ -1,7 +1,8 @@
 """A file system in memory with the answers of WebHDFS, for the scripted engine.
 
-Only what svcd uses, and what a test wants to look at. It keeps contents, so it is bounded: a write
-beyond `most_bytes` is refused as a name node refuses one over quota. No permissions are checked.
+It has the operations that svcd uses and that tests read. It keeps contents, so its size is bounded:
+it refuses a write beyond `most_bytes` as a name node refuses one over quota. It checks no
+permissions.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class MemoryFiles:
     nodes: dict[str, Node] = field(factory=lambda: {"/": Node("hdfs", 0.0)})
 
     def make_folders(self, path: str, user: str, now: float, permission: str = "755") -> None:
-        """With parents; folders that are there stay as they are."""
+        """Make a folder with its parents; existing folders stay unchanged."""
         path = _normal(path)
         for each in [*_parents(path), path]:
             node = self.nodes.get(each)
@@ -86,11 +87,11 @@ class MemoryFiles:
         return node.content
 
     def exists(self, path: str) -> bool:
-        """Whether something is at `path`."""
+        """Whether `path` exists."""
         return _normal(path) in self.nodes
 
     def delete(self, path: str) -> bool:
-        """With everything below; False when nothing was there."""
+        """Remove a path with everything below; False when it did not exist."""
         path = _normal(path)
         if path not in self.nodes:
             return False

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-calls
-"""The embedded cloud on the reactor: its listener, its loopback machines, what it tells of itself.
+"""The embedded cloud on the reactor: its listener, its loopback machines, its description.
 
-The daemon uses it only through HTTP, with the settings that `client_settings` gives.
+The daemon uses it only through HTTP, with the settings that `client_settings` returns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOGIN = "svcd"
 
 
 class _QuietSite(Site):
-    """A site without a line for each request: the daemon's own log tells what matters."""
+    """A site without a log line for each request: the daemon's own log is enough."""
 
     noisy = False
     displayTracebacks = False
@@ -97,7 +97,7 @@ class EmbeddedHost:
         self.cloud.start()
 
     async def _listen(self, site: Site) -> IListeningPort:
-        """With port 0: that of the former process if it is free, for running jobs know its URL."""
+        """With port 0: use the former process's port if it is free, because jobs know its URL."""
         endpoint = self._settings.cloud.listen
         known = self._state / "cloud" / "port"
         try:
@@ -121,7 +121,7 @@ class EmbeddedHost:
         await self.cloud.stop()
 
     def client_settings(self) -> CloudSettings:
-        """What a daemon uses this cloud with."""
+        """The settings with which a daemon uses this cloud."""
         embedded = self._settings.embedded
         trusted = self._settings.auth.mode == "keystone"
         return evolve(
@@ -133,7 +133,7 @@ class EmbeddedHost:
         )
 
     def endpoints(self) -> Mapping[str, Any]:
-        """What `endpoints.json` says of the embedded cloud."""
+        """The part of `endpoints.json` on the embedded cloud."""
         return endpoints(self._origin, self._settings)
 
 

@@ -1,8 +1,8 @@
-"""What one daemon holds of the outside, so that a test can kill the daemon at any moment.
+"""The connections of one daemon to the outside; a test can cut them to kill the daemon.
 
-`cut` is `kill -9` seen from within one process: whatever the daemon awaits never comes, its timers
-never fire, what it still calls has no effect, and no line of its clean-up reaches anything. What
-was sent before is carried out by those it was sent to. Nothing here decides when.
+`cut` simulates `kill -9` within one process. The daemon's awaits never end, its timers never fire,
+its later calls have no effect, and its clean-up reaches no peer. Peers carry out the requests that
+the daemon sent before. This module does not decide the time of a cut.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lifeline:
         self._in_flight = 0
 
     def cut(self) -> None:
-        """The daemon is dead from now on. Idempotent."""
+        """Kill the daemon. Idempotent."""
         self.alive = False
         for each in self.timers():
             each.cancel()
@@ -52,7 +52,7 @@ class Lifeline:
         return float(self._clock.seconds() if self._own is None else self._own.seconds())
 
     def set_clock(self, ahead_s: float) -> None:
-        """The clock of the daemon's machine is set; those of the others are not."""
+        """Set the clock of the daemon's machine, and no other clock."""
         if self._own is None:
             self._own = self._steady()
         self._ahead_s = ahead_s
@@ -81,7 +81,7 @@ class Lifeline:
         return tuple(self.timers())
 
     def timers(self) -> list[IDelayedCall]:
-        """The daemon's calls that are still to come."""
+        """The daemon's delayed calls that have not fired yet."""
         return [each for each in self._timers if each.active()]
 
     # ---- waiting ----
@@ -98,7 +98,7 @@ class Lifeline:
             try:
                 result = await work()
             except GeneratorExit:
-                raise  # forgotten after its death
+                raise  # the daemon is dead and drops the error
             except BaseException:
                 if self.alive:
                     raise
@@ -137,7 +137,7 @@ class Lifeline:
 
 @implementer(IDelayedCall)
 class _Call:
-    """A call whose moment is told in the daemon's own time."""
+    """A delayed call whose time is in the daemon's own time."""
 
     def __init__(self, line: Lifeline, clock: IReactorTime, call: IDelayedCall) -> None:
         self._line = line

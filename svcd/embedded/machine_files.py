@@ -1,7 +1,7 @@
 """The folder of a loopback machine: its layout, environment, keys and first-boot script.
 
-<machine>/home, tmp, etc, bin, dev, run, log stand for the usual places of a server. Nothing here
-starts a process or listens.
+<machine>/home, tmp, etc, bin, dev, run, log stand for the usual folders of a server. This module
+starts no process and does not listen.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -97,7 +97,7 @@ class MachineFiles:
         return first
 
     def environment(self, environ: Mapping[str, str], image_prefix: Path) -> dict[str, str]:
-        """What commands and the first-boot script see. environ: of the daemon, for PATH alone."""
+        """The environment of commands and first-boot script. environ: of the daemon, for PATH."""
         path = environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
         return {
             "HOME": str(self.home),
@@ -143,7 +143,7 @@ class MachineFiles:
         return found
 
     def first_boot_script(self) -> Path | None:
-        """The script that user data asks for, ready to be executed; None when there is none."""
+        """The script in the user data, ready to run; None without one."""
         text = _script(self.spec.user_data, self.home)
         if text is None:
             return None
@@ -152,7 +152,7 @@ class MachineFiles:
         return path
 
     def mark_booted(self) -> None:
-        """The first boot is over: its script is not run again."""
+        """Record the end of the first boot, so that its script does not run again."""
         self._marker.touch()
 
     @property
@@ -178,7 +178,7 @@ def _write(path: Path, text: str, mode: int) -> None:
 
 
 def _script(user_data: bytes, home: Path) -> str | None:
-    """User data as a script: itself, or what a cloud-config says in shell."""
+    """User data as a script: the script itself, or a cloud-config translated to shell."""
     text = user_data.decode("utf-8", "replace")
     if text.startswith("#!"):
         return text

@@ -1,8 +1,8 @@
 """The SSH server of a loopback machine: public keys only, commands and shells without a terminal.
 
-Each command is a process in its own session; the machine's environment marks it and all that it
-starts. Closing a channel kills the process group of its command while that still runs; what left
-the group (setsid) lives on. Output waits for the client, and stdin for the process.
+Each command is a process in its own session. The machine's environment identifies it and all its
+children. Closing a channel kills the process group of a running command; processes that left the
+group (setsid) live on. Output waits for the client, and stdin for the process.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -39,12 +39,16 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 _LOGIN_GRACE_S: Final = 30.0
+"""Time for a login; then the server drops the connection."""
 _ATTEMPTS: Final = 6
 _SESSIONS: Final = 10
 _CONNECTIONS: Final = 200
 _COMMAND_BYTES: Final = 120_000
+"""The longest command."""
 _WINDOW_BYTES: Final = 524_288
+"""The window of a channel."""
 _PIECE_BYTES: Final = 32_768
+"""The largest packet of a channel."""
 _STDERR: Final = 1
 _STDIN: Final = 0
 _USER_KEY_ALGORITHMS: Final = (
@@ -75,7 +79,7 @@ _SILENT = Logger(namespace="svcd.machine.conch", observer=_Nowhere())
 
 @frozen(kw_only=True)
 class Door:
-    """What a server needs to know of its machine.
+    """The facts of a machine that its SSH server needs.
 
     authorized: the keys that may log in now; user: who; environment: of each process.
     """
@@ -231,7 +235,7 @@ class Session(channel.SSHChannel):
             self._command.feed(data)
 
     def extReceived(self, dataType: int, data: bytes) -> None:
-        """Clients have nothing to say here."""
+        """Ignore extended data: clients do not send any."""
 
     def eofReceived(self) -> None:
         if self._command is not None:
@@ -252,14 +256,14 @@ class Session(channel.SSHChannel):
             self.conn.adjustWindow(self, self.localWindowSize - self.localWindowLeft)
 
     def ended(self, outcome: BaseException | None) -> None:
-        """The process is gone and its pipes are read: tell how it ended, then close."""
+        """Send the exit status, then close: the process is gone and its pipes are read."""
         if self._gone:
             return
         number = getattr(outcome, "signal", None)
         if number is not None:
             name = signal.Signals(number).name.removeprefix("SIG").encode()
-            told = common.NS(name) + b"\0" + common.NS(b"") + common.NS(b"")
-            self.conn.sendRequest(self, b"exit-signal", told)
+            signal_data = common.NS(name) + b"\0" + common.NS(b"") + common.NS(b"")
+            self.conn.sendRequest(self, b"exit-signal", signal_data)
         else:
             code = getattr(outcome, "exitCode", 0) or 0
             self.conn.sendRequest(self, b"exit-status", struct.pack(">L", code))
@@ -309,7 +313,7 @@ class Connection(connection.SSHConnection):
 
 
 class Login(userauth.SSHUserAuthServer):
-    """Public keys, a few attempts, and not for ever."""
+    """Login by public keys, with few attempts and a time limit."""
 
     transport: Any
     attemptsBeforeDisconnect = _ATTEMPTS
@@ -326,7 +330,7 @@ class Login(userauth.SSHUserAuthServer):
 
 
 class ServerTransport(transport.SSHServerTransport):
-    """One connection. A peer that talks nonsense is dropped without a trace in the log."""
+    """One connection. The server drops a peer that sends nonsense, without a log line."""
 
     transport: Any
     factory: Server
@@ -359,7 +363,7 @@ class ServerTransport(transport.SSHServerTransport):
         super().sendExtInfo([(b"server-sig-algs", b",".join(_USER_KEY_ALGORITHMS))])
 
     def receiveError(self, reasonCode: int, description: bytes) -> None:
-        """The client said goodbye."""
+        """Handle the client's disconnect message."""
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self.logged_in()
@@ -424,4 +428,4 @@ class Server(factory.SSHFactory):
 
 
 def _nothing() -> None:
-    """Nobody needs to be told of a logout."""
+    """Do nothing at a logout."""

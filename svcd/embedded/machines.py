@@ -28,9 +28,13 @@ from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 log = Logger()
 
 _HALT_GRACE_S: Final = 10.0
+"""Time from SIGTERM to SIGKILL when a machine halts."""
 _HALT_LIMIT_S: Final = 20.0
+"""Deadline of a halt."""
 _KILL_LIMIT_S: Final = 10.0
+"""Deadline for killing the processes of a machine."""
 _REMOVE_LIMIT_S: Final = 60.0
+"""Deadline for removing a folder."""
 _REMOVALS: Final = 5
 _SCRIPT: Final = 'cd "$HOME" && exec "$0" >"$1" 2>&1 </dev/null'
 
@@ -85,7 +89,7 @@ class LoopbackMachines:
             raise
         if first:
             self._run_user_data(machine)
-            files.mark_booted()  # after: a kill in between runs it twice, and not never
+            files.mark_booted()  # after the script: a kill in between runs it twice, not never
         log.info(
             "Machine {name} {how} at {addresses}",
             name=spec.name,
@@ -161,7 +165,7 @@ class LoopbackMachines:
             await self.destroy(server_id)
 
     async def shutdown(self) -> None:
-        """See Guests: addresses are given back, processes go on."""
+        """See Guests: stop listening; processes continue."""
         for server_id in list(self._machines):
             await self._disconnect(server_id)
 
@@ -171,7 +175,7 @@ class LoopbackMachines:
         return machine.connections() if machine is not None else 0
 
     def abort_connections(self, server_id: str) -> None:
-        """Break the machine's SSH connections: for tests of what then happens."""
+        """Break the machine's SSH connections, for tests."""
         machine = self._machines.get(server_id)
         if machine is not None:
             machine.abort_connections()
@@ -256,7 +260,7 @@ class _Machine:
         self._server: Server | None = None
 
     def door(self) -> Door:
-        """What the SSH server may let in now."""
+        """The user and the keys that the SSH server accepts now."""
         return Door(
             user=self.files.spec.user_name,
             authorized=self.files.authorized_keys,

@@ -2,9 +2,9 @@
 """An `IAgent` that hands requests to `twisted.web` sites in this process: no socket, no reactor.
 
 The site's own request class does the work, so limits, routing and error bodies are the real ones;
-only the bytes of HTTP/1.1 are left out. A handler that answers at once is answered at once: the
-Deferred has fired when `request` returns. Bodies stream, with back-pressure in both kinds of
-producer. It must never be used as a server for untrusted input: nothing is parsed.
+only the bytes of HTTP/1.1 are missing. When a handler answers at once, the Deferred has fired when
+`request` returns. Bodies stream, with back-pressure in both kinds of producer. Never use it as a
+server for untrusted input: it does not parse requests.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MemoryAgent:
 
 @implementer(IConsumer)
 class _Upload:
-    """Takes the request's body; everything fits, so the producer is never paused."""
+    """Collects the request's body. It never pauses the producer, because memory is enough."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -82,7 +82,7 @@ class _Upload:
         """The producer paces itself."""
 
     def unregisterProducer(self) -> None:
-        """Nothing to forget."""
+        """Do nothing."""
 
 
 @implementer(IPushProducer)
@@ -161,7 +161,7 @@ class _Exchange:
         self._lost(Failure(ConnectionLost("the client went away")))
 
     def _lost(self, reason: Failure) -> None:
-        """The connection broke, whoever did it."""
+        """End the exchange after the connection broke, on either side."""
         request, self._request = self._request, None
         self._producer = None
         if request is not None and not request.finished:
@@ -173,13 +173,13 @@ class _Exchange:
     # ---- the response's transport, for the reader of the body ----
 
     def pauseProducing(self) -> None:
-        """The reader has enough."""
+        """Pause the producer."""
         self._paused = True
         if self._producer is not None and self._streaming:
             self._producer.pauseProducing()
 
     def resumeProducing(self) -> None:
-        """The reader wants more."""
+        """Resume the producer."""
         self._paused = False
         if self._response is not None:
             self._response.flush()
@@ -188,7 +188,7 @@ class _Exchange:
         self._pump()
 
     def stopProducing(self) -> None:
-        """The reader has gone."""
+        """Break the connection, because the reader has gone."""
         self.loseConnection()
 
     def _pump(self) -> None:
@@ -199,7 +199,7 @@ class _Exchange:
         try:
             while self._producer is not None and not self._streaming:
                 if self._paused and self._response is not None:
-                    return  # the headers are out, and nobody reads yet
+                    return  # the headers are sent, and no reader is attached yet
                 self._producer.resumeProducing()
         finally:
             self._pumping = False
@@ -246,7 +246,7 @@ class _Exchange:
         """The request's producer: it runs while the reader wants data."""
         self._producer, self._streaming = producer, streaming
         if streaming and self._paused and self._response is not None:
-            producer.pauseProducing()  # until somebody reads
+            producer.pauseProducing()  # until a reader is attached
         self._pump()
 
     def unregisterProducer(self) -> None:
@@ -266,7 +266,7 @@ class _Exchange:
         self._lost(Failure(ConnectionLost("the connection was broken")))
 
     def refuse(self) -> None:
-        """As if nobody listened."""
+        """Refuse the connection, as without a listener."""
         self._lost(Failure(ConnectionRefusedError("connection refused")))
 
     abortConnection = loseConnection
@@ -275,7 +275,7 @@ class _Exchange:
 
 @implementer(IResponse)
 class _Response:
-    """What the client gets."""
+    """The response that the client gets."""
 
     version = (b"HTTP", 1, 1)
     request = None
@@ -316,7 +316,7 @@ class _Response:
             self.flush()
 
     def flush(self) -> None:
-        """Give the reader what it may have."""
+        """Deliver the waiting data to the reader, if it is not paused."""
         reader = self._reader
         if reader is None:
             return

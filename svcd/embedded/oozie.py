@@ -2,7 +2,7 @@
 """A scripted workflow engine: the Oozie services, and WebHDFS and YARN beside it, in memory.
 
 Klein routes behind the ordinary clients; the contract suite (tests/contract/engine.py) runs
-against it and against the real server. Nothing runs: a job's life is a function of the clock.
+against it and against the real server. No program runs: a job's life is a function of the clock.
 One `ScriptedEngine` is one cluster's engine; `ScriptedEngines` makes one for each cluster id.
 """
 
@@ -31,6 +31,7 @@ _WHERE: Final = {b"webhdfs": "hdfs", b"yarn": "yarn"}
 _STATUSES: Final = frozenset({"PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED"})
 _FILTERS: Final = frozenset({"id", "name", "user", "group", "status", "text", "sortby"})
 _MOST_JOBS: Final = 100_000
+"""Jobs that one engine keeps."""
 
 
 class ScriptedEngine:
@@ -74,8 +75,8 @@ class ScriptedEngine:
             return "OK"
         if len(self.jobs) >= _MOST_JOBS:
             raise Refused("E0600", "E0600: Could not get connection, the store is full", 500)
-        told = {**definition.configs, **properties}
-        outcome = told.get("svcd.fake.outcome", "succeed")
+        script = {**definition.configs, **properties}
+        outcome = script.get("svcd.fake.outcome", "succeed")
         now = self.now()
         job = Job(
             id=f"{len(self.jobs):07d}-{_stamp(self._epoch)}-oozie-svcd-W",
@@ -85,11 +86,11 @@ class ScriptedEngine:
             definition_text=text,
             console=base,
             created_at=now,
-            run_s=_number(told.get("svcd.fake.run_s"), self._run_s),
+            run_s=_number(script.get("svcd.fake.run_s"), self._run_s),
             outcome=outcome if outcome in OUTCOMES else "succeed",
-            message=told.get("svcd.fake.error", "asked to fail"),
-            holding=told.get("svcd.fake.holding", ""),
-            queued=told.get("svcd.fake.queued", ""),
+            message=script.get("svcd.fake.error", "asked to fail"),
+            holding=script.get("svcd.fake.holding", ""),
+            queued=script.get("svcd.fake.queued", ""),
             missing=self._missing(path, definition.needs),
         )
         job.log.append(f"{http_date(now)} INFO submitted {job.id}")
@@ -230,11 +231,11 @@ class ScriptedEngines(Service[Call]):
         return resource
 
     def where_of(self, segments: Sequence[bytes]) -> str:
-        """Fault rules tell the three services of an engine apart."""
+        """The place of a path for fault rules: each of an engine's three services has its own."""
         return _WHERE.get(segments[1] if len(segments) > 1 else b"", self.where)
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Open to everybody; requests to Oozie are counted."""
+        """Accept every caller, and count requests to Oozie."""
         if segments[1:2] == ["oozie"]:
             calls = self.engine(segments[0]).calls
             kind = f"{call.method} {'/'.join(segments[3:4])}"

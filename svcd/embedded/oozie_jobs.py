@@ -1,9 +1,9 @@
 """The life of a scripted workflow: a function of the clock, without a timer.
 
-What the action does is told by configuration properties of the job: `svcd.fake.outcome` (succeed,
+Configuration properties of the job determine the life of its action: `svcd.fake.outcome` (succeed,
 fail, silent, error, suspend, hang, launcher: it dies), `svcd.fake.run_s` (seconds, default 5),
 `svcd.fake.error` (the message of a failure), `svcd.fake.holding` (see Job). Records have the keys
-and the habits of those that Oozie 5.2.1 gave.
+and the peculiarities of recorded answers of Oozie 5.2.1.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Refused(Exception):
 
 @define
 class Definition:
-    """What the engine took from a workflow.xml: its one action."""
+    """The one action of a workflow.xml."""
 
     app_name: str
     action: str
@@ -72,9 +72,9 @@ class Job:
     """One workflow.
 
     started_at None: `PREP`. holding: status of an action that the engine cannot hand over
-    (`START_RETRY`, `PREP`) while the workflow looks as if it ran; "": none. queued: why YARN has
-    accepted the job and does not begin it; "": it runs. child_killed: what
-    the launcher had begun, after the launcher's death.
+    (`START_RETRY`, `PREP`) while the workflow has the status of a running one; "": none. queued:
+    the reason why YARN has accepted the job and does not begin it; "": it runs. child_killed:
+    whether the launcher's child was killed, after the launcher's death.
     """
 
     id: str
@@ -110,16 +110,16 @@ class Job:
         return f"application_1767225600000_{number:04d}"
 
     def in_yarn(self, now: float) -> bool:
-        """Whether its application goes on at `now`."""
+        """Whether its application runs at `now`."""
         return self.status(now) == "RUNNING" and not self.holding
 
     def launcher_died(self, now: float) -> bool:
-        """Whether its launcher has died; what that had begun goes on until it is killed."""
+        """Whether its launcher has died; the launcher's children run until a kill."""
         ran = self.started_at is not None and self.missing is None and self.killed_at is None
         return ran and self.outcome == "launcher" and self.status(now) == "KILLED"
 
     def status(self, now: float) -> str:
-        """The workflow's word at `now`."""
+        """The workflow's status at `now`."""
         if self.killed_at is not None:
             return "KILLED"
         if self.started_at is None:
@@ -140,7 +140,7 @@ class Job:
         }[self.outcome]
 
     def ended_at(self, now: float) -> float | None:
-        """When it ended; None while it has not."""
+        """The time of its end; None while it runs."""
         if self.status(now) not in TERMINAL:
             return None
         if self.killed_at is not None:
@@ -270,8 +270,8 @@ class Job:
             yield self._control("end", ":END:", ended, None)
         elif status == "KILLED" and self.killed_at is None:
             fail = self._control("fail", ":KILL:", ended, None)
-            told = node["errorMessage"] or ""
-            fail.update(errorCode="E0729", errorMessage=told)
+            reason = node["errorMessage"] or ""
+            fail.update(errorCode="E0729", errorMessage=reason)
             fail.update(conf="${wf:errorMessage(wf:lastErrorNode())}")
             yield fail
 

@@ -22,8 +22,11 @@ ROOT_VARIABLE: Final = "SVCD_MACHINE_ROOT"
 _MARK: Final = f"\0{ROOT_VARIABLE}=".encode()
 _CHUNK: Final = 100
 _QUIET_SCANS: Final = 2
+"""Scans in a row without a process of the machine; then all its processes have ended."""
 _FIRST_PAUSE_S: Final = 0.02
+"""The first pause between two scans; pauses grow."""
 _LONGEST_PAUSE_S: Final = 0.5
+"""The longest pause between two scans."""
 
 
 def root_of(environ: bytes) -> str | None:
@@ -33,7 +36,7 @@ def root_of(environ: bytes) -> str | None:
 
 
 class Processes:
-    """The processes of all machines. One scan of /proc serves everybody who waits for one."""
+    """The processes of all machines. All waiting callers share one scan of /proc."""
 
     def __init__(self, clock: IReactorTime, proc: Path = Path("/proc")) -> None:
         self._clock = clock

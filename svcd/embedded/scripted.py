@@ -1,6 +1,6 @@
-"""Machines that only talk: `ports.Remote` and `ports.Probe` in memory, for the in-process fake.
+"""Scripted machines: `ports.Remote` and `ports.Probe` in memory, for the in-process fake.
 
-No socket, no process, no thread: what a command says is data, and time is the given clock.
+No socket, no process, no thread: the output of a command is data, and time is the given clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MANAGER: Final = "/yarn/ws/v1/"
 
 @frozen(kw_only=True)
 class Said:
-    """What a scripted command answers, `delay_s` after it began. exit_code None: by `signal`."""
+    """The answer of a scripted command, after `delay_s`. exit_code None: ended by `signal`."""
 
     exit_code: int | None = 0
     stdout: str = ""
@@ -54,7 +54,7 @@ class Ran:
 
 
 class ScriptedRemote:
-    """Every machine answers every command with success, unless told otherwise.
+    """Machines that answer every command with success, unless a rule says otherwise.
 
     faults: rules with where="ssh" match on "<address> <command>"; Effect.ANSWER makes the command
     fail with `status` as exit code (1 if above 255) and `body` on stderr. latency_s: of each run.
@@ -83,11 +83,11 @@ class ScriptedRemote:
         self._scripts.insert(0, (re.compile(pattern, re.DOTALL), script))
 
     def take_down(self, address: str) -> None:
-        """The machine cannot be reached any more."""
+        """Make the machine unreachable."""
         self._down.add(address)
 
     def bring_up(self, address: str) -> None:
-        """It can again."""
+        """Make the machine reachable again."""
         self._down.discard(address)
 
     def rebuild(self, address: str) -> None:
@@ -95,7 +95,7 @@ class ScriptedRemote:
         self._rebuilt[address] = self._rebuilt.get(address, 0) + 1
 
     def host_key(self, address: str) -> str:
-        """The machine's key line; well-formed, but nobody holds the private half."""
+        """The machine's key line. It is well-formed; no private key for it exists."""
         seed = f"{address} {self._rebuilt.get(address, 0)}".encode()
         kind = b"ssh-ed25519"
         blob = b"".join(
@@ -195,8 +195,8 @@ _DONE: Final = frozenset(
 class ScriptedProbe:
     """`ports.Probe` that answers 200 with `{}`, unless a rule says otherwise.
 
-    faults: rules with where="probe" match on the URL. manager: asked for what nobody has scripted
-    of a resource manager.
+    faults: rules with where="probe" match on the URL. manager: answers URLs of a
+    resource manager that have no rule.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 # mypy: allow-untyped-calls
-"""How the embedded services take a request and answer: plain classes with Klein routes.
+"""The base of the embedded services: plain classes with Klein routes.
 
-Faults, errors, unknown paths and methods included, leave in the envelope of the service they belong
-to.
+Every error, also for unknown paths and methods, has the envelope of the service that answers it.
 """
 
 from __future__ import annotations
@@ -31,10 +30,11 @@ log = Logger()
 
 T = TypeVar("T")
 _PIECE_BYTES = 65536
+"""Size of the pieces in which a file is read and sent."""
 
 
 class Refusal(Exception):
-    """The service says no. kind: Neutron's `type`; headers: extra ones."""
+    """The service refuses the request. kind: Neutron's `type`; headers: extra ones."""
 
     def __init__(
         self, status: int, message: str, kind: str = "", headers: Mapping[str, str] | None = None
@@ -48,7 +48,7 @@ class Refusal(Exception):
 
 @frozen(kw_only=True)
 class Reply:
-    """An answer. body: JSON value, or bytes as they are; pieces: streamed instead of `body`."""
+    """An answer. body: a JSON value, or unchanged bytes; pieces: streamed instead of `body`."""
 
     status: int = 200
     body: Any = None
@@ -92,8 +92,8 @@ class Call:
         for name, values in self.request.requestHeaders.getAllRawHeaders():
             yield name.decode("latin-1").lower(), values[-1].decode("utf-8", "replace")
 
-    def tell(self, name: str, value: str) -> None:
-        """A header of the answer, whatever that will be."""
+    def set_answer_header(self, name: str, value: str) -> None:
+        """Set a header of the answer, also of an error."""
         self.request.setHeader(name, value)
 
     @property
@@ -144,7 +144,7 @@ class Service(Generic[C]):
         return found
 
     def authorize(self, call: C, segments: list[str]) -> None:
-        """Look who calls, or raise Refusal."""
+        """Authenticate the caller, or raise Refusal."""
         raise NotImplementedError
 
     def envelope(self, refusal: Refusal) -> Reply:
@@ -211,7 +211,7 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
         return done
 
     def acknowledged(self, call: C, reply: Reply) -> Reply:
-        """`reply`, or a reason not to give it. Raises Refusal."""
+        """Return `reply`, or raise Refusal to replace it."""
         return reply
 
     def _answer(self, request: Request, segments: list[bytes]) -> None:
@@ -224,7 +224,7 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
             send(request, reply)
 
     def _perform(self, request: Request, segments: list[bytes]) -> Reply | Deferred[Reply]:
-        """Do what is asked; every fault becomes an answer of the service."""
+        """Perform the request; every fault becomes an answer of the service."""
         call = self._call(request)
 
         try:
@@ -242,7 +242,7 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
             return self._failed(call, error)
 
     def _failed(self, call: C, error: Exception) -> Reply:
-        """The one place where an error becomes an answer."""
+        """Turn an error into an answer; only this method does so."""
         reply = self._service.refused(call, error)
         if reply is None:
             where = self._service.where
@@ -303,7 +303,7 @@ class _Pieces:
         self._request.finish()
 
     def stopProducing(self) -> None:
-        """The reader has gone."""
+        """Stop writing, because the reader has gone."""
         close = getattr(self._pieces, "close", None)
         if close is not None:
             close()
@@ -332,7 +332,7 @@ def send(request: Request, reply: Reply) -> None:
 
 
 def pieces_of(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """`size` bytes from where `file` stands, then it is closed."""
+    """Yield `size` bytes of `file` from its present position, then close it."""
     try:
         while size > 0:
             piece = file.read(min(_PIECE_BYTES, size))

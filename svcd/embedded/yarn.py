@@ -38,7 +38,7 @@ class ScriptedYarn:
         return sum(state == "RUNNING" for state, _ in self.nodes.values())
 
     def answer(self, path: str, jobs: Iterable[Job], now: float) -> Mapping[str, object] | None:
-        """What `/ws/v1/cluster/<path>` says; None for what is not there."""
+        """The answer of `/ws/v1/cluster/<path>`; None for an unknown path."""
         match path.split("/"):
             case ["metrics"]:
                 states = [state for state, _ in self.nodes.values()]
@@ -53,7 +53,7 @@ class ScriptedYarn:
                 return {"nodes": {"node": nodes} if nodes else None}
             case ["apps"]:
                 apps = [self._application(job, now) for job in jobs if job.in_yarn(now)]
-                apps += [_child(job) for job in jobs if _goes_on(job, now)]
+                apps += [_child(job) for job in jobs if _is_live(job, now)]
                 return {"apps": {"app": apps} if apps else None}
             case ["apps", id_]:
                 for job in jobs:
@@ -64,7 +64,7 @@ class ScriptedYarn:
     def kill(self, path: str, jobs: Iterable[Job], now: float) -> bool:
         """`PUT /ws/v1/cluster/apps/<id>/state`; False: there is no such application."""
         for job in jobs:
-            if path == f"apps/{child_of(job)}/state" and _goes_on(job, now):
+            if path == f"apps/{child_of(job)}/state" and _is_live(job, now):
                 job.child_killed = True
                 return True
         return False
@@ -85,11 +85,11 @@ class ScriptedYarn:
 
 
 def child_of(job: Job) -> str:
-    """The application that a job's launcher has begun."""
+    """The application that a job's launcher has started."""
     return f"{job.application}1"
 
 
-def _goes_on(job: Job, now: float) -> bool:
+def _is_live(job: Job, now: float) -> bool:
     return job.launcher_died(now) and not job.child_killed
 
 

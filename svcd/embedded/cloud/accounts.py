@@ -56,7 +56,7 @@ class _CredentialBody(msgspec.Struct):
 
 
 class Accounts(Service):
-    """What needs a token and makes none."""
+    """The operations that need a token and make none."""
 
     app = Klein()
     where = "identity"
@@ -204,7 +204,7 @@ class Accounts(Service):
 
     @route(app, ["GET"], "/v3/OS-TRUST/trusts")
     def trusts(self, call: Call) -> Reply:
-        """Those that somebody has given, or was given: everybody may ask that of himself."""
+        """The trusts that a user gave or got. Only an admin may ask for those of others."""
         me, trustor, trustee = call.me, call.one("trustor_user_id"), call.one("trustee_user_id")
         if (trustor or trustee) != me.user_id and "admin" not in me.roles:
             raise Refusal(403, "You are not authorized to perform the requested action.")

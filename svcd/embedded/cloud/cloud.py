@@ -35,9 +35,9 @@ log = Logger()
 
 
 class EmbeddedCloud:
-    """One cloud: `resource` serves it, `start` takes up what was left, `stop` ends it.
+    """One cloud: `resource` serves it, `start` resumes unfinished changes, `stop` ends it.
 
-    state: the daemon's state folder, what is kept lies in `cloud/` below; None: nothing is kept.
+    state: the daemon's state folder; the cloud stores its data in `cloud/` there. None: in memory.
     public_url: origin of the URLs in the catalog, without a slash at the end.
     image_problem: "" when the vanilla image's software can be used, else what to do.
     hosts: how many pretended hosts anti-affinity spreads over.
@@ -97,20 +97,20 @@ class EmbeddedCloud:
 
     @property
     def engine(self) -> IResource | None:
-        """What serves `/engine`."""
+        """The resource that serves `/engine`."""
         return self._engine
 
     def set_public_url(self, url: str) -> None:
-        """The origin became known late (port 0)."""
+        """Set the origin, which is known late with port 0."""
         self.core.public_url = url.rstrip("/")
 
     def start(self) -> None:
-        """Take up unfinished changes; adopt the machines of a former process."""
+        """Resume unfinished changes; adopt the machines of a former process."""
         self._bodies.sweep(each.blob for each in self.core.state.objects.values())
         self._life.start()
 
     async def stop(self) -> None:
-        """No change any more; the files are closed, machines live on."""
+        """Stop all changes and close the files; machines live on."""
         await self._life.stop()
         self.core.state.close()
 

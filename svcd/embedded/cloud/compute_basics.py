@@ -71,7 +71,7 @@ def nova_envelope(core: Core, refusal: Refusal) -> Reply:
 
 
 class ComputeBasics(Service):
-    """What needs no server."""
+    """The operations that need no server."""
 
     app = Klein()
     where = "compute"
@@ -89,9 +89,9 @@ class ComputeBasics(Service):
         try:
             spoken = "{}.{}".format(*microversion(call, self._core.newest_compute))
         finally:
-            call.tell("OpenStack-API-Version", f"compute {spoken or asked}")
-            call.tell("X-OpenStack-Nova-API-Version", spoken or asked)
-            call.tell("Vary", "X-OpenStack-Nova-API-Version")
+            call.set_answer_header("OpenStack-API-Version", f"compute {spoken or asked}")
+            call.set_answer_header("X-OpenStack-Nova-API-Version", spoken or asked)
+            call.set_answer_header("Vary", "X-OpenStack-Nova-API-Version")
 
     def envelope(self, refusal: Refusal) -> Reply:
         """See nova_envelope."""
@@ -225,7 +225,7 @@ class ComputeBasics(Service):
     # ---- limits and quotas ----
 
     def _used(self, project_id: str) -> dict[str, int]:
-        """What a project has, by Nova's names."""
+        """The resources that a project uses, by Nova's names."""
         state = self._core.state
         rows = [s for s in state.servers.values() if s.project_id == project_id]
         flavors = [FLAVORS[s.flavor_id] for s in rows]

@@ -1,6 +1,6 @@
 """What all embedded services share: time, ids, configuration, accounts, tables, and lists that lag.
 
-It answers no request and starts nothing.
+It answers no request and starts no task.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Core:
     # ---- key pairs ----
 
     def keypair(self, user_id: str, name: str) -> KeyPair | None:
-        """The user's key pair; `demo` exists for everybody."""
+        """The user's key pair; every user has `demo`."""
         found = self.state.keypairs.get(f"{user_id}/{name}")
         if found is None and name == DEMO_KEYPAIR:
             return KeyPair(
@@ -151,7 +151,7 @@ class Core:
         return found
 
     def demo_public_key(self) -> str:
-        """OpenSSH line of the `demo` key pair; the private half lies in `keys/demo`."""
+        """OpenSSH line of the `demo` key pair; the private half is stored in `keys/demo`."""
         if self._demo_key is not None:
             return self._demo_key
         path = None if self.folder is None else self.folder / "keys" / DEMO_KEYPAIR
@@ -199,7 +199,7 @@ class Core:
         )
 
     def as_now(self, image: Image) -> Image:
-        """The image as it is at this moment: not active while its software is not usable."""
+        """The image in its present state: not active while its software is not usable."""
         problem = self.image_problem() if image.id == VANILLA_IMAGE_ID else ""
         if not problem:
             return image
@@ -231,7 +231,7 @@ class Core:
         net = ipaddress.ip_network(network)
         size, used = net.num_addresses, set(taken)
         start = self._cursors.get(network)
-        if start is None:  # once in each process: go on behind the highest in use
+        if start is None:  # once in each process: begin after the highest in use
             base = int(net.network_address)
             offsets = (int(ipaddress.ip_address(each)) - base for each in used)
             start = max((each for each in offsets if 0 <= each < size), default=9)
@@ -245,7 +245,7 @@ class Core:
     # ---- lists that lag ----
 
     def gone(self, record: Server | Volume) -> None:
-        """Lists go on showing `record` for `list_lag_s`."""
+        """Let lists show the deleted `record` for `list_lag_s`."""
         if self.config.list_lag_s > 0:
             self._gone.append(_Gone(record, self.now() + self.config.list_lag_s))
 

@@ -1,7 +1,7 @@
-"""What the embedded cloud asks of the machines behind its servers.
+"""The interface to the machines behind the servers of the embedded cloud.
 
-The cloud keeps the records (state, addresses, volumes) and decides; guests only do. Every method
-may be called again after a crash and must then find or finish what it did before.
+The cloud keeps the records (state, addresses, volumes) and decides; guests only act. The cloud may
+repeat every call after a crash; the method then finds or finishes its former work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 
 class GuestError(Exception):
-    """A machine could not do what was asked. args[0]: one line for the server's `fault`."""
+    """A machine could not perform a call. args[0]: one line for the server's `fault`."""
 
 
 @frozen(kw_only=True)

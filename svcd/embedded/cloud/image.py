@@ -1,6 +1,6 @@
 """Glance v2: images and their properties. Source: its API.
 
-The built-in images are public and, unlike a real operator's, may be changed by anybody.
+The built-in images are public and, unlike a real operator's, may be changed by every user.
 """
 
 from __future__ import annotations

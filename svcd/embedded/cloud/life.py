@@ -1,7 +1,7 @@
-"""What happens to servers, volumes and addresses by themselves, in time and on the machines.
+"""Changes servers, volumes and addresses over time, in the records and on the machines.
 
-Level-triggered: a record says what is wanted and from when; the task of its id works towards it and
-may be woken at any moment, also after a crash in the middle.
+Level-triggered: a record holds the wanted state and its time. The task of its id works towards this
+state, and may be woken at any time, also after a crash in the middle.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from svcd.runtime.tasks import KeyedTasks
 log = Logger()
 
 _GUESTS_AT_ONCE = 16
+"""Tasks that work on machines in parallel, for servers and for volumes."""
 
 
 class Life:
-    """Owns the tasks; the services write what is wanted and wake them."""
+    """Owns the tasks; the services write the wanted state and wake them."""
 
     def __init__(self, core: Core, guests: Guests) -> None:
         self._core = core
@@ -33,7 +34,7 @@ class Life:
         self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
 
     def start(self) -> None:
-        """Take up what a former process left: half-done changes, and machines to adopt.
+        """Resume the work of a former process: unfinished changes, and machines to adopt.
 
         Its clock may have been ahead of ours: no change takes longer than changes take.
         """
@@ -50,7 +51,7 @@ class Life:
             self._volumes.wake(volume.id)
 
     async def stop(self) -> None:
-        """No change any more; machines live on."""
+        """Stop all tasks; machines live on."""
         await self._servers.stop()
         await self._volumes.stop()
         await self._guests.shutdown()
@@ -109,7 +110,7 @@ class Life:
         await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
 
     async def _move_addresses(self, server_id: str, wanted: frozenset[str]) -> None:
-        """Tell the machine which floating addresses came and went."""
+        """Add and remove floating addresses on the machine, as its record says."""
         for address in sorted(self._adopted[server_id] - wanted):
             await self._guests.address_removed(server_id, address)
             self._adopted[server_id] -= {address}
@@ -268,7 +269,7 @@ class Life:
 
 
 def default_rules(core: Core) -> tuple[Rule, ...]:
-    """Every new group lets everything out."""
+    """The rules of a new group: all outgoing traffic is allowed."""
     return tuple(
         Rule(
             id=core.new_id(),

@@ -15,6 +15,7 @@ from svcd.embedded.services import Refusal, pieces_of
 from svcd.runtime.tasks import sleep
 
 _STEP_BYTES = 1 << 20
+"""Bytes that one step copies."""
 
 
 class Bodies:
@@ -37,7 +38,7 @@ class Bodies:
     async def write(self, source: IO[bytes]) -> tuple[str, int, str]:
         """Key, size and MD5 of what `source` holds from where it stands.
 
-        Large contents are copied in steps, so that other requests go on meanwhile.
+        It copies large contents in steps, so that other requests run meanwhile.
         """
         digest = hashlib.md5(usedforsecurity=False)
         key = self._new_id()
@@ -65,7 +66,7 @@ class Bodies:
         return (self._folder / key).open("rb")
 
     def remove(self, key: str) -> None:
-        """An unknown key is no fault. Readers that have it open go on."""
+        """Remove a content. An unknown key is no fault. Open readers can still read it."""
         self._memory.pop(key, None)
         if key and self._folder is not None:
             (self._folder / key).unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
 _MOST_NAMES = 10_000
+"""Names in one page of a listing."""
 _CONTAINER_SEGMENTS = 3  # /v1/account/container
 _TITLES = {
     400: ("Bad Request", "The server could not comply with the request."),
@@ -206,7 +207,7 @@ class ObjectStoreService(Service):
             "X-Timestamp": f"{found.created_at:.5f}",
             **found.metadata,
         }
-        # of a large container most listings want a few: only these are put in order and shown
+        # most listings of a large container want few names: only these are sorted and shown
         prefix, marker = call.one("prefix"), call.one("marker").encode()
         wanted = [o for o in objects if o.name.startswith(prefix) and o.name.encode() > marker]
         wanted.sort(key=lambda o: o.name.encode("utf-8"))

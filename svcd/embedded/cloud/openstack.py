@@ -1,4 +1,4 @@
-"""What the embedded OpenStack services share: the caller's token, pages of lists, moments."""
+"""The shared parts of the embedded OpenStack services: tokens, pages of lists, times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the embedded cloud remembers. Records are frozen; JSON of them is what the disk holds.
+"""The records of the embedded cloud. They are frozen; the disk holds them as JSON.
 
 Times are epoch seconds. `id` is the key of every family.
 """
@@ -235,7 +235,7 @@ class Segment:
 
 @frozen(kw_only=True)
 class StoredObject:
-    """id: account, container and name by slashes; blob: where the content lies ("" when none).
+    """id: account, container and name by slashes; blob: key of the content ("" when none).
 
     manifest: container/prefix of a dynamic large object; segments: of a static one (None: it is
     none).

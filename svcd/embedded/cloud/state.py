@@ -1,10 +1,11 @@
 """The embedded cloud's memory: a table a family, written through to SQLite when there is a folder.
 
 Reads never touch the disk. A change inside `State.transaction` is on disk when the block ends, any
-other at once: what was acknowledged survives a `kill -9`. Without a folder there is no database.
+other at once: an acknowledged change survives a `kill -9`. Without a folder there is no database.
 
-Note: a full disk. What cannot be written stays in memory and is written with the next change that
-can be; `problem` says so meanwhile, and no change is acknowledged then.
+Note: a full disk. A change that cannot be written stays in memory, and is written together with the
+next change that can be written. Meanwhile `problem` gives the reason, and no service acknowledges a
+change.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class Table(Generic[R]):
 
 
 class State:
-    """All tables. folder: where `cloud.sqlite` lies; None: memory only."""
+    """All tables. folder: holds `cloud.sqlite`; None: memory only."""
 
     def __init__(self, folder: Path | None) -> None:
         self._journal: _Journal | None = None

@@ -47,7 +47,7 @@ class VolumeService(Service):
         """
         if len(segments) <= 1:
             return
-        call.tell("OpenStack-API-Version", "volume 3.0")
+        call.set_answer_header("OpenStack-API-Version", "volume 3.0")
         call.token = self._core.living_token(call.header("X-Auth-Token"))
         if call.token is None:
             raise Refusal(401, "The request you have made requires authentication.")
@@ -55,7 +55,7 @@ class VolumeService(Service):
             raise Refusal(400, "Malformed request url")
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """The same as Nova's."""
+        """The error envelope of Cinder, which is the same as Nova's."""
         return nova_envelope(self._core, refusal)
 
     @route(app, ["GET"], "/")
