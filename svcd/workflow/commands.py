@@ -220,10 +220,10 @@ class Jobs:
     # ---- executions ----
 
     async def execute(self, caller: Caller, job_id: JobId, new: ExecuteRequest) -> Execution:
-        """A new execution, `Pending`. It starts when its cluster is Active.
+        """Create an execution, `Pending`. It starts when its cluster is Active.
 
-        Raises NotFound (the job), InvalidReference, InvalidData, and what creating a cluster
-        raises. A refused request leaves no cluster behind.
+        Raises NotFound (the job), InvalidReference, InvalidData, and the errors of creating a
+        cluster. A refused request leaves no cluster behind.
         """
         row = Execution(
             id=ExecutionId(self._new_id()),

@@ -1,9 +1,9 @@
 """Executions at their engines: reads their status, and kills unwanted ones.
 
-At each tick one batch request per engine (200 ids a page), the full record only of the executions
-that changed. One task per cluster asks the ResourceManager about steps that run without a change,
-and about the progress of all; the tick never waits for it. What the answers mean is decided in
-`planner`, `stalls` and `progress`.
+At each tick svcd sends one batch request per engine (200 ids a page), and reads the full record
+only of executions that changed. One task per cluster asks the ResourceManager about steps that run
+without a change, and about the progress of all steps; the tick never waits for this task.
+`planner`, `stalls` and `progress` judge the answers.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class EngineJobs:
                 others.append(row)
         # The list does not show the state of a step that no machine has taken: read some records.
         todo += self._rng.sample(others, min(len(others), _UNLAUNCHED_A_TURN))
-        results = await gather([partial(self.look, place, row) for row in todo], RECORDS_AT_ONCE)
+        results = await gather([partial(self.follow, place, row) for row in todo], RECORDS_AT_ONCE)
         raise_first(results)
 
     async def _lines(self, place: Place, rows: Sequence[Execution]) -> dict[str, JobLine]:
@@ -174,7 +174,7 @@ class EngineJobs:
 
     # ---- one execution at its engine ----
 
-    async def look(self, place: Place, row: Execution) -> None:
+    async def follow(self, place: Place, row: Execution) -> None:
         """Bring one execution up to date. After a fault of the engine the next tick tries again."""
         if self._stopping:
             return

@@ -1,7 +1,7 @@
 """Performs the steps of the planners, at the engine and in HDFS, and returns their outcomes.
 
-Decides nothing. Every step is safe to repeat. Faults of others are outcomes where a planner goes on
-from them; the rest flies as `EngineError`.
+Decides nothing. Every step is safe to repeat. A fault of a peer is an outcome when a planner can
+react to it; other faults are raised as `EngineError`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rows of executions: reads, and the one way to write one, with its events.
 
-Every write is read, decide, compare-and-set, and again after a lost race. In the transaction that
-writes a row the daemon that drives it is notified. A wait that begins or ends is recorded among the
-events of the cluster: of many executions that wait for the same the events show one, by its
-beginning (`retry`) and its end (`done`).
+Every write is read, decide, compare-and-set, and repeats after a lost race. The transaction that
+writes a row also notifies the daemon that drives it. The events of the cluster record the begin
+(`retry`) and the end (`done`) of a wait. When many executions wait for the same reason, the events
+show only one of them.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Rows:
     async def with_cluster(self, id_: ExecutionId) -> tuple[Execution | None, Cluster | None]:
         """An execution and its cluster."""
 
-        async def look(tx: Tx) -> tuple[Execution | None, Cluster | None]:
+        async def both(tx: Tx) -> tuple[Execution | None, Cluster | None]:
             row = await tx.executions.find(id_)
             if row is None or row.cluster_id is None:
                 return row, None
             return row, await tx.clusters.find(row.cluster_id)
 
-        return await self._store.read(look)
+        return await self._store.read(both)
 
     async def cluster(self, id_: ClusterId) -> Cluster | None:
         return await self._store.read(lambda tx: tx.clusters.find(id_))
@@ -101,12 +101,12 @@ class Rows:
     async def secrets(self, row: Execution) -> Sequence[Secret]:
         """The secrets of its data sources and configurations. Raises NotFound when one is gone."""
 
-        async def look(tx: Tx) -> Sequence[Secret]:
+        async def read_secrets(tx: Tx) -> Sequence[Secret]:
             ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
             sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
             return document.secrets_of(sources, row.job_configs)
 
-        return await self._store.read(look)
+        return await self._store.read(read_secrets)
 
     # ---- leases ----
 
@@ -132,7 +132,8 @@ class Rows:
     ) -> Execution | None:
         """The row after `change` (pure, may be called again), None when the row is gone.
 
-        A row that is to be deleted is dropped when it is tidy, and answered as it was last.
+        svcd drops a row with a requested delete when no work on it is left, and returns its last
+        state.
         Raises ServiceUnavailable after many lost races.
         """
 

@@ -119,7 +119,7 @@ class Submissions:
         elif row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
             place = await self._rows.place(row)
             if place is not None:
-                await self._jobs.look(place, row)
+                await self._jobs.follow(place, row)
         return again
 
     async def _passes(self, id_: ExecutionId) -> float | None:

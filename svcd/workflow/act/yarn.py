@@ -1,7 +1,7 @@
 """Asks a cluster's ResourceManager about its nodes and its live applications.
 
-Two small requests, one after the other; what it does not say is not guessed. It decides nothing:
-see `decide.stalls`.
+It sends two small requests, one after the other. A value that the answers lack stays unknown.
+Decides nothing: see `decide.stalls`.
 
 Source: Hadoop 3.5, ResourceManager REST APIs (metrics, nodes, apps).
 """

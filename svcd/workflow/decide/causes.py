@@ -1,8 +1,8 @@
 """Reads a program's log: the line with the cause of its failure, and the program's own lines. Pure.
 
-Note: one pass. The log is what a job has printed, and its lines are as long as it likes. So names
-are looked for near the beginning of a line, each by itself: an expression for a whole line would
-try each beginning with each end, for hours.
+Note: one pass. A job prints its log, and its lines can have any length. So svcd searches for single
+names near the beginning of a line. An expression for a whole line would try each beginning with
+each end, for hours.
 """
 
 from __future__ import annotations

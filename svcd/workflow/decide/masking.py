@@ -1,9 +1,8 @@
 """Takes credentials out of an engine's record before it is stored or shown. Pure.
 
-Two nets: values of properties whose name says that they are secret, and the passwords of the
-execution's data sources wherever they stand. A password too short to be looked for everywhere is
-masked in `conf`, the XML of a definition, where it stands by itself. Long texts are cut, so that a
-record is bounded.
+It masks two kinds: values of properties with the name of a secret, and the passwords of the
+execution's data sources anywhere in the record. A short password is masked only in `conf`, the XML
+of a definition, where it is a whole value. It cuts long texts, so that a record is bounded.
 """
 
 from __future__ import annotations
