@@ -48,7 +48,13 @@ alive() {{
   pid=
   [ -s "$pid_file" ] && read -r pid <"$pid_file"
   [ -n "$pid" ] || return 1
-  {{ tr '\\000' '\\n' <"/proc/$pid/environ"; }} 2>/dev/null | grep -qxF "SVCD_DAEMON=$tag"
+  for _ in 1 2 3; do
+    environment=$({{ tr '\\000' '\\n' <"/proc/$pid/environ"; }} 2>/dev/null)
+    [ -z "$environment" ] || break
+    kill -0 "$pid" 2>/dev/null || return 1
+    sleep 0.1 # the environment is empty while a program replaces another one in the process
+  done
+  printf '%s\\n' "$environment" | grep -qxF "SVCD_DAEMON=$tag"
 }}
 {hosts}
 unformatted() {{ # FOLDER...: true where no name node has ever served
@@ -69,6 +75,11 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
   export HADOOP_OPTS="$HADOOP_OPTS -Dsvcd.daemon=$name"
   setsid nohup "$@" >>"$log" 2>&1 </dev/null &
   echo $! >"$pid_file.new" && mv "$pid_file.new" "$pid_file"
+  n=0 # until the process is no copy of this shell, whose environment has no tag
+  until alive || [ $n -ge 50 ] || ! kill -0 "$pid" 2>/dev/null; do
+    n=$((n + 1))
+    sleep 0.1
+  done
 }}
 
 case $verb:$name in

@@ -103,6 +103,18 @@ class TestDaemon(SynchronousTestCase):
         self.assertEqual(self.pid("datanode"), first)
         self.assertEqual(self.run_script("alive", "datanode").returncode, 0)
 
+    def test_many_starts_at_once_after_a_start_start_nothing(self) -> None:
+        """A start returns when the next one can recognise the daemon."""
+        script = f"{self.machine.home}/svcd/bin/daemon"
+        pid_file = f"{self.machine.home}/svcd/run/datanode.pid"
+        round_ = f'sh "{script}" start datanode; one=$(cat "{pid_file}")'
+        again = f'sh "{script}" start datanode; [ "$(cat "{pid_file}")" = "$one" ]'
+        stop = f'sh "{script}" stop datanode'
+        done = self.run_shell(
+            ["sh", "-c", f"for _ in 1 2 3 4 5 6 7 8; do {round_}; {again} || exit 1; {stop}; done"]
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_dead_daemon_is_told_and_started_again(self) -> None:
         """alive fails with a word for a person."""
         self.run_script("start", "datanode")
