@@ -153,7 +153,7 @@ class MovingTests(_Case):
         """And nothing of the rest is there then."""
         change(self.state, "update clusters set name = 'a' || char(0)")
         told = self.fails("db", "copy", "--from", self.source, "--to", self.url)
-        self.assertIn("cannot hold a text", told)
+        self.assertIn("cannot store a text", told)
         self.assertEqual(execute(self.url, _TABLES), [(0,)])
 
     def test_faults_are_found(self) -> None:

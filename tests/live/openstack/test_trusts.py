@@ -78,7 +78,7 @@ class TrustTests(OpenStackCase):
         before = await self.trusts()
         for delegated, words in (
             (await self.by_credential(owner), "Delegated tokens cannot"),
-            (await self.by_trust(owner), "a token made from a trust"),
+            (await self.by_trust(owner), "a token from a trust"),
         ):
             reply = await self.asked(delegated)
             self.assertEqual((reply.status, reply.json["error_name"]), (403, "FORBIDDEN"), reply)

@@ -162,7 +162,7 @@ class SharingTests(LeaseCase):
         """Though nothing has been sealed yet."""
         await self.started("a")
         text = await self.fails(self.member("b", MemorySealer()).start(), SealerError)
-        self.assertIn("copy of seal.key", text)
+        self.assertIn("copy of the seal.key", text)
 
 
 class FenceTests(LeaseCase):
