@@ -19,26 +19,23 @@ Source: Hadoop 3.5, ResourceManager REST APIs (applications, application state).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.model.job import Failure
 from svcd.ports.machines import Probe, ProbeError
 from svcd.runtime.tasks import sleep
-from svcd.workflow.act.yarn import ALIVE, applications_of, manager_of
+from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, manager_of
 from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
 from svcd.workflow.decide.record import Record
 from svcd.workflow.decide.stalls import tag_of
 from svcd.workflow.engines import Endpoints
 
-_CALL_S: Final = 5.0
-"""Time-out of one request."""
 _LOOK_S: Final = 0.5
 """Time between two checks whether the children have ended."""
 _BUDGET_S: Final = 15.0
@@ -69,7 +66,7 @@ class Launchers:
             return None
         apps = f"{base}/ws/v1/cluster/apps"
         try:
-            application = (await self._ask(f"{apps}/{action.external_id}")).get("app")
+            application = (await ask(self._probe, f"{apps}/{action.external_id}")).get("app")
         except ProbeError:
             return None
         if not isinstance(application, dict) or not died(application):
@@ -94,26 +91,18 @@ class Launchers:
     async def _kill_all(self, apps: str, tag: str, user: str) -> tuple[Sequence[str] | None, str]:
         """The applications that were alive (None: not known), and why they may still be alive."""
         try:
-            found = applications_of(await self._ask(f"{apps}?applicationTags={tag}&states={ALIVE}"))
+            found = applications_of(
+                await ask(self._probe, f"{apps}?applicationTags={tag}&states={ALIVE}")
+            )
             if found is None:
                 return None, "the resource manager does not list its applications"
             alive = [each.id for each in found if tag in each.tags]
             reason = "YARN has not ended them in time"
             for id_ in alive:
                 url = f"{apps}/{id_}/state?user.name={quote(user)}"
-                status = await self._probe.put(url, b'{"state": "KILLED"}', _CALL_S)
+                status = await self._probe.put(url, b'{"state": "KILLED"}', CALL_S)
                 if status >= 400:
                     reason = f"the resource manager refuses to kill them: HTTP {status}"
             return alive, reason
         except ProbeError as error:
             return None, f"the resource manager does not answer: {error.text}"
-
-    async def _ask(self, url: str) -> Mapping[str, object]:
-        status, body = await self._probe.get(url, _CALL_S)
-        if status != 200:
-            return {}
-        try:
-            tree = foreign.loads(body)
-        except ValueError:
-            return {}
-        return tree if isinstance(tree, dict) else {}

@@ -21,7 +21,7 @@ from svcd.workflow.engines import Endpoints
 
 MOST_APPLICATIONS: Final = 500
 """Applications in one answer."""
-_CALL_S: Final = 5.0
+CALL_S: Final = 5.0
 """Time-out of one request."""
 _PORT: Final = 8088
 ALIVE: Final = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
@@ -48,29 +48,31 @@ class ResourceManager:
         if base is None:
             return ClusterMetrics()
         try:
-            active = active_of(await self._ask(f"{base}/ws/v1/cluster/metrics"))
+            active = active_of(await ask(self._probe, f"{base}/ws/v1/cluster/metrics"))
         except ProbeError as error:
             return ClusterMetrics(error=error.text)
         if active is None:
             return ClusterMetrics()
         try:
             if active == 0:
-                tree = await self._ask(f"{base}/ws/v1/cluster/nodes")
+                tree = await ask(self._probe, f"{base}/ws/v1/cluster/nodes")
                 return ClusterMetrics(active=0, idle=idle_of(tree, _names(cluster)))
-            tree = await self._ask(f"{base}/ws/v1/cluster/{_APPS}")
+            tree = await ask(self._probe, f"{base}/ws/v1/cluster/{_APPS}")
             return ClusterMetrics(active=active, applications=applications_of(tree))
         except ProbeError:
             return ClusterMetrics(active=active)
 
-    async def _ask(self, url: str) -> Mapping[str, object]:
-        status, body = await self._probe.get(url, _CALL_S)
-        if status != 200:
-            return {}
-        try:
-            tree = foreign.loads(body)
-        except ValueError:
-            return {}
-        return tree if isinstance(tree, dict) else {}
+
+async def ask(probe: Probe, url: str) -> Mapping[str, object]:
+    """The JSON object at `url`; {} for any other answer. Raises ProbeError."""
+    status, body = await probe.get(url, CALL_S)
+    if status != 200:
+        return {}
+    try:
+        tree = foreign.loads(body)
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
 
 
 def manager_of(console: str, host: str) -> str:
