@@ -199,7 +199,7 @@ class Daemon:
             self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
             metrics.leases(keeper.holdings.count)
             keeper.holdings.watch(self._gained, self._lost)
-            keeper.told, keeper.buried = self._notified, self._sweeps.poke
+            keeper.notified, keeper.declared_dead = self._notified, self._sweeps.wake
         self.clusters = Clusters(
             store,
             outside.cloud,

@@ -27,7 +27,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.cli import clouds, door
 from svcd.cli.door import Api, Door, DoorError
 from svcd.cli.times import duration, moment
-from svcd.clients.ownership_tags import Kind, MarkedCloud, Thing
+from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -45,7 +45,7 @@ _WAIT_S: Final = 180.0
 
 
 class Cloud(Protocol):
-    """The part of `svcd.clients.ownership_tags.MarkedCloud` that the search uses."""
+    """The part of `svcd.clients.ownership_tags.TaggedCloud` that the search uses."""
 
     async def check(self) -> None: ...
     async def things(self) -> Sequence[Thing]: ...
@@ -86,17 +86,17 @@ def judged(things: Sequence[Thing], rows: Rows, rules: Rules, now: float) -> Seq
     """The things that belong to no row, each with the reason to leave it alone. Pure."""
     found = [t for t in things if not _has_row(t, rows)]
     ours = {
-        t.mark.cluster_id
+        t.tag.cluster_id
         for t in found
-        if t.mark is not None and t.mark.installation == rows.installation
+        if t.tag is not None and t.tag.installation == rows.installation
     }
     foreign = {
-        t.mark.cluster_id
+        t.tag.cluster_id
         for t in found
-        if t.mark is not None and t.mark.installation not in ("", rows.installation)
+        if t.tag is not None and t.tag.installation not in ("", rows.installation)
     }
     young = {
-        t.mark.cluster_id if t.mark is not None else t.id
+        t.tag.cluster_id if t.tag is not None else t.id
         for t in found
         if t.made_at is not None and now - t.made_at < rules.young_s
     }
@@ -104,9 +104,9 @@ def judged(things: Sequence[Thing], rows: Rows, rules: Rules, now: float) -> Seq
 
 
 def _has_row(thing: Thing, rows: Rows) -> bool:
-    if thing.mark is None:
+    if thing.tag is None:
         return thing.id in rows.trusts
-    return thing.mark.cluster_id in rows.clusters
+    return thing.tag.cluster_id in rows.clusters
 
 
 def _why_not(thing: Thing, ours: set[str], foreign: set[str], young: set[str], rules: Rules) -> str:
@@ -115,13 +115,13 @@ def _why_not(thing: Thing, ours: set[str], foreign: set[str], young: set[str], r
     Not every service can store a full tag. So the full tag of one object counts for all objects of
     its cluster.
     """
-    if (thing.id if thing.mark is None else thing.mark.cluster_id) in young:
+    if (thing.id if thing.tag is None else thing.tag.cluster_id) in young:
         return f"an object of its cluster is younger than {duration(rules.young_s)}"
     if thing.id in rules.ids:
         return ""
-    if thing.mark is None:
+    if thing.tag is None:
         return "a trust carries no ownership tag; give --id ID if nothing uses it"
-    cluster_id = thing.mark.cluster_id
+    cluster_id = thing.tag.cluster_id
     if cluster_id in foreign:
         return "another installation created it; give --id ID if that installation is gone"
     if cluster_id in ours or rules.unmarked:
@@ -177,8 +177,8 @@ class Search:
             parts.append(each.name)
         if each.status:
             parts.append(each.status)
-        if each.mark is not None:
-            parts.append(f"of cluster {each.mark.cluster_id}")
+        if each.tag is not None:
+            parts.append(f"of cluster {each.tag.cluster_id}")
         if each.made_at is not None:
             age = duration(self._clock.seconds() - each.made_at)
             parts.append(f"created {moment(each.made_at)}, {age} ago")
@@ -316,7 +316,7 @@ async def _search(
     from twisted.web.client import Agent
 
     agent: Any = Agent
-    marked = MarkedCloud(
+    tagged = TaggedCloud(
         agent(reactor, connectTimeout=10),
         reactor,
         cloud,
@@ -331,7 +331,7 @@ async def _search(
     rules = Rules(
         ids=frozenset(options.id), unmarked=options.unmarked, young_s=max(0.0, options.younger)
     )
-    search = Search(marked, rows, reactor, rules, lambda line: print(line, flush=True))
+    search = Search(tagged, rows, reactor, rules, lambda line: print(line, flush=True))
     return await search.run(options.delete, max(0.0, options.wait))
 
 

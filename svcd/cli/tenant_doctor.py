@@ -73,8 +73,8 @@ class Tenant:
             is_trust=token.is_trust,
         )
         try:
-            mark = ownership_tags.trust_end(uuid.uuid4().hex)
-            trust_id = await self._keystone.create_trust(caller, token.text, mark)
+            end = ownership_tags.trust_end(uuid.uuid4().hex)
+            trust_id = await self._keystone.create_trust(caller, token.text, end)
         except CloudError as error:
             cure = "read the log of the identity service"
             if error.kind is Fault.FORBIDDEN:

@@ -76,14 +76,14 @@ class OpenStack:
             session = OwnSession(self._keystone, Scope(project=access.tenant_id))
         return TenantCloud(self._http, session, access.tenant_id, self._versions)
 
-    async def create_trust(self, caller: Caller, mark: str) -> str | None:
+    async def create_trust(self, caller: Caller, expires_at: str) -> str | None:
         """See ports.Cloud."""
         if caller.token is None:
             return None
         if caller.is_trust:
             text = "a token from a trust cannot create another trust: log in with a password"
             raise CloudError("identity", Fault.FORBIDDEN, text)
-        return await self._keystone.create_trust(caller, caller.token, mark)
+        return await self._keystone.create_trust(caller, caller.token, expires_at)
 
     async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
         """See ports.Cloud."""

@@ -216,14 +216,14 @@ class Keystone:
 
     # ---- trusts ----
 
-    async def create_trust(self, caller: Caller, token: Secret, mark: str) -> str:
+    async def create_trust(self, caller: Caller, token: Secret, expires_at: str) -> str:
         """Create a trust of the caller's roles in the caller's project for svcd's user.
 
         Raises CloudError; FORBIDDEN for a token that may not create trusts (from a trust, or from a
         restricted application credential) and for a role that cannot be delegated.
 
-        mark: the expiry time of the trust (`ownership_tags.trust_end`), which identifies the trust
-        when the answer is lost.
+        expires_at: of the trust (`ownership_tags.trust_end`), which identifies the trust when the
+        answer is lost.
         """
         own = await self.own(Scope())
         trust = {
@@ -232,7 +232,7 @@ class Keystone:
             "project_id": caller.tenant_id,
             "impersonation": True,
             "roles": [{"name": role} for role in caller.roles],
-            "expires_at": mark,
+            "expires_at": expires_at,
         }
         try:
             path = "/OS-TRUST/trusts"
@@ -250,16 +250,16 @@ class Keystone:
         except CloudError as error:
             if error.kind not in (Fault.TIMEOUT, Fault.SERVER_ERROR):
                 raise
-            found = await self._own_trust_ending(mark, caller, token)
+            found = await self._own_trust_ending(expires_at, caller, token)
             if found is None:
                 raise
             return found
 
-    async def _own_trust_ending(self, mark: str, caller: Caller, token: Secret) -> str | None:
+    async def _own_trust_ending(self, expires_at: str, caller: Caller, token: Secret) -> str | None:
         """The caller's trust with that expiry time; None also when the list fails."""
         query = f"trustor_user_id={quote(caller.user_id, safe='')}"
         try:
-            found = await self._trusts(query, token, {mark})
+            found = await self._trusts(query, token, {expires_at})
         except CloudError:
             return None
         return found[0].id if found else None
@@ -279,7 +279,7 @@ class Keystone:
         answer = await self._send("GET", path, token=token, max_body_bytes=_TRUSTS_BYTES)
         if answer.status >= 400:
             raise refusal(_SERVICE, "GET", self._base + path, answer)
-        ends = {_seconds(mark): mark for mark in wanted}
+        ends = {_seconds(end): end for end in wanted}
 
         def convert(body: Mapping[str, Any]) -> Sequence[GivenTrust]:
             if body.get("truncated"):
@@ -289,7 +289,7 @@ class Keystone:
                     id=str(row["id"]),
                     tenant_id=TenantId(str(row["project_id"])),
                     trustor_id=str(row["trustor_user_id"]),
-                    mark=ends[_seconds(row["expires_at"])],
+                    expires_at=ends[_seconds(row["expires_at"])],
                 )
                 for row in body["trusts"]
                 if row.get("expires_at") and _seconds(row["expires_at"]) in ends

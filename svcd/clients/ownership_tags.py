@@ -22,7 +22,7 @@ from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone
 from svcd.clients.rest import Rest, shaped
 from svcd.model import ownership_tags
-from svcd.model.ownership_tags import Mark
+from svcd.model.ownership_tags import Tag
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -46,7 +46,7 @@ class Kind(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Thing:
-    """One resource with our ownership tag. mark: its tag, None for a trust, which has no tag.
+    """One resource with our ownership tag. tag: its tag, None for a trust, which has no tag.
 
     status: as the service gives it, "" without one. made_at: epoch seconds, None when the service
     does not give the time.
@@ -55,7 +55,7 @@ class Thing:
     kind: Kind
     id: str
     name: str
-    mark: Mark | None
+    tag: Tag | None
     status: str = ""
     made_at: float | None = None
 
@@ -79,7 +79,7 @@ class _TokenSession:
         raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid or has expired")
 
 
-class MarkedCloud:
+class TaggedCloud:
     """The tagged resources of one tenant. It uses auth_url, region and interface of `settings`."""
 
     def __init__(
@@ -139,7 +139,7 @@ class MarkedCloud:
             self._network, f"/security-groups{of_tenant}", "security_groups", _security_group
         )
         found = [*servers, *addresses, *volumes, *groups]
-        ours = {g.id: g.mark for g in groups if g is not None}
+        ours = {g.id: g.tag for g in groups if g is not None}
         found += await self._optional(
             self._network, f"/ports{of_tenant}", "ports", partial(_port, ours, there)
         )
@@ -177,9 +177,9 @@ class MarkedCloud:
                 body,
             )
             for id_, name in rows:
-                mark = ownership_tags.of_server_group(name)
-                if mark is not None:
-                    found.append(Thing(kind=Kind.SERVER_GROUP, id=id_, name=name, mark=mark))
+                tag = ownership_tags.of_server_group(name)
+                if tag is not None:
+                    found.append(Thing(kind=Kind.SERVER_GROUP, id=id_, name=name, tag=tag))
             if len(rows) < _PAGE:
                 break
         return found
@@ -201,7 +201,7 @@ class MarkedCloud:
         if not mine or not ownership_tags.is_trust_end(str(row.get("expires_at") or "")):
             return None
         name = f"for user {row.get('trustee_user_id')}"
-        return Thing(kind=Kind.TRUST, id=str(row["id"]), name=name, mark=None)
+        return Thing(kind=Kind.TRUST, id=str(row["id"]), name=name, tag=None)
 
     async def remove(self, thing: Thing) -> None:
         """Remove `thing`. A missing one is no fault. Raises CloudError, BUSY: try again later."""
@@ -248,18 +248,18 @@ def _volume(row: Mapping[str, Any]) -> Thing | None:
 
 
 def _address(row: Mapping[str, Any]) -> Thing | None:
-    mark = ownership_tags.of_address(str(row.get("description") or ""))
+    tag = ownership_tags.of_address(str(row.get("description") or ""))
     named = {**row, "name": row.get("floating_ip_address")}
-    return _thing(Kind.FLOATING_IP, named, mark, "created_at")
+    return _thing(Kind.FLOATING_IP, named, tag, "created_at")
 
 
 def _security_group(row: Mapping[str, Any]) -> Thing | None:
-    mark = ownership_tags.of_security_group(str(row.get("name")), str(row.get("description") or ""))
-    return _thing(Kind.SECURITY_GROUP, row, mark, "created_at")
+    tag = ownership_tags.of_security_group(str(row.get("name")), str(row.get("description") or ""))
+    return _thing(Kind.SECURITY_GROUP, row, tag, "created_at")
 
 
 def _port(
-    groups: Mapping[str, Mark | None], servers: set[str], row: Mapping[str, Any]
+    groups: Mapping[str, Tag | None], servers: set[str], row: Mapping[str, Any]
 ) -> Thing | None:
     """A port of a server that does not exist any more, in one of our security groups.
 
@@ -273,14 +273,14 @@ def _port(
     return _thing(Kind.PORT, named, mine[0], "created_at")
 
 
-def _thing(kind: Kind, row: Mapping[str, Any], mark: Mark | None, made: str) -> Thing | None:
-    if mark is None:
+def _thing(kind: Kind, row: Mapping[str, Any], tag: Tag | None, made: str) -> Thing | None:
+    if tag is None:
         return None
     return Thing(
         kind=kind,
         id=str(row["id"]),
         name=str(row.get("name") or ""),
-        mark=mark,
+        tag=tag,
         status=str(row.get("status") or ""),
         made_at=_seconds(row.get(made)),
     )

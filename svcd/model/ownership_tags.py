@@ -42,7 +42,7 @@ _TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
 
 
 @frozen
-class Mark:
+class Tag:
     """The owner of a thing: its cluster, and the installation ("" when the tag has none)."""
 
     cluster_id: str
@@ -71,30 +71,30 @@ def address_text(cluster_id: str, instance_id: str, installation: str) -> str:
     return f"svcd:{cluster_id}:{middle}{instance_id}"
 
 
-def of_metadata(found: Mapping[str, str]) -> Mark | None:
+def of_metadata(found: Mapping[str, str]) -> Tag | None:
     """The tag of a server or a volume; None when svcd did not create it."""
     cluster_id = found.get(CLUSTER, "")
     if not _CLUSTER_ID.fullmatch(cluster_id) or not found.get(INSTANCE):
         return None
-    return Mark(cluster_id, found.get(INSTALLATION, ""))
+    return Tag(cluster_id, found.get(INSTALLATION, ""))
 
 
-def of_address(description: str) -> Mark | None:
+def of_address(description: str) -> Tag | None:
     """The tag of a floating IP; None when svcd did not create it."""
     match = _ADDRESS.fullmatch(description)
-    return None if match is None else Mark(match[1], match[2] or "")
+    return None if match is None else Tag(match[1], match[2] or "")
 
 
-def of_security_group(name: str, description: str) -> Mark | None:
+def of_security_group(name: str, description: str) -> Tag | None:
     """The tag of a security group; None when svcd did not create it."""
     match, text = _GROUP.fullmatch(name), _GROUP_TEXT.fullmatch(description)
-    return None if match is None or text is None else Mark(match[1], text[1] or "")
+    return None if match is None or text is None else Tag(match[1], text[1] or "")
 
 
-def of_server_group(name: str) -> Mark | None:
+def of_server_group(name: str) -> Tag | None:
     """The tag of a server group; None when svcd did not create it."""
     match = _GROUP.fullmatch(name)
-    return None if match is None else Mark(match[1])
+    return None if match is None else Tag(match[1])
 
 
 def trust_end(id_: str) -> str:

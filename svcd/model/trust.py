@@ -16,8 +16,8 @@ class LooseTrust:
     may need.
 
     id: of the record, unique. cluster_id: the cluster for which the trust was requested.
-    tenant_id, trustor_id: the project, and the user who gives the trust. mark: the trust's expiry
-    time (`ownership_tags.trust_end`), by which svcd finds it; "" where the trust's id is known.
+    tenant_id, trustor_id: the project, and the user who gives the trust. expires_at: of the trust
+    (`ownership_tags.trust_end`); svcd finds the trust by it; "" where the trust's id is known.
     trust_id: "" while unknown. doomed: no row may name the trust any more. due_at: time of the next
     check. tries: number of failed deletions; trouble: reason of the last failure.
     """
@@ -26,7 +26,7 @@ class LooseTrust:
     cluster_id: ClusterId
     tenant_id: TenantId
     trustor_id: str
-    mark: str = ""
+    expires_at: str = ""
     trust_id: str = field(default="", repr=False)
     doomed: bool = False
     asked_at: Timestamp
@@ -37,9 +37,9 @@ class LooseTrust:
 
 @frozen(kw_only=True)
 class GivenTrust:
-    """A trust in the identity service's list of trusts to svcd's user. mark: its expiry time."""
+    """A trust in the identity service's list of trusts to svcd's user."""
 
     id: str = field(repr=False)
     tenant_id: TenantId
     trustor_id: str
-    mark: str
+    expires_at: str

@@ -355,7 +355,7 @@ class Event(View, frozen=True, kw_only=True):
         )
 
 
-class Marks(View, frozen=True, kw_only=True):
+class OwnershipTags(View, frozen=True, kw_only=True):
     """The ids that this daemon's objects in the tenant's cloud can carry (additive)."""
 
     installation: str

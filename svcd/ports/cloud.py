@@ -137,10 +137,10 @@ class Cloud(Protocol):
 
     def session(self, access: Access) -> CloudSession: ...
 
-    async def create_trust(self, caller: Caller, mark: str) -> str | None:
+    async def create_trust(self, caller: Caller, expires_at: str) -> str | None:
         """Create a trust; returns its id, or None when tokens are not in use.
 
-        mark: the expiry time from `ownership_tags.trust_end`; svcd finds the trust by it when the
+        expires_at: from `ownership_tags.trust_end`; svcd finds the trust by it when the
         answer is lost. Raises CloudError (FORBIDDEN: refused; after TIMEOUT or SERVER_ERROR the
         trust may exist).
         """

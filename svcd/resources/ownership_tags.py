@@ -23,13 +23,13 @@ class OwnershipTags:
         self._installation = services.installation
 
     @route(app, "GET", "/marks", returns="marks", since="1.1")
-    async def get(self, call: Call) -> wire.Marks:
+    async def get(self, call: Call) -> wire.OwnershipTags:
         """Return the tag of this installation, the tenant's clusters and the caller's trusts."""
         tenant = call.tenant_id
         rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
         user = call.caller.user_id
         mine = [r.trust_id for r in rows if r.trust_id is not None and r.trustor_id == user]
-        return wire.Marks(
+        return wire.OwnershipTags(
             installation=self._installation,
             clusters=[row.id for row in rows],
             trusts=mine,

@@ -199,7 +199,7 @@ class Gate:
 class Loop:
     """A LoopingCall that continues after failures: a failed turn is logged.
 
-    A turn that is still running when the next one is due delays that one. `poke` runs a turn soon.
+    A turn that is still running when the next one is due delays that one. `wake` runs a turn soon.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Loop:
         self._stopped = False
         self._call.start(self._every_s, now=now)
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """Run a turn soon: at once when idle, else directly after the current turn."""
         if self._stopped:
             return
@@ -240,7 +240,7 @@ class Loop:
     def _once(self) -> Deferred[None] | None:
         if self._running is not None:
             return None
-        # In a context of its own: the turn must not inherit log ids or a lease of `poke`'s caller.
+        # A new context: the turn must not inherit log ids or a lease from the caller of `wake`.
         running = Context().run(Deferred.fromCoroutine, self._guarded())
         if running.called:
             return None

@@ -57,7 +57,7 @@ class Sql(Protocol):
         """
         ...
 
-    async def tell(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         """See ports.Tx."""
         ...
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from svcd.model.ids import ClusterId, TenantId, Timestamp
 from svcd.model.trust import LooseTrust
 from svcd.store.database import Sql
 
-_NAMES: Final = tuple(each.name for each in attrs.fields(LooseTrust))
+_FIELDS: Final = tuple(each.name for each in attrs.fields(LooseTrust))
+_NAMES: Final = tuple("mark" if each == "expires_at" else each for each in _FIELDS)
+"""The columns, in the order of the fields."""
 _ADD: Final = f"""
-insert into loose_trusts ({", ".join(_NAMES)}) values ({", ".join(f":{n}" for n in _NAMES)})
+insert into loose_trusts ({", ".join(_NAMES)}) values ({", ".join(f":{n}" for n in _FIELDS)})
 on conflict (id) do nothing
 """
 _TAKE: Final = "delete from loose_trusts where id = :id and doomed = 0"
@@ -55,33 +56,10 @@ class LooseTrusts:
 
     async def first(self, limit: int) -> Sequence[LooseTrust]:
         rows = await self._sql.all(_FIRST, {"limit": limit})
-        return [_record(*row) for row in rows]
+        return [_record(row) for row in rows]
 
 
-def _record(
-    id_: str,
-    cluster_id: str,
-    tenant_id: str,
-    trustor_id: str,
-    mark: str,
-    trust_id: str,
-    doomed: int,
-    asked_at: str,
-    due_at: str,
-    tries: int,
-    trouble: str,
-) -> LooseTrust:
+def _record(row: Sequence[Any]) -> LooseTrust:
     """The columns in the order of `_NAMES`."""
-    return LooseTrust(
-        id=id_,
-        cluster_id=ClusterId(cluster_id),
-        tenant_id=TenantId(tenant_id),
-        trustor_id=trustor_id,
-        mark=mark,
-        trust_id=trust_id,
-        doomed=bool(doomed),
-        asked_at=Timestamp(asked_at),
-        due_at=Timestamp(due_at),
-        tries=tries,
-        trouble=trouble,
-    )
+    values = dict(zip(_FIELDS, row, strict=True))
+    return LooseTrust(**values | {"doomed": bool(values["doomed"])})

@@ -91,7 +91,7 @@ class Pool:
             raise ServiceUnavailable("too many requests wait for the database", _RETRY_AFTER_S)
         turn: Deferred[Session] = Deferred(self._forget)
         self._waiting[turn] = None
-        self._grow.poke()
+        self._grow.wake()
         began = self._clock.seconds()
         self._waits += 1
         try:
@@ -124,7 +124,7 @@ class Pool:
         idle, self._idle = self._idle, []
         for session in idle:
             self._offer(session)
-        self._grow.poke()
+        self._grow.wake()
 
     async def close(self, limit_s: float) -> None:
         """Refuse new transactions and wait until the current ones have ended, at most `limit_s`."""
@@ -143,7 +143,7 @@ class Pool:
         if not session.fit or self._closing:
             self._broken += not self._closing
             self._sessions.close(session)
-            self._grow.poke()
+            self._grow.wake()
         elif self._waiting and not self._held:
             turn = next(iter(self._waiting))
             del self._waiting[turn]
@@ -162,7 +162,7 @@ class Pool:
             self._broken += 1
             self._sessions.close(session)
             log.info("A database connection was lost: {reason}", reason=reason)
-            self._grow.poke()
+            self._grow.wake()
 
     async def _fill(self) -> None:
         if self._clock.seconds() < self._failed_at + _CHECK_S * 0.9:

@@ -113,7 +113,7 @@ class _Statements:
                 raise _unchanged(lost) from lost
         self._later = filled, refused
 
-    async def tell(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         await self.later(_NOTIFY, {"text": text})
 
     async def commit(self) -> None:

@@ -93,7 +93,7 @@ class _Statements:
         self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
-    async def tell(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         """Do nothing: no other daemon uses the database."""
 
     async def run(self, text: str, parameters: Parameters | None = None) -> int:

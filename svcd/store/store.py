@@ -57,8 +57,8 @@ class _Tx:
         self._sealer = sealer
         self._holder = holder
 
-    async def tell(self, text: str) -> None:
-        await self._sql.tell(text)
+    async def notify(self, text: str) -> None:
+        await self._sql.notify(text)
 
     @property
     def node_group_templates(self) -> NodeGroupTemplates:

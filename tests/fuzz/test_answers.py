@@ -16,7 +16,7 @@ from twisted.web.server import Request
 from svcd.clients.cloud import OpenStack
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
-from svcd.clients.ownership_tags import MarkedCloud
+from svcd.clients.ownership_tags import TaggedCloud
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.model.cloud import Caller, NewServer
@@ -143,7 +143,7 @@ class OpenStackTests(AnswerCase):
         tenant = TenantId("p")
         caller = Caller(tenant_id=tenant, user_id="u", roles=("r",), token=Secret("t"))
         s = cloud.session(Access(tenant_id=tenant))
-        marked = MarkedCloud(self.agent, self.clock, settings, Secret("t"), "p")
+        marked = TaggedCloud(self.agent, self.clock, settings, Secret("t"), "p")
         new = NewServer(name="n", image_id="i", flavor_id="1")
         cluster = ClusterId("c")
         return [

@@ -216,7 +216,7 @@ class _Telling:
         self.run = sql.run
         self.later = sql.later
 
-    async def tell(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         self.told.append(text)
 
 

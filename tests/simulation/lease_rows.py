@@ -55,7 +55,7 @@ class LeaseRows:
             keeper._BEAT: self._beat,
             keeper._DAEMONS: self._daemons,
             keeper._HOLDERS: self._holders,
-            keeper._BURY: self._bury,
+            keeper._DECLARE_DEAD: self._declare_dead,
             keeper._TAKE: self._take,
             keeper._GIVE: self._give,
             keeper._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
@@ -117,7 +117,7 @@ class LeaseRows:
             {},
         )
 
-    def _bury(self, values: Values) -> Sequence[Row]:
+    def _declare_dead(self, values: Values) -> Sequence[Row]:
         freed: list[Row] = []
         for name in values["ids"]:
             dead = {"id": name, "now": self._now()}

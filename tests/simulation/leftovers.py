@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
 from svcd.cli.orphans import Rows, Rules, judged
-from svcd.clients.ownership_tags import Kind, MarkedCloud, Thing
+from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.settings import CloudSettings
@@ -42,14 +42,14 @@ class Told:
             self.left[event["id"]] = event["left"]
 
 
-def _cloud(world: World, tenant: str) -> MarkedCloud:
+def _cloud(world: World, tenant: str) -> TaggedCloud:
     """As the tenant's user sees it."""
     token = world.token(tenant) if world.trusted else world.outsiders_token(tenant)
     settings = CloudSettings(auth_url=f"{CLOUD_URL}/identity/v3")
-    return MarkedCloud(world.svcd._memory, world.clock, settings, Secret(token), tenant)
+    return TaggedCloud(world.svcd._memory, world.clock, settings, Secret(token), tenant)
 
 
-def _orphans(world: World, tenant: str, cloud: MarkedCloud) -> Sequence[Thing]:
+def _orphans(world: World, tenant: str, cloud: TaggedCloud) -> Sequence[Thing]:
     """All that the finder may remove."""
     with world.outsider():
         things: Sequence[Thing] = world.svcd.result_of(Deferred.fromCoroutine(cloud.things()))
@@ -108,7 +108,7 @@ def at_rest(world: World, excused: frozenset[str]) -> Iterator[str]:
     for tenant in world.tenants:
         for thing in _orphans(world, tenant, _cloud(world, tenant)):
             found.add(thing.id)
-            cluster_id = thing.mark.cluster_id if thing.mark is not None else ""
+            cluster_id = thing.tag.cluster_id if thing.tag is not None else ""
             told = world.told.left.get(cluster_id, "")
             if cluster_id not in excused and not _was_told(thing, told):
                 name = world.name(cluster_id)

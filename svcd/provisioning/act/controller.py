@@ -139,11 +139,11 @@ class Controller:
     async def notify(self, tx: Tx, cluster_id: ClusterId) -> None:
         """In the transaction that changes a row: notify the daemon that drives the cluster."""
         if not self._leases.holds(cluster_id):
-            await tx.tell(f"cluster {cluster_id}")
+            await tx.notify(f"cluster {cluster_id}")
 
     def wake_all(self) -> None:
         """Scan now for unfinished rows, because this daemon has got leases."""
-        self._rescan.poke()
+        self._rescan.wake()
 
     def forget(self) -> None:
         """Drop the memory of clusters whose leases this daemon has lost."""

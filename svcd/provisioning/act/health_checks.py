@@ -130,7 +130,7 @@ class HealthChecks:
         if due < kept.due or kept.checked == float("-inf"):
             kept.due = due
             if due <= now:
-                self._loop.poke()
+                self._loop.wake()
 
     def forget(self) -> None:
         """Drop the memory of clusters whose leases this daemon has lost."""

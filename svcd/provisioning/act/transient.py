@@ -52,7 +52,7 @@ class Transient:
 
     def wake(self) -> None:
         """Begin a turn now."""
-        self._loop.poke()
+        self._loop.wake()
 
     async def stop(self) -> None:
         await self._loop.stop()

@@ -30,7 +30,7 @@ from svcd.model import ownership_tags
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, seconds_of, timestamp
-from svcd.model.trust import LooseTrust
+from svcd.model.trust import GivenTrust, LooseTrust
 from svcd.ports.cloud import Cloud, CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.leases import Leases
@@ -90,13 +90,13 @@ class Trusts:
             cluster_id=cluster_id,
             tenant_id=caller.tenant_id,
             trustor_id=caller.user_id,
-            mark=ownership_tags.trust_end(id_),
+            expires_at=ownership_tags.trust_end(id_),
             asked_at=timestamp(now),
             due_at=timestamp(now + DUE_S),
         )
         await self._store.tx(lambda tx: tx.loose_trusts.add(loose))
         try:
-            trust_id = await self._cloud.create_trust(caller, loose.mark)
+            trust_id = await self._cloud.create_trust(caller, loose.expires_at)
         except CloudError as error:
             if error.kind not in _UNSURE:
                 await _forget(self._store, loose)
@@ -196,7 +196,7 @@ class TrustSweep:
 
     def wake(self) -> None:
         """Begin a turn now."""
-        self._loop.poke()
+        self._loop.wake()
 
     async def stop(self) -> None:
         await self._loop.stop()
@@ -239,15 +239,8 @@ class TrustSweep:
         """Id of a row -> ids of the trusts that svcd made for it. Raises CloudError."""
         if not asked:
             return {}
-        given = await self._cloud.given_trusts({r.mark for r in asked})
-        return {
-            r.id: [
-                g.id
-                for g in given
-                if (g.mark, g.trustor_id, g.tenant_id) == (r.mark, r.trustor_id, r.tenant_id)
-            ]
-            for r in asked
-        }
+        given = await self._cloud.given_trusts({r.expires_at for r in asked})
+        return {r.id: [g.id for g in given if _asked_for(g) == _asked_for(r)] for r in asked}
 
     async def _settle(
         self, row: LooseTrust, found: Mapping[str, Sequence[str]] | CloudError
@@ -295,3 +288,8 @@ class TrustSweep:
         self.figures = evolve(self.figures, failed=self.figures.failed + 1)
         later = evolve(row, due_at=timestamp(now + wait_s), tries=tries, trouble=error.text[:500])
         await self._store.tx(lambda tx: tx.loose_trusts.delay(later))
+
+
+def _asked_for(trust: LooseTrust | GivenTrust) -> tuple[str, str, str]:
+    """The values of the request for `trust`, by which svcd finds it in the cloud."""
+    return trust.expires_at, trust.trustor_id, trust.tenant_id

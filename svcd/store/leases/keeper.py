@@ -94,7 +94,7 @@ _HOLDERS: Final = """
 select l.shard, coalesce(d.id, ''), l.epoch
   from leases l left join daemons d on d.id = l.holder
 """
-_BURY: Final = f"""
+_DECLARE_DEAD: Final = f"""
 with dead as (
   delete from daemons where id = any(%(ids)s) and until_s < {_NOW} returning id, until_s
 )
@@ -145,9 +145,10 @@ async def require(sql: Sql, term: Term) -> None:
 class LeaseKeeper:
     """Keeps `holdings` up to date with the database.
 
-    told: called with each notification of another daemon (`Tx.tell`). buried: called after this
-    daemon has declared others dead. shut_out: called with one line when another daemon owns the
-    database alone. steady, wall: see `Holdings`. problem: why leases cannot be used now, else "".
+    notified: called with each notification of another daemon (`Tx.notify`). declared_dead: called
+    after this daemon has declared others dead. shut_out: called with one line when another daemon
+    owns the database alone. steady, wall: see `Holdings`. problem: why leases cannot be used now,
+    else "".
     """
 
     def __init__(
@@ -166,8 +167,8 @@ class LeaseKeeper:
         self._me = me
         self._shut_out = shut_out
         self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
-        self.told: Callable[[str], None] = _ignore
-        self.buried: Callable[[], None] = _nothing
+        self.notified: Callable[[str], None] = _ignore
+        self.declared_dead: Callable[[], None] = _nothing
         self.problem = "no lease was requested yet"
         self._session: Session | None = None
         self._declares_from = float("-inf")  # when it may declare others dead
@@ -239,13 +240,13 @@ class LeaseKeeper:
             self._declares_from = float("inf")
             self.problem = f"the connection for the leases was lost: {reason}"
             log.warn("The connection for the leases was lost: {reason}", reason=reason)
-            self._loop.poke()
+            self._loop.wake()
 
     def _hear(self, text: str) -> None:
         if text == _LEASES:
-            self._loop.poke()
+            self._loop.wake()
         else:
-            self.told(text)
+            self.notified(text)
 
     async def _again(self) -> Session | None:
         try:
@@ -301,7 +302,7 @@ class LeaseKeeper:
             if stopped or self._server_was_set(asked_at, row[0]):
                 earliest = asked_at + self._settings.lease_s
                 self._declares_from = max(self._declares_from, earliest)
-            await self._bury(session, row[1])
+            await self._declare_dead(session, row[1])
         self._beat_at = asked
         await self._settle(session)
 
@@ -323,7 +324,7 @@ class LeaseKeeper:
         self._entered = True
         await session.execute(_NOTIFY, {"text": _LEASES})
 
-    async def _bury(self, session: Session, server_up_s: float) -> None:
+    async def _declare_dead(self, session: Session, server_up_s: float) -> None:
         """Declare the daemons dead whose rows have expired, and free their leases."""
         left = (await session.execute(_DAEMONS)).fetchall()
         if any(left_s > self._most_s for _, left_s in left):  # the server's clock was set back
@@ -334,13 +335,13 @@ class LeaseKeeper:
             return
         await session.execute(_END, {"names": dead})
         try:
-            freed = (await session.execute(_BURY, {"ids": dead})).fetchall()
+            freed = (await session.execute(_DECLARE_DEAD, {"ids": dead})).fetchall()
         except psycopg2.errors.LockNotAvailable:  # the connections of the dead have not ended yet
             self._again_soon()
             return
         names = ", ".join(dead)
         log.warn("Daemons {names} are dead, {n} leases are free", names=names, n=len(freed))
-        self.buried()
+        self.declared_dead()
 
     async def _settle(self, session: Session) -> None:
         """Take free leases up to this daemon's share, and give those above the share."""
@@ -386,7 +387,7 @@ class LeaseKeeper:
 
     def _again_soon(self) -> None:
         if not self._stopping and (self._soon is None or not self._soon.active()):
-            self._soon = self._clock.callLater(_SOON_S, self._loop.poke)
+            self._soon = self._clock.callLater(_SOON_S, self._loop.wake)
 
     def _server_was_set(self, asked_at: float, server_s: float) -> bool:
         """Whether much more time has passed at the server than here since the last heartbeat."""
@@ -412,8 +413,8 @@ class LeaseKeeper:
 
 
 def _ignore(_: str) -> None:
-    """The default of `told`: ignore the notification."""
+    """The default of `notified`: ignore the notification."""
 
 
 def _nothing() -> None:
-    """The default of `buried`: do nothing."""
+    """The default of `declared_dead`: do nothing."""

@@ -93,7 +93,7 @@ class Ownership:
             self._session = None
             log.warn("The connection that holds the database lock was lost: {r}", r=reason)
             self._held("the lock on the database was lost and is being taken again")
-            self._loop.poke()
+            self._loop.wake()
 
     async def _check(self) -> None:
         now = self._clock.seconds()

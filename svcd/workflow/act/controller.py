@@ -142,7 +142,7 @@ class Controller:
     def wake(self, id_: ExecutionId | None = None) -> None:
         """Read one execution soon, or all of them."""
         if id_ is None:
-            self._ticks.poke()
+            self._ticks.wake()
         else:
             self._submissions.wake(id_)
 
@@ -150,12 +150,12 @@ class Controller:
         """Read the row soon, because another daemon has written it."""
         if self._leases.holds(key):
             self._submissions.wake(id_)
-            self._ticks.poke()
+            self._ticks.wake()
 
     def gained(self) -> None:
         """Read all unfinished executions as after a start, because this daemon has got leases."""
         self._tidied = False
-        self._ticks.poke()
+        self._ticks.wake()
 
     def forget(self) -> None:
         """Drop the memory of executions and engines whose leases this daemon has lost."""

@@ -123,7 +123,7 @@ class Rows:
         """In the transaction that writes `row`: notify the daemon that drives it."""
         key = lease_key(row)
         if not self._leases.holds(key):
-            await tx.tell(f"execution {row.id} {key}")
+            await tx.notify(f"execution {row.id} {key}")
 
     # ---- writing ----
 

@@ -21,7 +21,7 @@ def loose(number: int, **changes: Any) -> LooseTrust:
         cluster_id=ClusterId(f"c-{number}"),
         tenant_id=TENANT,
         trustor_id="u1",
-        mark="2134-05-06T07:08:09.000000Z",
+        expires_at="2134-05-06T07:08:09.000000Z",
         asked_at=at(number),
         due_at=at(100 + number),
     )
@@ -51,7 +51,7 @@ class LooseTrustsContract:
     def test_loose_trust_that_is_there_already(self: Any) -> None:
         """The first one stays."""
         self.put_loose(loose(1))
-        self.put_loose(loose(1, mark="another"))
+        self.put_loose(loose(1, expires_at="another"))
         self.assertEqual(self.first(), [loose(1)])
 
     def test_taken_trust_is_loose_no_more(self: Any) -> None:
@@ -86,7 +86,7 @@ class LooseTrustsContract:
     def test_loose_trust_is_put_off_and_forgotten(self: Any) -> None:
         """Its time, tries and trouble are written, nothing else."""
         self.put_loose(loose(1))
-        later = loose(1, due_at=at(500), tries=2, trouble="away", mark="not written")
+        later = loose(1, due_at=at(500), tries=2, trouble="away", expires_at="not written")
         self.tx(lambda tx: tx.loose_trusts.delay(later))
         self.assertEqual(self.first(), [loose(1, due_at=at(500), tries=2, trouble="away")])
         for _ in range(2):

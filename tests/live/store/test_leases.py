@@ -56,7 +56,7 @@ class Member:
         self.holdings.watch(
             lambda: self.changes.append("gained"), lambda: self.changes.append("lost")
         )
-        self.keeper.told = self.heard.append
+        self.keeper.notified = self.heard.append
         self.store = SqlStore(self.database, sealer, name, require)
 
     async def start(self) -> None:
@@ -320,7 +320,7 @@ class DeathTests(LeaseCase):
         (third,) = await self.started("c")
         self.assertEqual(execute(self.url, "select id from uploads"), [("u-a",)])
         swept: list[str] = []
-        second.keeper.buried = third.keeper.buried = lambda: swept.append("now")
+        second.keeper.declared_dead = third.keeper.declared_dead = lambda: swept.append("now")
         await first.sleep()
 
         async def found_dead() -> bool:
@@ -338,10 +338,10 @@ class TellTests(LeaseCase):
         first, second = await self.started("a", "b")
 
         async def told(tx: Tx) -> None:
-            await tx.tell("cluster c-1")
+            await tx.notify("cluster c-1")
 
         async def taken_back(tx: Tx) -> None:
-            await tx.tell("cluster c-0")
+            await tx.notify("cluster c-0")
             raise KeyError("no")
 
         await self.fails(first.store.tx(taken_back), KeyError)

@@ -118,7 +118,7 @@ def live(database: Database, sealer: Sealer) -> None:
         cluster_id=ClusterId(cluster),
         tenant_id=TenantId(svcd.tenant),
         trustor_id="somebody",
-        mark=ownership_tags.trust_end("loose"),
+        expires_at=ownership_tags.trust_end("loose"),
         asked_at=timestamp(svcd.clock.seconds()),
         due_at=timestamp(svcd.clock.seconds() + 300.0),
         trouble=STRANGE,

@@ -123,7 +123,7 @@ class UpgradeContract:
     def _trusts(self, number: int) -> None:
         found = self.now(lambda tx: tx.loose_trusts.first(10))
         self.assertEqual(
-            [(f.id, f.tenant_id, f.mark, f.doomed, f.trouble) for f in found],
+            [(f.id, f.tenant_id, f.expires_at, f.doomed, f.trouble) for f in found],
             [("loose", "demo", "2142-09-28T14:28:54.000000Z", False, STRANGE)]
             if number >= _LATER["loose_trusts"]
             else [],

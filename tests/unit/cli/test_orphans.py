@@ -10,9 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.door import DoorError
 from svcd.cli.orphans import Orphan, Rows, Rules, Search, judged, rows_of
-from svcd.clients.ownership_tags import Kind, MarkedCloud, Thing
+from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.embedded.cloud.core import PRIVATE_NETWORK_ID
-from svcd.model.ownership_tags import Mark
+from svcd.model.ownership_tags import Tag
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.settings import CloudSettings
@@ -26,8 +26,8 @@ NOW = 1_800_000_000.0
 ROWS = Rows(installation=MINE, clusters=frozenset({ONE}), trusts=frozenset({"t-1"}))
 
 
-def thing(mark: Mark | None, kind: Kind = Kind.SERVER, id_: str = "x", **more: Any) -> Thing:
-    return Thing(**{"kind": kind, "id": id_, "name": "n", "mark": mark, "made_at": 0.0, **more})
+def thing(tag: Tag | None, kind: Kind = Kind.SERVER, id_: str = "x", **more: Any) -> Thing:
+    return Thing(**{"kind": kind, "id": id_, "name": "n", "tag": tag, "made_at": 0.0, **more})
 
 
 class JudgementTests(SynchronousTestCase):
@@ -41,37 +41,37 @@ class JudgementTests(SynchronousTestCase):
     def test_cluster_with_a_row(self) -> None:
         """Is no orphan, whoever marked the thing."""
         for installation in (MINE, THEIRS, ""):
-            self.assertIsNone(self.why(thing(Mark(ONE, installation))))
+            self.assertIsNone(self.why(thing(Tag(ONE, installation))))
         self.assertIsNone(self.why(thing(None, Kind.TRUST, "t-1")))
 
     def test_own_mark(self) -> None:
-        self.assertEqual(self.why(thing(Mark(TWO, MINE))), "")
+        self.assertEqual(self.why(thing(Tag(TWO, MINE))), "")
 
     def test_other_installation(self) -> None:
         """Only by its id; what vouches for it too is left alone."""
-        theirs = thing(Mark(TWO, THEIRS))
+        theirs = thing(Tag(TWO, THEIRS))
         self.assertIn("another installation", self.why(theirs) or "")
         self.assertIn("another installation", self.why(theirs, unmarked=True) or "")
         self.assertEqual(self.why(theirs, ids=frozenset({"x"})), "")
-        beside = thing(Mark(TWO), Kind.SERVER_GROUP, "g")
+        beside = thing(Tag(TWO), Kind.SERVER_GROUP, "g")
         self.assertIn("another installation", self.why(beside, theirs, unmarked=True) or "")
 
     def test_mark_without_an_installation(self) -> None:
         """Another thing of the same cluster vouches for it, or --unmarked, or --id."""
-        group = thing(Mark(TWO), Kind.SERVER_GROUP, "g")
+        group = thing(Tag(TWO), Kind.SERVER_GROUP, "g")
         self.assertIn("does not name an installation", self.why(group) or "")
-        self.assertEqual(self.why(group, thing(Mark(TWO, MINE))), "")
+        self.assertEqual(self.why(group, thing(Tag(TWO, MINE))), "")
         self.assertEqual(self.why(group, unmarked=True), "")
         self.assertEqual(self.why(group, ids=frozenset({"g"})), "")
 
     def test_young_things(self) -> None:
         """Even when they are named; with all else of their cluster."""
-        young = thing(Mark(TWO, MINE), made_at=NOW - 599)
+        young = thing(Tag(TWO, MINE), made_at=NOW - 599)
         reason = "an object of its cluster is younger than 10 min 00 s"
         self.assertEqual(self.why(young), reason)
         self.assertEqual(self.why(young, ids=frozenset({"x"})), reason)
         self.assertEqual(self.why(young, young_s=10.0), "")
-        group = thing(Mark(TWO), Kind.SERVER_GROUP, "g", made_at=None)
+        group = thing(Tag(TWO), Kind.SERVER_GROUP, "g", made_at=None)
         self.assertEqual(self.why(group, young), reason)
 
     def test_trust_without_a_row(self) -> None:
@@ -88,7 +88,7 @@ class SearchTests(WatchedCloudTestCase):
 
     def search(self, rows: Rows | None = None, tenant: str = "", **rules: Any) -> Search:
         token = self.svcd.token()
-        cloud = MarkedCloud(
+        cloud = TaggedCloud(
             self.svcd._memory,
             self.svcd.clock,
             CloudSettings(auth_url=f"{CLOUD_URL}/identity/v3"),
@@ -273,7 +273,7 @@ class SearchTests(WatchedCloudTestCase):
         def search(**rules: Any) -> Search:
             settings = CloudSettings(auth_url=f"{CLOUD_URL}/identity/v3")
             clock, agent = self.svcd.clock, self.svcd._memory
-            cloud = MarkedCloud(agent, clock, settings, Secret(token), "alpha")
+            cloud = TaggedCloud(agent, clock, settings, Secret(token), "alpha")
             self.said = []
             return Search(cloud, read, clock, Rules(**rules), self.said.append)
 

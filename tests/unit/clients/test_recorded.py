@@ -185,7 +185,7 @@ class IdentityTests(RecordedCase):
         self.played = Played("trusts-given")
         (found,) = self.got(self.played.cloud.given_trusts({ends, MARK}))
         self.assertEqual(
-            (found.id, found.trustor_id, found.tenant_id, found.mark),
+            (found.id, found.trustor_id, found.tenant_id, found.expires_at),
             (answer("trust")["json"]["trust"]["id"], self.caller().user_id, PROJECT, ends),
         )
         self.assertEqual(self.got(self.played.cloud.given_trusts({MARK})), [])

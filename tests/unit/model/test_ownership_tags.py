@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model import ownership_tags
-from svcd.model.ownership_tags import Mark
+from svcd.model.ownership_tags import Tag
 
 C = "00000008-23a7-411a-8133-287637ebdcd9"
 I = "0000000a-1b2c-4d3e-8f90-a1b2c3d4e5f6"  # noqa: E741
@@ -16,7 +16,7 @@ class TagTests(SynchronousTestCase):
     def test_tags_are_recognised(self) -> None:
         """With an installation and, as older releases made them, without."""
         for installation in (S, ""):
-            mark = Mark(C, installation)
+            tag = Tag(C, installation)
             found = [
                 ownership_tags.of_metadata(ownership_tags.metadata(C, I, installation)),
                 ownership_tags.of_address(ownership_tags.address_text(C, I, installation)),
@@ -24,8 +24,8 @@ class TagTests(SynchronousTestCase):
                     ownership_tags.group_name(C), ownership_tags.group_text("a-1", installation)
                 ),
             ]
-            self.assertEqual(found, [mark, mark, mark])
-        self.assertEqual(ownership_tags.of_server_group(ownership_tags.group_name(C)), Mark(C))
+            self.assertEqual(found, [tag, tag, tag])
+        self.assertEqual(ownership_tags.of_server_group(ownership_tags.group_name(C)), Tag(C))
 
     def test_texts(self) -> None:
         """They are kept in clouds: not to be changed."""

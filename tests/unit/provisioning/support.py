@@ -155,21 +155,21 @@ class MemoryCloud:
     def session(self, access: object) -> MemoryCloud:
         return self
 
-    async def create_trust(self, caller: Caller, mark: str) -> str | None:
+    async def create_trust(self, caller: Caller, expires_at: str) -> str | None:
         await self._call("create_trust")
         if caller.token is None:
             return None
         trust = self._id("trust")
         self.trusts.add(trust)
         self.given[trust] = GivenTrust(
-            id=trust, tenant_id=caller.tenant_id, trustor_id=caller.user_id, mark=mark
+            id=trust, tenant_id=caller.tenant_id, trustor_id=caller.user_id, expires_at=expires_at
         )
         await self._call("create_trust", after=True)
         return trust
 
     async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
         await self._call("given_trusts")
-        return [g for i, g in self.given.items() if i in self.trusts and g.mark in wanted]
+        return [g for i, g in self.given.items() if i in self.trusts and g.expires_at in wanted]
 
     async def delete_trust(self, trust_id: str) -> None:
         await self._call("delete_trust")

@@ -54,7 +54,7 @@ class _Told:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    async def tell(self, text: str) -> None:
+    async def notify(self, text: str) -> None:
         self.texts.append(text)
 
 

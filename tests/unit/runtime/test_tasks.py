@@ -230,13 +230,13 @@ class LoopTests(SynchronousTestCase):
         self.assertEqual(self.turns, 2)
         self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
-    def test_poke_during_a_turn_causes_one_more(self) -> None:
+    def test_wake_during_a_turn_causes_one_more(self) -> None:
         """However often it is poked."""
         self.block = Deferred()
         loop = Loop(self.clock, "test", 1000, self.turn)
         loop.start()
-        loop.poke()
-        loop.poke()
+        loop.wake()
+        loop.wake()
         block, self.block = self.block, None
         block.callback(None)
         self.assertEqual(self.turns, 2)
@@ -363,7 +363,7 @@ class ParkedWorkTests(SynchronousTestCase):
         tasks.rest("b")
         self.assertEqual((list(tasks.active()), list(self.clock.getDelayedCalls())), ([], []))
 
-    def test_loop_is_not_named_by_who_pokes_it(self) -> None:
+    def test_loop_is_not_named_by_who_wakes_it(self) -> None:
         """Nor does it run under the lease of that work."""
         seen: list[str] = []
         name: ContextVar[str] = ContextVar("name", default="nobody")
@@ -371,13 +371,13 @@ class ParkedWorkTests(SynchronousTestCase):
         async def turn() -> None:
             seen.append(name.get())
 
-        async def poke() -> None:
+        async def wake() -> None:
             name.set("somebody")
-            loop.poke()
+            loop.wake()
 
         loop = Loop(self.clock, "test", 10, turn)
         loop.start(now=False)
-        self.successResultOf(Deferred.fromCoroutine(poke()))
+        self.successResultOf(Deferred.fromCoroutine(wake()))
         self.assertEqual(seen, ["nobody"])
         self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 

@@ -84,7 +84,7 @@ class RequestTests(TrustTestCase):
                     cluster_id=CLUSTER,
                     tenant_id=TENANT,
                     trustor_id="u1",
-                    mark=ownership_tags.trust_end("id1"),
+                    expires_at=ownership_tags.trust_end("id1"),
                     asked_at=timestamp(NOW),
                     due_at=timestamp(NOW + DUE_S),
                 )
@@ -177,7 +177,7 @@ class SweepTests(TrustTestCase):
         self.lose()
         mine = self.cloud.given["trust-1"]
         for id_, change in (
-            ("other-mark", {"mark": ownership_tags.trust_end("other")}),
+            ("other-mark", {"expires_at": ownership_tags.trust_end("other")}),
             ("other-user", {"trustor_id": "u2"}),
             ("other-project", {"tenant_id": TenantId("t2")}),
         ):
@@ -194,7 +194,7 @@ class SweepTests(TrustTestCase):
         (row,) = self.rows.rows.values()
         self.assertEqual((row.doomed, row.due_at), (True, timestamp(NOW + SURE_S)))
         self.cloud.given["late"] = GivenTrust(
-            id="late", tenant_id=TENANT, trustor_id="u1", mark=ownership_tags.trust_end("id1")
+            id="late", tenant_id=TENANT, trustor_id="u1", expires_at=ownership_tags.trust_end("id1")
         )
         self.cloud.trusts.add("late")
         self.swept(SURE_S - DUE_S)
