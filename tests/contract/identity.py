@@ -64,7 +64,11 @@ class IdentityContract(CloudCase):
         assert trust_id is not None
         self.assertEqual(
             await self.cloud.given_trusts({mine, other}),
-            [GivenTrust(id=trust_id, tenant_id=self.tenant, trustor_id=caller.user_id, mark=mine)],
+            [
+                GivenTrust(
+                    id=trust_id, tenant_id=self.tenant, trustor_id=caller.user_id, expires_at=mine
+                )
+            ],
         )
         await self.cloud.delete_trust(trust_id)
         self.assertEqual(await self.cloud.given_trusts({mine, other}), [])
