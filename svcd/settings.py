@@ -110,6 +110,14 @@ class Auth:
         default=10.0, metadata=_doc("time for which svcd remembers a refused token")
     )
     cache_size: int = field(default=10_000, metadata=_doc("most tokens in memory"))
+    read_roles: tuple[str, ...] = field(
+        default=("reader", "member", "admin"),
+        metadata=_doc("roles of which a caller needs one to read"),
+    )
+    write_roles: tuple[str, ...] = field(
+        default=("member", "admin"),
+        metadata=_doc("roles of which a caller needs one to change anything"),
+    )
 
 
 @frozen(kw_only=True)
@@ -141,6 +149,10 @@ class CloudSettings:
     region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
     interface: str = field(default="public", metadata=_doc("public, internal or admin"))
     timeout_s: float = field(default=30.0, metadata=_doc("longest time of one call, body included"))
+    trust_roles: tuple[str, ...] = field(
+        default=("member",),
+        metadata=_doc("roles that the trust of a cluster carries, if its creator has them"),
+    )
     calls_at_once: int = field(default=20, metadata=_doc("most calls in flight"))
 
 

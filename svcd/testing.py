@@ -197,8 +197,9 @@ class FakeService:
     ) -> str:
         """A token of the cloud's identity service, for `auth.mode=keystone`.
 
-        Without arguments the token is for the user of `tenant`. Users: demo/demo in project demo,
-        alice/alice in alpha, bob/bob in beta.
+        Without arguments the token is for the user of `tenant`. Users, each with the name as
+        password: demo in project demo, alice (member), carol (reader) and dave (admin) in alpha,
+        bob (member) in beta.
         """
         user = {
             "name": username or self._settings.embedded.username,

@@ -125,7 +125,9 @@ class CloudDoctor:
                 session = CallerSession(self._keystone, token.text, token.project_id)
                 cloud = TenantCloud(self._http, session, token.project_id, {})
                 rest = Rest(self._http, session, "compute", ("compute",), "")
-                tenant = Tenant(self._keystone, cloud, Compute(rest, {}), token)
+                tenant = Tenant(
+                    self._keystone, cloud, Compute(rest, {}), token, self._settings.trust_roles
+                )
                 self.findings += await tenant.examine(tags)
         return self.findings
 

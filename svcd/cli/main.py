@@ -48,6 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     _settings_options(show)
     show.set_defaults(run=_config_show)
 
+    text = "show which roles each request needs"
+    policy = config.add_parser("policy", help=text, description=text)
+    _settings_options(policy)
+    policy.set_defaults(run=_config_policy)
+
     text = "check this machine and the cloud for svcd; show the cure of each fault"
     doctor = commands.add_parser("doctor", help=text, description=text)
     _settings_options(doctor)
@@ -117,6 +122,13 @@ def _config_show(options: argparse.Namespace) -> int:
         value = getattr(getattr(loaded.settings, section), name)
         shown = "***" if secret and value else without_passwords(_shown(value))
         print(f"{key:{width}}  {shown:32}  {loaded.origins[key]:12}  {text}")
+    return 0
+
+
+def _config_policy(options: argparse.Namespace) -> int:
+    from svcd.cli.policy import table
+
+    print(table(_loaded(options).settings.auth))
     return 0
 
 

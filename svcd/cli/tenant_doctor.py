@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
 
 from svcd.cli.finding import Finding
 from svcd.clients.cloud import TenantCloud
@@ -14,22 +13,27 @@ from svcd.model import ownership_tags, wire
 from svcd.model.choices import listed
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
+from svcd.model.trust import delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
-
-_MAKERS: Final = ("member", "admin", "_member_")
 
 
 class Tenant:
     """The checks for the user of `token`, by the sessions of `cloud` and `compute`."""
 
     def __init__(
-        self, keystone: Keystone, cloud: TenantCloud, compute: Compute, token: Token
+        self,
+        keystone: Keystone,
+        cloud: TenantCloud,
+        compute: Compute,
+        token: Token,
+        trust_roles: Sequence[str],
     ) -> None:
         self._keystone = keystone
         self._cloud = cloud
         self._compute = compute
         self._token = token
+        self._trust_roles = trust_roles
         self._findings: list[Finding] = []
 
     async def examine(self, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
@@ -56,13 +60,16 @@ class Tenant:
 
     async def _trust(self) -> None:
         token = self._token
-        if not set(_MAKERS) & set(token.roles):
+        if not delegated(token.roles, self._trust_roles):
             self._add(
-                "roles",
-                "the user has no role that usually allows to create servers",
-                f"openstack role add --user {token.user_name} --project {token.project_id} member",
+                "trust",
+                f"the user may make no cluster: has none of {', '.join(self._trust_roles)}"
+                " (cloud.trust_roles)",
+                f"openstack role add --user {token.user_name} --project {token.project_id}"
+                f" {self._trust_roles[0]}",
                 warning=True,
             )
+            return
         caller = Caller(
             tenant_id=TenantId(token.project_id),
             user_id=token.user_id,

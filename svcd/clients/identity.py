@@ -20,7 +20,7 @@ from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
-from svcd.model.trust import GivenTrust
+from svcd.model.trust import GivenTrust, delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.coalesce import Coalescer
@@ -217,21 +217,32 @@ class Keystone:
     # ---- trusts ----
 
     async def create_trust(self, caller: Caller, token: Secret, expires_at: str) -> str:
-        """Create a trust of the caller's roles in the caller's project for svcd's user.
+        """Create a trust in the caller's project for svcd's user, with `cloud.trust_roles`.
 
         Raises CloudError; FORBIDDEN for a token that may not create trusts (from a trust, or from a
-        restricted application credential) and for a role that cannot be delegated.
+        restricted application credential), for a role that cannot be delegated, and for a caller
+        without any of the roles.
 
         expires_at: of the trust (`ownership_tags.trust_end`), which identifies the trust when the
         answer is lost.
         """
+        roles = delegated(caller.roles, self._settings.trust_roles)
+        if not roles:
+            raise CloudError(
+                _SERVICE,
+                Fault.FORBIDDEN,
+                "the trust for the cluster needs one of the roles"
+                f" {', '.join(self._settings.trust_roles)} (setting cloud.trust_roles), and the"
+                f" token has {', '.join(sorted(caller.roles)) or 'none'}; get the role in the"
+                " project, then a new token",
+            )
         own = await self.own(Scope())
         trust = {
             "trustor_user_id": caller.user_id,
             "trustee_user_id": own.user_id,
             "project_id": caller.tenant_id,
             "impersonation": True,
-            "roles": [{"name": role} for role in caller.roles],
+            "roles": [{"name": role} for role in roles],
             "expires_at": expires_at,
         }
         try:

@@ -1,10 +1,18 @@
-"""A trust that no cluster's row names: svcd is requesting it, or has to delete it."""
+"""What a trust carries, and records of trusts.
+
+A loose trust is one that no cluster's row names: svcd is requesting it, or has to delete it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
 from svcd.model.ids import ClusterId, TenantId, Timestamp
+
+ADMIN = "admin"
+"""The role that rules the whole cloud in most policies, whatever the project."""
 
 
 @frozen(kw_only=True)
@@ -43,3 +51,9 @@ class GivenTrust:
     tenant_id: TenantId
     trustor_id: str
     expires_at: str
+
+
+def delegated(roles: Sequence[str], allowed: Collection[str]) -> Sequence[str]:
+    """The roles of a caller that a trust carries: those in `cloud.trust_roles`, and never admin."""
+    wanted = {role.lower() for role in allowed} - {ADMIN}
+    return [role for role in roles if role.lower() in wanted]

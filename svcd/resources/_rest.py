@@ -56,6 +56,7 @@ from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, Whol
 from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json
 from svcd.resources._paths import decoded, shown, tenant_in
+from svcd.resources._policy import Needs
 from svcd.resources._route import RAW, Call, Options, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources.openapi import document
@@ -128,7 +129,7 @@ class Rest(Routed[Route]):
         """All routes, in the order in which they were added."""
         return self._routes
 
-    @route(app, "GET", "/openapi.json", open=True, plain=True)
+    @route(app, "GET", "/openapi.json", needs=Needs.OPEN, plain=True)
     async def describe(self, call: Call) -> Answer:
         """Return this description of the interface."""
         if self._description is None:
@@ -262,7 +263,7 @@ class Rest(Routed[Route]):
         of_path = next(iter(leaf.methods.values())) if made is None else made
         x.pattern = of_path.pattern
         values = decoded(of_path.names, raw_values)
-        if of_path.spec.open:
+        if of_path.spec.needs is Needs.OPEN:
             caller = _anonymous("")
         else:
             tenant = None if values is None else values.pop("tenant_id")
@@ -277,8 +278,12 @@ class Rest(Routed[Route]):
             if method == b"OPTIONS":
                 return Answer(200, headers=allow)
             raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
+        policy = self._options.policy
+        if not policy.allows(made.spec.needs, caller.roles):
+            raise policy.refusal(made.spec.needs, caller.roles, f"{shown(method)} {made.pattern}")
         body = self._body_of(request, made, suffix)
-        call = Call(caller, "1.1" if of_path.pattern.startswith("/v1.1") else "1.0", request.args)
+        version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
+        call = Call(caller, version, request.args, policy)
         if made.exists is not None:
             await made.exists(call, **values)
             if body is not None:
@@ -307,7 +312,9 @@ class Rest(Routed[Route]):
             )
         caller = await self._identity.authenticate(Secret(token))
         if tenant is not None and caller.tenant_id != tenant:
-            raise Forbidden(f"the token is not for tenant {shown(tenant)}")
+            raise Forbidden(
+                f"the token is not for tenant {shown(tenant)}: get a token for that project"
+            )
         x.tenant = caller.tenant_id
         logs.tenant.set(caller.tenant_id)
         return caller

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from attrs import asdict, field, frozen
@@ -11,6 +11,7 @@ from klein import Klein
 from svcd.model.cloud import Caller
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
+from svcd.resources._policy import Needs, Policy
 from svcd.web import routing
 from svcd.web.routing import Endpoint, HasRoutes, endpoints
 
@@ -35,9 +36,11 @@ class Spec:
     the result, None for an unwrapped result. success: the status. exists: the method that the door
     awaits before it checks the body; raises NotFound. limit: the name of the body's limit in
     `Options.sizes`, None for `max_json_bytes`. streams: the handler reads the body while it
-    arrives. plain: the handler returns an `Answer` or a `Download`. open: the route needs no token
-    and has no tenant. suffix: whether `.json` may follow the last segment.
+    arrives. plain: the handler returns an `Answer` or a `Download`. needs: what the policy asks of
+    the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
     """
+
+    needs: Needs
 
     body: Shape[Any] | Raw | None = None
     returns: str | None = None
@@ -46,7 +49,6 @@ class Spec:
     limit: str | None = None
     streams: bool = False
     plain: bool = False
-    open: bool = False
     suffix: bool = True
 
 
@@ -81,17 +83,23 @@ def route(
     streams: bool = False,
     limit: str | None = None,
     plain: bool = False,
-    open: bool = False,
+    needs: Needs | None = None,
     suffix: bool = True,
 ) -> Callable[[F], F]:
     """Registers a method of a resource class as the handler of `method` for all `paths`.
 
-    paths: below `/v1.x/<tenant_id>` for every version from `since` on; absolute when `open`. Their
-    `<name>` segments become keyword arguments. body: an attrs class of `svcd.model.requests`
-    (argument `body`), or RAW. See `Spec` for the others.
+    paths: below `/v1.x/<tenant_id>` for every version from `since` on; absolute when the route is
+    OPEN. Their `<name>` segments become keyword arguments. body: an attrs class of
+    `svcd.model.requests` (argument `body`), or RAW. needs: by default READ for GET, WRITE for every
+    other method. See `Spec` for the others.
     """
-    prefixes = [""] if open else [f"/v{v}/<tenant_id>" for v in VERSIONS if v >= since]
+    if needs is None:
+        needs = Needs.READ if method == "GET" else Needs.WRITE
+    prefixes = (
+        [""] if needs is Needs.OPEN else [f"/v{v}/<tenant_id>" for v in VERSIONS if v >= since]
+    )
     spec = Spec(
+        needs=needs,
         body=body if body is None or isinstance(body, Raw) else Shape(body),
         returns=returns,
         success=_SUCCESS[method] if success is None else success,
@@ -99,7 +107,6 @@ def route(
         limit=limit,
         streams=streams,
         plain=plain,
-        open=open,
         suffix=suffix,
     )
     register = routing.route(
@@ -129,19 +136,40 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
         )
 
 
+def rows_of(resources: Iterable[type[HasRoutes]]) -> Iterator[tuple[str, str, Needs]]:
+    """Method, path and need of every route of the classes, in order, without their objects."""
+    for cls in resources:
+        for rule in cls.app.url_map.iter_rules():
+            spec: Spec = getattr(cls, rule.endpoint).__dict__[_SPEC]
+            (method,) = set(rule.methods or ()) - {"HEAD"}
+            yield method, rule.rule, spec.needs
+
+
 class Call:
     """A request as its handler sees it, without the path and the body.
 
     version: "1.0" or "1.1".
     """
 
-    __slots__ = ("_args", "caller", "tenant_id", "version")
+    __slots__ = ("_args", "_policy", "caller", "tenant_id", "version")
 
-    def __init__(self, caller: Caller, version: str, args: Mapping[bytes, Sequence[bytes]]) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        version: str,
+        args: Mapping[bytes, Sequence[bytes]],
+        policy: Policy,
+    ) -> None:
         self.caller = caller
         self.tenant_id = caller.tenant_id
         self.version = version
         self._args = args
+        self._policy = policy
+
+    @property
+    def hides_credentials(self) -> bool:
+        """Whether the answer masks the credentials of data sources and binaries."""
+        return self._policy.hides_credentials(self.caller.roles)
 
     def all(self, name: str) -> list[str]:
         """All values of a query parameter."""
@@ -167,10 +195,12 @@ class Call:
 class Options:
     """The settings of the door.
 
-    stall_s: the door disconnects a peer that reads nothing of a download for so many seconds.
+    policy: who may send which request. stall_s: the door disconnects a peer that reads nothing of a
+    download for so many seconds.
     sizes: most bytes of a body, by the `limit` names of routes.
     """
 
+    policy: Policy
     request_timeout_s: float = 60.0
     stall_s: float = 60.0
     max_json_bytes: int = 1_048_576

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from svcd.model.requests import Limits
+from svcd.resources._policy import Needs, Policy
 from svcd.resources._rest import Rest
-from svcd.resources._route import Options
+from svcd.resources._route import Options, rows_of
 from svcd.resources._site import ApiSite
 from svcd.resources.cluster_templates import ClusterTemplates
 from svcd.resources.clusters import Clusters
@@ -20,10 +23,32 @@ from svcd.resources.ownership_tags import OwnershipTags
 from svcd.resources.plugins import Plugins
 from svcd.resources.system import System
 
-__all__ = ["ApiServices", "ApiSite", "Rest", "build"]
+__all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
 
 _CONVERT_BYTES = 262_144
 """Limits the configuration file that `convert-config` accepts."""
+
+
+FAMILIES = (
+    System,
+    Plugins,
+    Images,
+    NodeGroupTemplates,
+    ClusterTemplates,
+    Clusters,
+    DataSources,
+    JobBinaryInternals,
+    JobBinaries,
+    Jobs,
+    JobExecutions,
+    OwnershipTags,
+)
+"""The classes of all resources, in the order of their routes."""
+
+
+def policy() -> Sequence[tuple[str, str, Needs]]:
+    """Method, path and need of every route."""
+    return list(rows_of((Rest, *FAMILIES)))
 
 
 def build(services: ApiServices) -> tuple[Rest, ApiSite]:
@@ -39,6 +64,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         services.metrics,
         services.identity,
         Options(
+            policy=Policy.of(services.settings, anonymous=services.identity is None),
             request_timeout_s=server.request_timeout_s,
             stall_s=server.idle_timeout_s,
             max_json_bytes=server.max_json_bytes,
@@ -47,20 +73,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
             sizes={"binary": server.max_binary_bytes, "convert": _CONVERT_BYTES},
         ),
     )
-    for family in (
-        System,
-        Plugins,
-        Images,
-        NodeGroupTemplates,
-        ClusterTemplates,
-        Clusters,
-        DataSources,
-        JobBinaryInternals,
-        JobBinaries,
-        Jobs,
-        JobExecutions,
-        OwnershipTags,
-    ):
+    for family in FAMILIES:
         rest.add(family(services))
     site = ApiSite(
         rest,

@@ -24,27 +24,26 @@ class DataSources:
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._commands = services.jobs
-        self._hide = services.settings.server.hide_credentials
 
     @route(app, "GET", "/data-sources", returns="data_sources", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.DataSource]:
         """List the data sources of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.data_sources.page(call.tenant_id, page))
-        return [wire_jobs.DataSource.of(each, self._hide) for each in found]
+        return [wire_jobs.DataSource.of(each, call.hides_credentials) for each in found]
 
     @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:
         """Return one data source."""
         id_ = DataSourceId(data_source_id)
         found = await self._store.read(lambda tx: tx.data_sources.get(call.tenant_id, id_))
-        return wire_jobs.DataSource.of(found, self._hide)
+        return wire_jobs.DataSource.of(found, call.hides_credentials)
 
     @route(app, "POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Create a data source. svcd does not check its location."""
         made = await self._commands.create_data_source(call.caller, body)
-        return wire_jobs.DataSource.of(made, self._hide, created=True)
+        return wire_jobs.DataSource.of(made, call.hides_credentials, created=True)
 
     @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1")
     async def delete(self, call: Call, data_source_id: str) -> None:

@@ -31,19 +31,18 @@ class JobBinaries:
         self._store = services.store
         self._commands = services.jobs
         self._binaries = Binaries(services.store, services.object_store)
-        self._hide = services.settings.server.hide_credentials
 
     @route(app, "GET", "/job-binaries", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinary]:
         """List the job binaries of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
-        return [wire_jobs.JobBinary.of(each, self._hide) for each in found]
+        return [wire_jobs.JobBinary.of(each, call.hides_credentials) for each in found]
 
     @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:
         """Return one job binary."""
-        return wire_jobs.JobBinary.of(await self._record(call, binary_id), self._hide)
+        return wire_jobs.JobBinary.of(await self._record(call, binary_id), call.hides_credentials)
 
     async def _record(self, call: Call, binary_id: str) -> JobBinary:
         id_ = JobBinaryId(binary_id)
@@ -53,7 +52,7 @@ class JobBinaries:
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Create a job binary."""
         made = await self._commands.create_job_binary(call.caller, body)
-        return wire_jobs.JobBinary.of(made, self._hide, created=True)
+        return wire_jobs.JobBinary.of(made, call.hides_credentials, created=True)
 
     @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:

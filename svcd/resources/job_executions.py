@@ -11,6 +11,7 @@ from svcd.model import wire_jobs
 from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
 from svcd.resources._paging import page_of
+from svcd.resources._policy import Needs
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
@@ -38,13 +39,15 @@ class JobExecutions:
         id_ = ExecutionId(execution_id)
         return await self._store.rendered("executions", call.tenant_id, id_)
 
-    @route(app, "GET", "/job-executions/<execution_id>/refresh-status", since="1.1")
+    @route(
+        app, "GET", "/job-executions/<execution_id>/refresh-status", needs=Needs.WRITE, since="1.1"
+    )
     async def refresh(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Read the status from the engine now, and return the job execution."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.refresh(call.caller, id_))
 
-    @route(app, "GET", "/job-executions/<execution_id>/cancel", since="1.1")
+    @route(app, "GET", "/job-executions/<execution_id>/cancel", needs=Needs.WRITE, since="1.1")
     async def cancel(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Cancel a job execution. A finished one is returned unchanged."""
         id_ = ExecutionId(execution_id)

@@ -27,7 +27,6 @@ class Jobs:
         self._store = services.store
         self._commands = services.jobs
         self._distributions = services.distributions
-        self._hide = services.settings.server.hide_credentials
 
     @route(app, "GET", "/jobs", returns="jobs", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.Job]:
@@ -40,7 +39,7 @@ class Jobs:
                 return []
             known = await tx.job_binaries.page(call.tenant_id, Page())
             binaries = {each.id: each for each in known}
-            return [wire_jobs.Job.of(each, binaries, self._hide) for each in jobs]
+            return [wire_jobs.Job.of(each, binaries, call.hides_credentials) for each in jobs]
 
         return await self._store.read(load)
 
@@ -49,22 +48,22 @@ class Jobs:
         """Return one job with its binaries."""
 
         async def load(tx: Tx) -> wire_jobs.Job:
-            return await self._expanded(tx, await tx.jobs.get(call.tenant_id, JobId(job_id)))
+            return await self._expanded(tx, call, await tx.jobs.get(call.tenant_id, JobId(job_id)))
 
         return await self._store.read(load)
 
-    async def _expanded(self, tx: Tx, job: Job) -> wire_jobs.Job:
+    async def _expanded(self, tx: Tx, call: Call, job: Job) -> wire_jobs.Job:
         binaries: dict[JobBinaryId, JobBinary] = {}
         for id_ in (*job.mains, *job.libs):
             if id_ not in binaries:
                 binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
-        return wire_jobs.Job.of(job, binaries, self._hide)
+        return wire_jobs.Job.of(job, binaries, call.hides_credentials)
 
     @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1")
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Create a job."""
         made = await self._commands.create_job(call.caller, body)
-        return await self._store.read(lambda tx: self._expanded(tx, made))
+        return await self._store.read(lambda tx: self._expanded(tx, call, made))
 
     @route(app, "DELETE", "/jobs/<job_id>", since="1.1")
     async def delete(self, call: Call, job_id: str) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from svcd.model.shapes import Shape
 from svcd.model.wire_jobs import OPEN
+from svcd.resources._policy import Needs
 from svcd.resources._route import Raw, Route
 
 Json: TypeAlias = dict[str, Any]
@@ -84,7 +85,7 @@ def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
             },
         },
     }
-    if made.spec.open:
+    if made.spec.needs is Needs.OPEN:
         operation["security"] = []
     if _is_json(made) and _answer_of(made)[1] and made.pattern.startswith("/v1.1/"):
         operation["parameters"] += [

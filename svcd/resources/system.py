@@ -9,6 +9,7 @@ from klein import Klein
 from svcd.errors import ServiceUnavailable
 from svcd.model import wire
 from svcd.resources._answers import Answer
+from svcd.resources._policy import Needs
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 from svcd.runtime import metrics
@@ -23,7 +24,7 @@ class System:
         self._metrics = services.metrics
         self._readiness = services.readiness
 
-    @route(app, "GET", "/", returns="versions", open=True)
+    @route(app, "GET", "/", returns="versions", needs=Needs.OPEN)
     async def versions(self, call: Call) -> Sequence[wire.Version]:
         """List the versions of the interface."""
         return [
@@ -31,12 +32,12 @@ class System:
             wire.Version(id="v1.1", status="CURRENT"),
         ]
 
-    @route(app, "GET", "/healthz", open=True)
+    @route(app, "GET", "/healthz", needs=Needs.OPEN)
     async def health(self, call: Call) -> wire.Health:
         """Report that the process answers requests."""
         return wire.Health(status="ok")
 
-    @route(app, "GET", "/readyz", open=True)
+    @route(app, "GET", "/readyz", needs=Needs.OPEN)
     async def ready(self, call: Call) -> wire.Readiness:
         """Report whether all parts that requests need are ready. A 503 names the others."""
         parts = await self._readiness()
@@ -45,7 +46,7 @@ class System:
             raise ServiceUnavailable("not ready: " + "; ".join(wrong))
         return wire.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
 
-    @route(app, "GET", "/metrics", open=True, plain=True)
+    @route(app, "GET", "/metrics", needs=Needs.OPEN, plain=True)
     async def expose(self, call: Call) -> Answer:
         """Return the metrics in Prometheus text format."""
         return Answer(200, self._metrics.exposition(), metrics.CONTENT_TYPE.encode())

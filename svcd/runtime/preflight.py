@@ -11,6 +11,7 @@ from ipaddress import IPv4Network, ip_network
 from pathlib import Path
 
 from svcd.model.redaction import shown_url
+from svcd.model.trust import ADMIN
 from svcd.settings import (
     CloudSettings,
     Database,
@@ -43,12 +44,29 @@ def check(settings: Settings) -> None:
     if not settings.plugins.enabled:
         raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
     check_database(settings.database)
+    _check_roles(settings)
     if settings.cloud.kind == "embedded":
         _check_embedded(settings.embedded)
         if "vanilla" in settings.plugins.enabled:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
+
+
+def _check_roles(settings: Settings) -> None:
+    auth, cloud = settings.auth, settings.cloud
+    for name, roles in (
+        ("auth.read_roles", auth.read_roles),
+        ("auth.write_roles", auth.write_roles),
+        ("cloud.trust_roles", cloud.trust_roles),
+    ):
+        if not roles:
+            raise SettingsError(f"{name} is empty: name a role, for example member")
+    if ADMIN in {role.lower() for role in cloud.trust_roles}:
+        raise SettingsError(
+            "cloud.trust_roles: admin must not be in the list, because a cluster's trust would rule"
+            " the whole cloud: name the roles that create servers, usually member"
+        )
 
 
 def _check_blanks(settings: Settings) -> None:

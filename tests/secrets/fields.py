@@ -89,6 +89,7 @@ HARMLESS: Mapping[str, str] = {
     "provisioning.act.perform.Ports.sealer": "an object without a repr of its own",
     "provisioning.decide.steps.Step.key": "names a step",
     "service.Outside.sealer": "an object without a repr of its own",
+    "settings.CloudSettings.trust_roles": "names",
     "settings.Embedded.token_ttl_s": "a time",
     "settings.Server.hide_credentials": "yes or no",
     "settings.Server.seal_key": "the name of a file",

@@ -149,9 +149,13 @@ async def _one(data: bytes) -> AsyncIterator[bytes]:
 
 
 class StandInIdentity:
-    """Knows tokens `token-<tenant>`; `down` makes it fail. answer: each login waits for it."""
+    """Knows tokens `token-<tenant>`; `down` makes it fail. answer: each login waits for it.
+
+    roles: of every caller.
+    """
 
     down = False
+    roles: tuple[str, ...] = ("member", "reader")
     answer: Deferred[None] | None = None
 
     async def authenticate(self, token: Secret) -> Caller:
@@ -163,7 +167,7 @@ class StandInIdentity:
         if not name.startswith("token-"):
             raise Unauthorized("the token was refused")
         tenant = TenantId(name.removeprefix("token-"))
-        return Caller(tenant_id=tenant, user_id="u", token=token)
+        return Caller(tenant_id=tenant, user_id="u", roles=self.roles, token=token)
 
     def challenge(self) -> str:
         return 'Keystone uri="http://identity.test/v3"'

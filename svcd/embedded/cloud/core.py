@@ -293,6 +293,7 @@ def _users(config: Embedded, open_projects: bool) -> dict[str, User]:
         ("alice", "alice", {"alpha": member}, False),
         ("bob", "bob", {"beta": member}, False),
         ("carol", "carol", {"alpha": ("reader",)}, False),
+        ("dave", "dave", {"alpha": ("admin", *member)}, False),
         (config.username, config.password, {config.tenant: member}, open_projects),
     ]
     users = {}

@@ -18,6 +18,12 @@ class PreflightTests(SynchronousTestCase):
         """A first run needs no setting."""
         check(load(None, {}).settings)
 
+    def test_roles_that_lock_out_or_rule_everything(self) -> None:
+        """An empty list refuses every caller, and a trust must not carry admin."""
+        for key in ("auth.read_roles", "auth.write_roles", "cloud.trust_roles"):
+            self.assertIn(f"{key} is empty", self.refused(f"{key}=,"))
+        self.assertIn("cloud.trust_roles: admin", self.refused("cloud.trust_roles=member,Admin"))
+
     def test_complete_openstack_is_fine(self) -> None:
         """With a password."""
         check(load(None, {}, self.COMPLETE).settings)

@@ -1,0 +1,62 @@
+"""`svcd config policy`: the roles that each request needs, from the routes that the door serves.
+
+`python -m svcd.cli.policy` prints the table of docs/security.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from svcd.resources.api import Needs, policy
+from svcd.settings import Auth
+
+_PREFIX = "/<tenant_id>"
+
+
+def requests() -> Sequence[tuple[Needs, str, str, str]]:
+    """Need, method, versions and path of every request, in the order of the routes."""
+    versions: dict[tuple[Needs, str, str], list[str]] = {}
+    for method, path, needs in policy():
+        version, tenant, below = path.partition(_PREFIX)
+        key = (needs, method, below if tenant else path)
+        versions.setdefault(key, []).append(version.strip("/") if tenant else "-")
+    return [(needs, method, " ".join(v), path) for (needs, method, path), v in versions.items()]
+
+
+def meanings(auth: Auth) -> Mapping[Needs, str]:
+    """Who may send the requests of each need."""
+    if auth.mode == "none":
+        return dict.fromkeys(Needs, "everybody who reaches the port (auth.mode=none)")
+    return {
+        Needs.OPEN: "everybody who reaches the port",
+        Needs.READ: f"one of the roles {', '.join(auth.read_roles)} (auth.read_roles)",
+        Needs.WRITE: f"one of the roles {', '.join(auth.write_roles)} (auth.write_roles)",
+    }
+
+
+def table(auth: Auth) -> str:
+    """The table for a terminal."""
+    lines = [f"{needs.value:5}  {who}" for needs, who in meanings(auth).items()]
+    lines.append("Users and passwords of data sources and binaries are shown to writers only.")
+    lines.append("")
+    rows = requests()
+    wide = max(len(versions) for _, _, versions, _ in rows)
+    lines += [
+        f"{needs.value:5}  {method:6}  {versions:{wide}}  {path}"
+        for needs, method, versions, path in rows
+    ]
+    return "\n".join(lines)
+
+
+def markdown() -> str:
+    """The table for the docs."""
+    lines = ["| Needs | Request | Versions |", "|---|---|---|"]
+    lines += [
+        f"| {needs.value} | `{method} {path}` | {versions.replace(' ', ', ')} |"
+        for needs, method, versions, path in requests()
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(markdown())

@@ -1,0 +1,56 @@
+"""`svcd config policy`, and the table of docs/security.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.policy import markdown, table
+from svcd.resources.api import policy
+from svcd.settings import Auth
+from tests.support.api import StandInService
+
+FILE = Path(__file__).parents[3] / "docs" / "security.md"
+
+
+class TableTests(SynchronousTestCase):
+    def test_the_docs_have_the_table(self) -> None:
+        """Make it anew with: python -m svcd.cli.policy."""
+        self.assertIn(f"\n{markdown()}\n", FILE.read_text(encoding="utf-8"))
+
+    def test_the_table_has_exactly_the_routes_that_are_served(self) -> None:
+        """With the need that the door checks."""
+        service = StandInService()
+        self.addCleanup(service.close)
+        served = {(r.method, r.pattern, r.spec.needs) for r in service.rest.routes()}
+        self.assertEqual(set(policy()), served)
+
+    def test_the_changes_by_get(self) -> None:
+        """Every other GET reads or is open."""
+        writes = [p for m, p, needs in policy() if m == "GET" and needs.value == "write"]
+        self.assertEqual(
+            writes,
+            [
+                "/v1.1/<tenant_id>/job-executions/<execution_id>/refresh-status",
+                "/v1.1/<tenant_id>/job-executions/<execution_id>/cancel",
+            ],
+        )
+
+    def test_the_text_names_roles_and_settings(self) -> None:
+        """Of the given settings."""
+        lines = table(Auth(mode="keystone", write_roles=("operator",))).splitlines()
+        self.assertEqual(
+            lines[:3],
+            [
+                "open   everybody who reaches the port",
+                "read   one of the roles reader, member, admin (auth.read_roles)",
+                "write  one of the roles operator (auth.write_roles)",
+            ],
+        )
+        self.assertIn("write  PUT     v1.0 v1.1  /clusters/<cluster_id>", lines)
+
+    def test_without_authentication_everybody_may_do_everything(self) -> None:
+        """And the text says so."""
+        lines = table(Auth()).splitlines()
+        self.assertEqual(lines[2], "write  everybody who reaches the port (auth.mode=none)")
