@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from functools import lru_cache
+from typing import Final, Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from attrs import define, field
@@ -16,7 +17,10 @@ from attrs import define, field
 R = TypeVar("R")
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
-_VARIABLE = re.compile(r"<(?P<rest>path:)?(?P<name>[A-Za-z_]\w*)>")
+_NAME = re.compile(r"<(?P<rest>path:)?(?P<name>[A-Za-z_]\w*)>")
+_STATIC, _VARIABLE, _REST = "static", "variable", "rest"
+_RULES_KEPT: Final = 1024
+"""Parsed rules in memory. The rules of one process are a few hundred."""
 
 
 @define(slots=True)
@@ -48,15 +52,17 @@ class Tree(Generic[R]):
 
         Raises ValueError for a rule with an unknown form, and for a rule that is served already.
         """
-        names_in(rule)
         node = self._root
-        for segment in rule.split("/")[1:]:
-            if segment.startswith("<path:"):
-                node.rest = node = node.rest or _Node()
-            elif segment.startswith("<"):
+        for kind, segment in _parsed(rule)[1]:
+            if kind is _STATIC:
+                found = node.static.get(segment)
+                if found is None:
+                    found = node.static[segment] = _Node()
+                node = found
+            elif kind is _VARIABLE:
                 node.variable = node = node.variable or _Node()
             else:
-                node = node.static.setdefault(segment.encode(), _Node())
+                node.rest = node = node.rest or _Node()
         if node.leaf is None:
             node.leaf = Leaf(rule)
         for method in methods:
@@ -117,17 +123,27 @@ def names_in(rule: str) -> tuple[str, ...]:
     Raises ValueError for a rule with other segments than plain ones, `<name>`, and `<path:name>` at
     its end.
     """
-    names = []
+    return _parsed(rule)[0]
+
+
+@lru_cache(_RULES_KEPT)
+def _parsed(rule: str) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
+    """The names of the variables, and the kind and the text of each segment. See `names_in`."""
+    names: list[str] = []
+    steps: list[tuple[str, bytes]] = []
     segments = rule.split("/")[1:]
     for at, segment in enumerate(segments, 1):
-        if "<" in segment or ">" in segment:
-            found = _VARIABLE.fullmatch(segment)
-            if found is None or (found["rest"] and at < len(segments)):
-                raise ValueError(f"the tree cannot find {rule}")
-            names.append(found["name"])
+        if "<" not in segment and ">" not in segment:
+            steps.append((_STATIC, segment.encode()))
+            continue
+        found = _NAME.fullmatch(segment)
+        if found is None or (found["rest"] and at < len(segments)):
+            raise ValueError(f"the tree cannot find {rule}")
+        names.append(found["name"])
+        steps.append((_REST if found["rest"] else _VARIABLE, b""))
     if not rule.startswith("/") or (not segments[-1] and rule != "/"):
         raise ValueError(f"the tree cannot find {rule}: begin with a slash and end without one")
-    return tuple(names)
+    return tuple(names), tuple(steps)
 
 
 def segments_of(path: bytes) -> list[bytes] | None:
