@@ -65,6 +65,7 @@ class Code(enum.StrEnum):
     CLASS_MISSING = "CLASS_MISSING"
     OBJECT_STORE_CREDENTIALS = "OBJECT_STORE_CREDENTIALS"
     OBJECT_STORE_FORBIDDEN = "OBJECT_STORE_FORBIDDEN"
+    JOB_CREDENTIAL_EXPIRED = "JOB_CREDENTIAL_EXPIRED"
     CONTAINER_MISSING = "CONTAINER_MISSING"
     OBJECT_STORE_UNAVAILABLE = "OBJECT_STORE_UNAVAILABLE"
     OBJECT_STORE = "OBJECT_STORE"
@@ -295,6 +296,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.OBJECT_STORE_FORBIDDEN: _execution(
         "The user of a data source may not do this in the object store.",
         "give the user a role, or rights on the container",
+    ),
+    Code.JOB_CREDENTIAL_EXPIRED: _execution(
+        "The job lasted longer than its application credential for the object store.",
+        "split the job into shorter ones, or ask the operator for a longer life of the "
+        "credential, and execute the job again",
     ),
     Code.CONTAINER_MISSING: _execution(
         "The container of a data source does not exist in the project's object store.",

@@ -6,15 +6,18 @@ half a platform with Keystone v3 and an object store (tests/support/real_opensta
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import random
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -228,6 +231,53 @@ class ObjStoreFaultTest(_HadoopCase):
         )
         self.assertEqual(peer.count("POST"), 1)
 
+    async def with_credential(self, *refusals: int, **keys: str) -> Peer:
+        """A store whose Keystone gets an application credential, and answers so."""
+        peer = await self.peer(
+            **{"credential.id": "c1", "credential.secret": PASSWORD, **keys},
+        )
+        peer.refuse_user = bool(refusals)
+        peer.refusal = next(iter(refusals), 401)
+        return peer
+
+    async def test_application_credential_logs_in_without_a_scope(self) -> None:
+        """It goes before the user of all containers."""
+        peer = await self.with_credential()
+        ran = await self.probe("read", "objstore://c/a")
+        self.assertEqual(ran.lines[-1], READ_WHOLE, ran.said)
+        login = {"id": "c1", "secret": PASSWORD}
+        identity = {"methods": ["application_credential"], "application_credential": login}
+        self.assertEqual(json.loads(peer.logins[0]), {"auth": {"identity": identity}})
+
+    async def test_user_of_a_container_goes_before_the_common_application_credential(self) -> None:
+        """A job may name a user of its own for a container."""
+        own = {"container.c.username": "o", "container.c.password": PASSWORD}
+        peer = await self.with_credential(**own)
+        ran = await self.probe("read", "objstore://c/a")
+        self.assertEqual(ran.lines[-1], READ_WHOLE, ran.said)
+        self.assertIn('"name":"o"', peer.logins[0])
+
+    async def test_deleted_application_credential_is_unauthorized(self) -> None:
+        """Keystone's 404 is about the credential."""
+        await self.with_credential(404)
+        said = await self.fails("read", "objstore://c/a")
+        start = "objstore: UNAUTHORIZED: Keystone refused application credential c1 of project p"
+        self.assertTrue(said.startswith(start), said)
+
+    async def test_ended_application_credential_is_expired(self) -> None:
+        """The job then knows when it ended."""
+        end = {"credential.expires": "2026-01-01T00:00:00Z"}
+        await self.with_credential(401, **end)
+        said = await self.fails("read", "objstore://c/a")
+        self.assertTrue(said.startswith("objstore: EXPIRED: application credential c1 "), said)
+        self.assertTrue(said.endswith("was valid until 2026-01-01T00:00:00Z"), said)
+
+    async def test_refused_application_credential_before_its_end_is_unauthorized(self) -> None:
+        """Its end is not the reason."""
+        await self.with_credential(401, **{"credential.expires": "2199-01-01T00:00:00Z"})
+        said = await self.fails("read", "objstore://c/a")
+        self.assertTrue(said.startswith("objstore: UNAUTHORIZED: Keystone refused app"), said)
+
     async def test_403_is_forbidden(self) -> None:
         """The code word is FORBIDDEN."""
         await self.peer(Fault("HEAD", "/c/a", "status", 403))
@@ -330,7 +380,10 @@ class _Platform:
         headers = {"Content-Type": "application/json"}
         with urlopen(Request(f"{base}/v3/auth/tokens", body, headers), timeout=30) as answer:
             self.token = str(answer.headers["X-Subject-Token"])
-            catalog = json.load(answer)["token"]["catalog"]
+            token = json.load(answer)["token"]
+        catalog = token["catalog"]
+        user = token["user"]["id"]
+        self.credentials = f"{base}/v3/users/{user}/application_credentials"
         self.store = next(
             str(endpoint["url"])
             for service in catalog
@@ -350,6 +403,32 @@ class _Platform:
             if error.code == 404:
                 return b""
             raise
+
+    def new_credential(self, life_s: float) -> dict[str, str]:
+        """An application credential of the user with the role member, as keys of a job."""
+        from twisted.internet import reactor  # noqa: TID251
+
+        clock: Any = reactor
+        end = datetime.datetime.fromtimestamp(clock.seconds() + life_s, datetime.UTC)
+        expires = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        roles = [{"name": "member"}]
+        wanted = {"name": uuid.uuid4().hex, "roles": roles, "expires_at": expires}
+        body = json.dumps({"application_credential": wanted}).encode()
+        headers = {"X-Auth-Token": self.token, "Content-Type": "application/json"}
+        with urlopen(Request(self.credentials, body, headers), timeout=30) as answer:
+            made = json.load(answer)["application_credential"]
+        return {
+            "credential.id": str(made["id"]),
+            "credential.secret": str(made["secret"]),
+            "credential.expires": expires,
+        }
+
+    def remove_credential(self, id_: str) -> None:
+        """Delete it."""
+        headers = {"X-Auth-Token": self.token}
+        url = f"{self.credentials}/{id_}"
+        with urlopen(Request(url, None, headers, method="DELETE"), timeout=30):
+            pass
 
     def names(self, container: str) -> list[str]:
         """All objects of the container (of one page)."""
@@ -379,6 +458,25 @@ class ObjStoreLiveTest(_HadoopCase):
         self.addCleanup(deferToThread, self.platform.remove, name)
         await self.configure({**self.platform.keys(), **keys})
         return name
+
+    async def test_application_credential_reads_and_writes_until_its_end(self) -> None:
+        """Without user or password; what it says after its deletion, and after its end."""
+        await deferToThread(self.platform.connect)
+        keys = await deferToThread(self.platform.new_credential, 3600.0)
+        no_user = {"username": "", "password": ""}
+        name = await self.container("svcd-", **no_user, **keys)
+        await self.good_shell("-put", self.local("in", "content"), f"objstore://{name}/a")
+        self.assertIn("content", (await self.good_shell("-cat", f"objstore://{name}/a")).said)
+        await deferToThread(self.platform.remove_credential, keys["credential.id"])
+        said = (await self.shell("-ls", f"objstore://{name}/")).said
+        self.assertIn("objstore: UNAUTHORIZED: Keystone refused application credential", said)
+        short = await deferToThread(self.platform.new_credential, 2.0)
+        given = [f"-Dfs.objstore.{key}={value}" for key, value in short.items()]
+        await deferToThread(time.sleep, 2.5)
+        said = (await self.shell(*given, "-ls", f"objstore://{name}/")).said
+        self.assertIn("objstore: EXPIRED: application credential", said)
+        self.assertIn(f"was valid until {short['credential.expires']}", said)
+        await deferToThread(self.platform.remove_credential, short["credential.id"])
 
     async def shell(self, *arguments: str) -> Ran:
         """Hadoop's `fs` command."""

@@ -509,6 +509,7 @@ _telling(Code.FILE_MISSING, "JA008: File does not exist: hdfs://10.0.0.5:8020/x/
 _telling(Code.CLASS_MISSING, "JA018: java.lang.ClassNotFoundException: Class a.B not found")
 _telling(Code.OBJECT_STORE_CREDENTIALS, "JA018: objstore: UNAUTHORIZED: the account was refused")
 _telling(Code.OBJECT_STORE_FORBIDDEN, "JA018: objstore: FORBIDDEN: user u may not GET x")
+_telling(Code.JOB_CREDENTIAL_EXPIRED, "JA018: objstore: EXPIRED: application credential c1 ended")
 _telling(Code.CONTAINER_MISSING, "JA018: objstore: NOT_FOUND: the container c does not exist")
 _telling(Code.OBJECT_STORE_UNAVAILABLE, "JA018: objstore: UNREACHABLE: GET x got no answer")
 _telling(Code.OBJECT_STORE, "JA018: objstore: REFUSED: PUT x was answered 413: over quota")

@@ -24,6 +24,7 @@ _MOST_READ: Final = 8192
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     # the words of image/java/org/svcd/objstore/ObjStoreException.java
     (Code.OBJECT_STORE_CREDENTIALS, re.compile(r"\bobjstore: UNAUTHORIZED: ")),
+    (Code.JOB_CREDENTIAL_EXPIRED, re.compile(r"\bobjstore: EXPIRED: ")),
     (Code.OBJECT_STORE_FORBIDDEN, re.compile(r"\bobjstore: FORBIDDEN: ")),
     (Code.CONTAINER_MISSING, re.compile(r"\bobjstore: NOT_FOUND: the container ")),
     (Code.INPUT_MISSING, re.compile(r"\bobjstore: NOT_FOUND: ")),

@@ -42,7 +42,8 @@ class Peer:
     faults: what will go wrong, see Fault.
     requests: `METHOD path` of each request.
     page: most names of one listing; 0: all.
-    refuse_user: Keystone answers 401.
+    refuse_user: Keystone answers 401, or with `refusal`.
+    logins: the body of each login.
     fail_tokens_after: Keystone answers 503 once it has given so many tokens.
     """
 
@@ -52,6 +53,8 @@ class Peer:
     valid_token: str = ""
     tokens: int = 0
     refuse_user: bool = False
+    refusal: int = 401
+    logins: list[str] = field(default_factory=list)
     fail_tokens_after: int | None = None
     page: int = 0
 
@@ -111,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         peer = self.server.peer
-        self._body()
+        peer.logins.append(self._body().decode())
         fault = peer.note("POST", self.path)
         if fault is not None and self._misbehave(fault):
             return
@@ -119,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(503, b"")
             return
         if peer.refuse_user:
-            self._answer(401, b"{}")
+            self._answer(peer.refusal, b"{}")
             return
         store = peer.url.removesuffix("/v3") + "/v1/AUTH_p"
         token = {

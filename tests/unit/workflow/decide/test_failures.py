@@ -135,6 +135,7 @@ class OfRecord(SynchronousTestCase):
             "UNAUTHORIZED: Keystone refused user a of project b at http://i/v3": (
                 "OBJECT_STORE_CREDENTIALS"
             ),
+            "EXPIRED: application credential a was valid until b": "JOB_CREDENTIAL_EXPIRED",
             f"FORBIDDEN: user a of project b at http://i/v3 may not GET {where}": (
                 "OBJECT_STORE_FORBIDDEN"
             ),

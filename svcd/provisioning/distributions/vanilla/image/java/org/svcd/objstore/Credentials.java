@@ -1,20 +1,30 @@
 package org.svcd.objstore;
 
 import java.io.IOException;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
 import org.apache.hadoop.conf.Configuration;
 
 /**
  * Who asks, for which project, at which Keystone: everything that decides which token is used.
  *
  * <p>A value: equal credentials share one cached token ({@link Identity#of}). {@code toString} hides the password.
+ * Either a user with a password, or an application credential, which has its user and its project.
  *
  * @param authUrl base of Keystone's v3 API, ending in {@code /v3}
+ * @param credentialId of the application credential; empty: a user with a password
+ * @param expires when the application credential ends, ISO 8601; empty: unknown
+ * @param username empty with an application credential
+ * @param password the application credential's secret, or the user's password
  * @param userDomain id or name, see {@link Identity}
  * @param project id or name, see {@link Identity}
  * @param region empty: any region
  */
 record Credentials(
     String authUrl,
+    String credentialId,
+    String expires,
     String username,
     String password,
     String userDomain,
@@ -23,16 +33,28 @@ record Credentials(
     String region,
     String endpointInterface) {
 
+  /** The clocks of Keystone and of this machine may differ by this. */
+  private static final Duration CLOCKS = Duration.ofSeconds(60);
+
   /**
    * Reads the credentials for one container: {@code fs.objstore.container.<name>.<key>} first, then
-   * {@code fs.objstore.<key>}. Passwords may lie in a Hadoop credential provider.
+   * {@code fs.objstore.<key>}. Passwords and secrets may lie in a Hadoop credential provider.
+   *
+   * <p>Where one of the two names an application credential, that is used; but a container's own user goes before the
+   * application credential of all containers.
    */
   static Credentials of(Configuration conf, String container) throws IOException {
     String userDomain = value(conf, container, "user.domain", "default");
+    boolean ownUser = !conf.getTrimmed(own(container, "username"), "").isEmpty();
+    String common = ownUser ? "" : conf.getTrimmed("fs.objstore.credential.id", "");
+    String credentialId = conf.getTrimmed(own(container, "credential.id"), common);
+    boolean isUser = credentialId.isEmpty();
     return new Credentials(
         authUrl(required(conf, container, "auth.url")),
-        required(conf, container, "username"),
-        password(conf, container),
+        credentialId,
+        isUser ? "" : value(conf, container, "credential.expires", ""),
+        isUser ? required(conf, container, "username") : "",
+        password(conf, container, isUser ? "password" : "credential.secret"),
         userDomain,
         required(conf, container, "project"),
         value(conf, container, "project.domain", userDomain),
@@ -40,9 +62,23 @@ record Credentials(
         value(conf, container, "interface", "public"));
   }
 
+  boolean isApplicationCredential() {
+    return !credentialId.isEmpty();
+  }
+
+  /** Whether the application credential has ended at {@code now}, or ends within a minute. */
+  boolean isExpired(Instant now) {
+    try {
+      return !expires.isEmpty() && !now.isBefore(Instant.parse(expires).minus(CLOCKS));
+    } catch (DateTimeException unknown) {
+      return false;
+    }
+  }
+
   /** For messages: who, where; never the password. */
   String describe() {
-    return "user " + username + " of project " + project + " at " + authUrl;
+    String who = isApplicationCredential() ? "application credential " + credentialId : "user " + username;
+    return who + " of project " + project + " at " + authUrl;
   }
 
   @Override
@@ -73,13 +109,13 @@ record Credentials(
     return value;
   }
 
-  private static String password(Configuration conf, String container) throws IOException {
-    char[] found = conf.getPassword(own(container, "password"));
+  private static String password(Configuration conf, String container, String key) throws IOException {
+    char[] found = conf.getPassword(own(container, key));
     if (found == null) {
-      found = conf.getPassword("fs.objstore.password");
+      found = conf.getPassword("fs.objstore." + key);
     }
     if (found == null || found.length == 0) {
-      throw missing(container, "password");
+      throw missing(container, key);
     }
     return new String(found);
   }

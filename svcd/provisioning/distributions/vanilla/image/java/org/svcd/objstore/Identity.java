@@ -20,7 +20,8 @@ import java.util.Map;
  * that error is the one the job shows.
  *
  * <p>Names and ids: a project or domain of 32 hexadecimal digits is an id, {@code default} is the id of the default
- * domain, all else is a name. Source: Identity API v3, "Password authentication with scoped authorization".
+ * domain, all else is a name. Source: Identity API v3, "Password authentication with scoped authorization", "Authenticating
+ * with an Application Credential".
  */
 final class Identity {
   private static final int CACHED = 100;
@@ -88,20 +89,37 @@ final class Identity {
     try (Http.Reply reply = http.exchange(new Http.Request("POST", url, headers, body, 0))) {
       switch (reply.status) {
         case 200, 201 -> accept(reply);
-        case 401 -> throw new ObjStoreException(
-            ObjStoreException.Code.UNAUTHORIZED,
-            "Keystone refused " + credentials.describe()
-                + "; check the credentials of the data source and the project");
+        case 401 -> throw refused();
         case 403 -> throw new ObjStoreException(
             ObjStoreException.Code.FORBIDDEN, "Keystone forbids a token for " + credentials.describe());
-        case 404 -> throw new ObjStoreException(
-            ObjStoreException.Code.MISCONFIGURED,
-            "no Keystone v3 at " + credentials.authUrl() + " (404); check fs.objstore.auth.url");
+        case 404 -> throw credentials.isApplicationCredential() ? refused() : noKeystone();
         default -> throw new ObjStoreException(
             reply.status >= 500 ? ObjStoreException.Code.SERVER_ERROR : ObjStoreException.Code.REFUSED,
             "POST " + url + " was answered " + reply.status + ": " + reply.excerpt());
       }
     }
+  }
+
+  /** The failure when Keystone knows no such user or password; a missing application credential is its 404. */
+  private ObjStoreException refused() {
+    if (!credentials.isApplicationCredential()) {
+      return new ObjStoreException(
+          ObjStoreException.Code.UNAUTHORIZED,
+          "Keystone refused " + credentials.describe() + "; check the credentials of the data source and the project");
+    }
+    if (credentials.isExpired(Instant.now())) {
+      return new ObjStoreException(
+          ObjStoreException.Code.EXPIRED, credentials.describe() + " was valid until " + credentials.expires());
+    }
+    return new ObjStoreException(
+        ObjStoreException.Code.UNAUTHORIZED,
+        "Keystone refused " + credentials.describe() + "; it was deleted, or its user has lost the project");
+  }
+
+  private ObjStoreException noKeystone() {
+    return new ObjStoreException(
+        ObjStoreException.Code.MISCONFIGURED,
+        "no Keystone v3 at " + credentials.authUrl() + " (404); check fs.objstore.auth.url");
   }
 
   private void accept(Http.Reply reply) throws IOException {
@@ -120,11 +138,14 @@ final class Identity {
     renewAt = renewAt(answer.path("expires_at").asText(""), Instant.now());
   }
 
-  /** When to renew a token that ends at {@code expires}; an unreadable time means in five minutes. */
+  /**
+   * When to renew a token that ends at {@code expires}; an unreadable time means in five minutes. Keystone leaves the
+   * zone out when the application credential ends with the token.
+   */
   static Instant renewAt(String expires, Instant now) {
     Instant end;
     try {
-      end = Instant.parse(expires);
+      end = Instant.parse(expires.endsWith("Z") ? expires : expires + "Z");
     } catch (DateTimeException unknown) {
       end = now.plusSeconds(360);
     }
@@ -163,6 +184,14 @@ final class Identity {
     ObjectNode root = JSON.createObjectNode();
     ObjectNode auth = root.putObject("auth");
     ObjectNode identity = auth.putObject("identity");
+    if (credentials.isApplicationCredential()) { // its token has the credential's project, and takes no scope
+      identity.putArray("methods").add("application_credential");
+      identity
+          .putObject("application_credential")
+          .put("id", credentials.credentialId())
+          .put("secret", credentials.password());
+      return root;
+    }
     identity.putArray("methods").add("password");
     ObjectNode user = identity.putObject("password").putObject("user");
     user.put("name", credentials.username()).put("password", credentials.password());

@@ -17,6 +17,8 @@ public final class ObjStoreException extends IOException {
   public enum Code {
     /** Keystone or the object store refused the user; the credentials of the data source are wrong. */
     UNAUTHORIZED,
+    /** The job's application credential has ended. */
+    EXPIRED,
     /** The user is known but may not do this. */
     FORBIDDEN,
     /** The container or the object does not exist. */
