@@ -148,6 +148,10 @@ class CloudSettings:
     project_domain: str = field(default="default", metadata=_doc("domain id of the project"))
     region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
     interface: str = field(default="public", metadata=_doc("public, internal or admin"))
+    job_roles: tuple[str, ...] = field(
+        default=("member",),
+        metadata=_doc("roles of a job's application credential, as far as the user has them"),
+    )
     timeout_s: float = field(default=30.0, metadata=_doc("longest time of one call, body included"))
     trust_roles: tuple[str, ...] = field(
         default=("member",),

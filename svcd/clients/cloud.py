@@ -1,4 +1,4 @@
-"""Implements ports.Cloud, CloudSession and ObjectStore with the clients of the services."""
+"""Implements the Protocols of ports.cloud with the clients of the services."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
+from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.compute import Compute
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope
@@ -30,6 +31,7 @@ from svcd.model.cloud import (
 )
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
+from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.cloud import Access, CloudError, CloudSession
@@ -47,7 +49,10 @@ def cloud_error(service: str, kind: Fault, text: str, retry_after_s: float | Non
 
 
 class OpenStack:
-    """Implements ports.Cloud and ports.ObjectStore with the services of Keystone's catalog."""
+    """Implements ports.Cloud, ObjectStore and ApplicationCredentials.
+
+    It finds the services in Keystone's catalog.
+    """
 
     def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
         self._http = HttpClient(
@@ -58,6 +63,7 @@ class OpenStack:
             gate=Gate(max(1, settings.calls_at_once)),
         )
         self._clock = clock
+        self._job_roles = settings.job_roles
         self._keystone = Keystone(self._http, settings, clock)
         self._versions: dict[str, tuple[int, int]] = {}
 
@@ -105,10 +111,29 @@ class OpenStack:
         self, tenant_id: TenantId, credentials: Credentials, container: str, name: str
     ) -> tuple[int, AsyncIterator[bytes]]:
         """See ports.ObjectStore."""
-        password = Secret(credentials.password)
-        session = UserSession(self._keystone, credentials.user, password, tenant_id)
+        session = self._user_session(tenant_id, credentials)
         rest = Rest(self._http, session, "object-store", ("object-store",), "")
         return await read_object(rest, container, name)
+
+    async def create_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, expires_at: float
+    ) -> ApplicationCredential:
+        """See ports.ApplicationCredentials."""
+        of_user = self._credentials_of(tenant_id, account)
+        return await of_user.create(name, self._job_roles, expires_at)
+
+    async def delete_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, id_: str
+    ) -> bool:
+        """See ports.ApplicationCredentials."""
+        return await self._credentials_of(tenant_id, account).delete(name, id_)
+
+    def _credentials_of(self, tenant_id: TenantId, account: Credentials) -> UserCredentials:
+        session = self._user_session(tenant_id, account)
+        return UserCredentials(self._http, self._keystone, session)
+
+    def _user_session(self, tenant_id: TenantId, account: Credentials) -> UserSession:
+        return UserSession(self._keystone, account.user, Secret(account.password), tenant_id)
 
 
 class TenantCloud:

@@ -456,8 +456,12 @@ def _renew_before_s(token: Token) -> float:
 
 
 def _seconds(text: str) -> float:
-    """Epoch seconds of `2026-11-21T12:07:31.000000Z`."""
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    """Epoch seconds of `2026-11-21T12:07:31.000000Z`.
+
+    Keystone leaves the zone out when the end of an application credential ends the token.
+    """
+    moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
 
 
 def _endpoints(catalog: Any) -> tuple[Endpoint, ...]:

@@ -48,7 +48,8 @@ class UserSession:
         self._password = password
         self._tenant_id = tenant_id
 
-    async def _own(self) -> Token:
+    async def current(self) -> Token:
+        """The token now, with its user and roles. Raises CloudError."""
         user, tenant_id = self._user, self._tenant_id
         try:
             return await self._keystone.of_user(user, self._password.reveal(), tenant_id)
@@ -63,16 +64,16 @@ class UserSession:
 
     async def token(self) -> Secret:
         """See Session."""
-        return (await self._own()).text
+        return (await self.current()).text
 
     async def endpoint(self, *types: str) -> str:
         """See Session."""
-        return self._keystone.pick((await self._own()).catalog, types)
+        return self._keystone.pick((await self.current()).catalog, types)
 
     async def refused(self, token: Secret, service: str) -> None:
         """Request a new token. Raises CloudError when Keystone gives none."""
         self._keystone.forget(token)
-        await self._own()
+        await self.current()
 
 
 class CallerSession:

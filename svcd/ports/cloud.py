@@ -29,6 +29,7 @@ from svcd.model.ids import (
     TenantId,
 )
 from svcd.model.job import Credentials
+from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.faults import Fault, PortError
@@ -165,4 +166,28 @@ class ObjectStore(Protocol):
         self, tenant_id: TenantId, credentials: Credentials, container: str, name: str
     ) -> tuple[int, AsyncIterator[bytes]]:
         """Size in bytes and the content in pieces. Raises CloudError."""
+        ...
+
+
+class ApplicationCredentials(Protocol):
+    """The application credentials of the users whose accounts the data sources name."""
+
+    async def create_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, expires_at: float
+    ) -> ApplicationCredential:
+        """Create one for the account in the tenant's project, in place of any of the same name.
+
+        It has the roles of `cloud.job_roles`. expires_at: epoch seconds. Raises CloudError
+        (UNAUTHORIZED: the account is refused; after TIMEOUT or SERVER_ERROR it may exist).
+        """
+        ...
+
+    async def delete_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, id_: str
+    ) -> bool:
+        """Delete one, by its id, else by its name. An absent one is no fault.
+
+        False: the account has none of the name. Raises CloudError (UNAUTHORIZED: the account is
+        refused, so that svcd cannot delete it).
+        """
         ...

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from svcd.clients.cloud import OpenStack
+from svcd.clients.http import HttpClient
 from svcd.model.cloud import NewServer, Server
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.secret import Secret
@@ -22,6 +23,7 @@ class CloudCase:
 
     cloud: the client under test, logged in as svcd's own user. tenant, token: of an ordinary user
     of a project. image_id: an image that this user may change. pool: name of the external network.
+    auth_url, agent, http, clock: for further clients of the same cloud.
     """
 
     cloud: OpenStack
@@ -34,6 +36,10 @@ class CloudCase:
     pool: str
     user: str
     password: str
+    auth_url: str
+    agent: Any
+    http: HttpClient
+    clock: Any
 
     assertEqual: Callable[..., None]
     assertTrue: Callable[..., None]

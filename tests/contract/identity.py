@@ -6,13 +6,18 @@ import uuid
 
 from attrs import evolve
 
+from svcd.clients.cloud import OpenStack
+from svcd.clients.identity import Keystone, Scope
 from svcd.errors import Unauthorized
 from svcd.model import ownership_tags
 from svcd.model.ids import TenantId
+from svcd.model.job import Credentials
+from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.cloud import Access
 from svcd.ports.faults import Fault
+from svcd.settings import CloudSettings
 from tests.contract.cloud import CloudCase
 
 
@@ -98,3 +103,98 @@ class IdentityContract(CloudCase):
     async def check_the_service_user_gets_in(self) -> None:
         """`ready` says nothing."""
         self.assertEqual(await self.cloud.ready(), "")
+
+    def as_credential(self, made: ApplicationCredential) -> OpenStack:
+        """A client that logs in with it."""
+        return OpenStack(self.agent, self.clock, self.settings_of(made))
+
+    def settings_of(self, made: ApplicationCredential) -> CloudSettings:
+        """Only the application credential, and where Keystone is."""
+        return CloudSettings(
+            auth_url=self.auth_url,
+            application_credential_id=made.id,
+            application_credential_secret=made.secret.reveal(),
+        )
+
+    async def check_an_application_credential_logs_in_until_it_is_deleted(self) -> None:
+        """It has its project without a scope; deleting it again is no fault."""
+        mine = Credentials(user=self.user, password=self.password)
+        name, end = self.unique("svcd"), self.clock.seconds() + 3600.0
+        made = await self.cloud.create_application_credential(self.tenant, mine, name, end)
+        client = self.as_credential(made)
+        self.assertEqual(await client.ready(), "")
+        gone = self.cloud.delete_application_credential
+        self.assertEqual(await gone(self.tenant, mine, name, made.id), True)
+        self.assertEqual(await gone(self.tenant, mine, name, made.id), True)
+        self.assertEqual(await gone(self.tenant, mine, name, ""), False)
+        again = self.as_credential(made)
+        self.assertIn("was answered 404", await again.ready())
+
+    async def check_an_application_credential_is_found_by_its_name(self) -> None:
+        """One of the same name takes the place of one whose answer was lost."""
+        mine = Credentials(user=self.user, password=self.password)
+        name, end = self.unique("svcd"), self.clock.seconds() + 3600.0
+        lost = await self.cloud.create_application_credential(self.tenant, mine, name, end)
+        made = await self.cloud.create_application_credential(self.tenant, mine, name, end)
+        self.assertEqual(lost.id == made.id, False)
+        for each, word in ((lost, "was answered 404"), (made, "")):
+            client = self.as_credential(each)
+            self.assertIn(word, await client.ready())
+        gone = self.cloud.delete_application_credential
+        self.assertEqual(await gone(self.tenant, mine, name, ""), True)
+        self.assertEqual(await gone(self.tenant, mine, name, ""), False)
+
+    async def check_an_application_credential_ends(self) -> None:
+        """Keystone then refuses it with a 401, and still lists it."""
+        mine = Credentials(user=self.user, password=self.password)
+        name, end = self.unique("svcd"), self.clock.seconds() + 4.0
+        made = await self.cloud.create_application_credential(self.tenant, mine, name, end)
+        await self.pause(5.0)
+        client = self.as_credential(made)
+        self.assertIn("was answered 401", await client.ready())
+        gone = self.cloud.delete_application_credential
+        self.assertEqual(await gone(self.tenant, mine, name, ""), True)
+
+    async def check_an_application_credential_makes_no_other(self) -> None:
+        """Nor can it be deleted with its own token."""
+        mine = Credentials(user=self.user, password=self.password)
+        name = self.unique("svcd")
+        end = self.clock.seconds() + 3600.0
+        made = await self.cloud.create_application_credential(self.tenant, mine, name, end)
+        keystone = Keystone(self.http, self.settings_of(made), self.clock)
+        token = await keystone.own(Scope())
+        base = f"{keystone.base}/users/{token.user_id}/application_credentials"
+        headers = {"X-Auth-Token": token.text.reveal(), "Content-Type": "application/json"}
+        body = b'{"application_credential": {"name": "another"}}'
+        answer = await self.http.request("POST", base, headers=headers, body=body)
+        self.assertEqual(answer.status, 403)
+        answer = await self.http.request("DELETE", f"{base}/{made.id}", headers=headers)
+        self.assertEqual(answer.status, 403)
+        await self.cloud.delete_application_credential(self.tenant, mine, name, made.id)
+
+    async def check_a_refused_account_gets_no_application_credential(self) -> None:
+        """Nor can svcd delete one of it."""
+        wrong = Credentials(user=self.user, password="wrong")
+        for work in (
+            self.cloud.create_application_credential(
+                self.tenant, wrong, self.unique("svcd"), self.clock.seconds() + 60.0
+            ),
+            self.cloud.delete_application_credential(self.tenant, wrong, "x", "y"),
+        ):
+            self.assertEqual((await self.refused(work)).kind, Fault.UNAUTHORIZED)
+
+    async def check_an_application_credential_needs_a_role(self) -> None:
+        """FORBIDDEN, with the setting that names the roles."""
+        mine = Credentials(user=self.user, password=self.password)
+        other = OpenStack(
+            self.agent,
+            self.clock,
+            CloudSettings(auth_url=self.auth_url, job_roles=("no-such-role",)),
+        )
+        error = await self.refused(
+            other.create_application_credential(
+                self.tenant, mine, self.unique("svcd"), self.clock.seconds() + 60.0
+            )
+        )
+        self.assertEqual(error.kind, Fault.FORBIDDEN)
+        self.assertIn("cloud.job_roles", error.text)

@@ -17,7 +17,7 @@ from tests.contract.image import ImageContract
 from tests.contract.network import NetworkContract
 from tests.contract.object_store import ObjectStoreContract
 from tests.contract.volume import VolumeContract
-from tests.unit.embedded.cloud.rig import PLAIN_IMAGE_ID, Rig
+from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
 
 class EmbeddedCase(SynchronousTestCase):
@@ -27,6 +27,8 @@ class EmbeddedCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.rig = Rig(self.embedded)
+        self.auth_url = ORIGIN + "/identity/v3"
+        self.agent, self.http, self.clock = self.rig.agent, self.rig.http, self.rig.clock
         self.cloud = self.rig.client("svcd", "svcd", "service")
         self.identity = self.rig.identity(self.cloud)
         self.user = self.password = "alice"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import secrets
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -30,7 +32,7 @@ class _NewTrust(msgspec.Struct):
 
 
 def _end(text: str | None, now: float) -> float | None:
-    """Epoch seconds of a trust's end, whole ones. Raises Refusal 400."""
+    """Epoch seconds of an end, whole ones. Raises Refusal 400."""
     if text is None:
         return None
     try:
@@ -49,6 +51,9 @@ class _TrustBody(msgspec.Struct):
 class _NewCredential(msgspec.Struct):
     name: str
     secret: str | None = None
+    description: str | None = None
+    roles: list[_Named] | None = None
+    expires_at: str | None = None
 
 
 class _CredentialBody(msgspec.Struct):
@@ -239,42 +244,86 @@ class Accounts(Service):
 
     # ---- application credentials ----
 
+    def _credential(self, made: ApplicationCredential) -> dict[str, Any]:
+        """Without the secret, which only its creator gets. The end has no zone."""
+        end = made.expires_at
+        return {
+            "id": made.id,
+            "name": made.name,
+            "description": made.description,
+            "project_id": made.project_id,
+            "roles": [self._role(role) for role in made.roles],
+            "user_id": made.user_id,
+            "system": None,
+            "links": {"self": self._link(f"/application_credentials/{made.id}")},
+            "unrestricted": None,
+            "expires_at": None if end is None else text_of(end, "keystone").removesuffix("Z"),
+        }
+
+    def _check_owner(self, call: Call, user_id: str, action: str) -> None:
+        """Only the user, and only a password's token changes something. Raises Refusal 403."""
+        start = "You are not authorized to perform the requested action: "
+        if user_id != call.me.user_id:
+            raise Refusal(403, f"{start}identity:{action}.")
+        method = "application_credential" if call.me.credential_id else "trust"
+        if call.method != "GET" and (call.me.credential_id or call.me.trust_id):
+            raise Refusal(
+                403,
+                f"{start}Using method '{method}' is not allowed for managing additional"
+                " application credentials..",
+            )
+
     @route(app, ["POST"], "/v3/users/<user_id>/application_credentials")
     def create_credential(self, call: Call, user_id: str) -> Reply:
         new = call.read(_CredentialBody).application_credential
         core = self._core
-        if user_id != call.me.user_id or call.me.trust_id is not None or not call.project:
-            raise Refusal(403, "You are not authorized to perform the requested action.")
+        self._check_owner(call, user_id, "create_application_credential")
+        by_id = {fixed_id("role", role): role for role in call.me.roles}
+        asked = new.roles or [_Named(name=role) for role in call.me.roles]
+        roles = tuple(by_id.get(r.id or "", r.name or "") for r in asked)
+        if not set(roles) <= set(call.me.roles):
+            text = "Cannot create an application credential with unassigned role"
+            raise Refusal(400, f"Invalid application credential: {text}")
+        if any((user_id, new.name) == (c.user_id, c.name) for c in self._credentials()):
+            raise Refusal(
+                409,
+                "Conflict occurred attempting to store application_credential -"
+                f" Duplicate entry found with name {new.name}.",
+            )
         credential = ApplicationCredential(
             id=core.new_id().replace("-", ""),
             name=new.name,
-            secret=new.secret or core.new_id(),
+            secret=new.secret or secrets.token_urlsafe(64),
             user_id=user_id,
             project_id=call.project,
-            roles=call.me.roles,
+            roles=roles,
+            expires_at=_end(new.expires_at, core.now()),
+            description=new.description,
         )
         core.state.credentials.put(credential)
-        body = {
-            "id": credential.id,
-            "name": credential.name,
-            "secret": credential.secret,
-            "project_id": credential.project_id,
-            "roles": [self._role(role) for role in credential.roles],
-            "user_id": credential.user_id,
-            "system": None,
-            "links": {
-                "self": self._link(f"/users/{user_id}/application_credentials/{credential.id}")
-            },
-            "unrestricted": False,
-            "expires_at": None,
-            "description": None,
-        }
+        body = {**self._credential(credential), "secret": credential.secret}
         return Reply(status=201, body={"application_credential": body})
+
+    def _credentials(self) -> Iterable[ApplicationCredential]:
+        return self._core.state.credentials.values()
+
+    @route(app, ["GET"], "/v3/users/<user_id>/application_credentials")
+    def credentials(self, call: Call, user_id: str) -> Reply:
+        self._check_owner(call, user_id, "list_application_credentials")
+        name = call.one("name")
+        found = [
+            self._credential(each)
+            for each in self._credentials()
+            if each.user_id == user_id and name in ("", each.name)
+        ]
+        links = {"self": self._link(f"/users/{user_id}/application_credentials"), "next": None}
+        return Reply(body={"application_credentials": found, "links": links})
 
     @route(app, ["DELETE"], "/v3/users/<user_id>/application_credentials/<credential_id>")
     def delete_credential(self, call: Call, user_id: str, credential_id: str) -> Reply:
+        self._check_owner(call, user_id, "delete_application_credential")
         found = self._core.state.credentials.get(credential_id)
-        if found is None or found.user_id != call.me.user_id:
+        if found is None or found.user_id != user_id:
             raise Refusal(404, f"Could not find Application Credential: {credential_id}.")
         self._core.state.credentials.remove(credential_id)
         return Reply(status=204)

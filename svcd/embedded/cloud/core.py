@@ -127,11 +127,14 @@ class Core:
         return found or (("member", "reader") if user.open and project_id in self.projects else ())
 
     def living_token(self, text: str) -> Token | None:
-        """The token when it is known, unexpired and its trust still exists."""
+        """The token when it is known and unexpired, and its trust or credential still exists."""
         token = self.state.tokens.get(text)
         if token is None or token.expires_at <= self.now():
             return None
         if token.trust_id is not None and self.state.trusts.get(token.trust_id) is None:
+            return None
+        made_by = token.credential_id
+        if made_by is not None and self.state.credentials.get(made_by) is None:
             return None
         return token
 

@@ -62,6 +62,11 @@ class _AuthBody(msgspec.Struct):
     auth: _Auth
 
 
+def _end_of(credential: ApplicationCredential | None) -> float:
+    """No token outlives the application credential that made it."""
+    return float("inf") if credential is None else credential.expires_at or float("inf")
+
+
 def _version(core: Core) -> dict[str, Any]:
     return {
         "id": "v3.14",
@@ -178,6 +183,8 @@ class Identity(Accounts):
             if found is None:
                 text = f"Could not find Application Credential: {given.id or given.name}."
                 raise Refusal(404, text)
+            if (found.expires_at or float("inf")) <= core.now():
+                raise Refusal(401, _UNAUTHORIZED)
             if not hmac.compare_digest(found.secret.encode(), given.secret.encode()):
                 raise Refusal(401, _UNAUTHORIZED)
             bound = (core.projects[found.project_id], found.roles)
@@ -234,7 +241,7 @@ class Identity(Accounts):
             roles=roles,
             methods=methods,
             issued_at=now,
-            expires_at=now + core.config.token_ttl_s,
+            expires_at=min(now + core.config.token_ttl_s, _end_of(credential)),
             audit_id=core.new_id().replace("-", "")[:22],
             trust_id=None if trust is None else trust.id,
             credential_id=None if credential is None else credential.id,

@@ -55,12 +55,16 @@ class Trust:
 
 @frozen(kw_only=True)
 class ApplicationCredential:
+    """expires_at: epoch seconds; None: it does not end."""
+
     id: str
     name: str
     secret: str = field(repr=False)
     user_id: str
     project_id: str
     roles: tuple[str, ...]
+    expires_at: float | None = None
+    description: str | None = None
 
 
 @frozen(kw_only=True)

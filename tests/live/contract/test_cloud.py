@@ -46,8 +46,9 @@ class LiveCase(TestCase):
         self.pool_of_connections = HTTPConnectionPool(self.clock)
         self.agent = Agent(self.clock, pool=self.pool_of_connections)
         self.user, self.password = given("USERNAME"), given("PASSWORD")
+        self.auth_url = given("AUTH_URL")
         service = CloudSettings(
-            auth_url=given("AUTH_URL"),
+            auth_url=self.auth_url,
             username=given("SERVICE_USERNAME", "svcd"),
             password=given("SERVICE_PASSWORD", self.password),
             project=given("SERVICE_PROJECT", "service"),
@@ -56,7 +57,7 @@ class LiveCase(TestCase):
         self.cloud = OpenStack(self.agent, self.clock, service)
         self.identity = self.cloud.identity(Auth(mode="keystone"))
         mine = CloudSettings(
-            auth_url=given("AUTH_URL"),
+            auth_url=self.auth_url,
             username=self.user,
             password=self.password,
             project=given("PROJECT"),
