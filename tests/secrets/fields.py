@@ -38,6 +38,7 @@ SECRET: Mapping[str, str] = {
     "model.cluster.Cluster.trust_id": "trust",
     "model.cluster.NodeGroup.node_configs": "group-config",
     "model.job.Credentials.password": "source",
+    "model.job_credential.ApplicationCredential.secret": "token",
     "model.job.JobConfigs.args": "flagged",
     "model.job.JobConfigs.configs": "job-config",
     "model.job.JobConfigs.params": "parameter",
