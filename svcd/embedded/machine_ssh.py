@@ -1,5 +1,6 @@
 """The SSH server of a loopback machine: public keys only, commands and shells without a terminal.
 
+It also forwards to the machine's own ports, see `machine_forward`.
 Each command is a process in its own session. The machine's environment identifies it and all its
 children. Closing a channel kills the process group of a running command; processes that left the
 group (setsid) live on. Output waits for the client, and stdin for the process.
@@ -34,9 +35,11 @@ from twisted.internet.interfaces import (
     IReactorTime,
 )
 from twisted.internet.protocol import ProcessProtocol
-from twisted.logger import ILogObserver, LogEvent, Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
+
+from svcd.embedded.machine_forward import ForwardingConnection
+from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES
 
 _LOGIN_GRACE_S: Final = 30.0
 """Time for a login; then the server drops the connection."""
@@ -45,10 +48,6 @@ _SESSIONS: Final = 10
 _CONNECTIONS: Final = 200
 _COMMAND_BYTES: Final = 120_000
 """The longest command."""
-_WINDOW_BYTES: Final = 524_288
-"""The window of a channel."""
-_PIECE_BYTES: Final = 32_768
-"""The largest packet of a channel."""
 _STDERR: Final = 1
 _STDIN: Final = 0
 _USER_KEY_ALGORITHMS: Final = (
@@ -66,25 +65,16 @@ _ENTER: Final = 'cd "$HOME" && exec /bin/sh -c "$0"'
 _SHELL: Final = 'cd "$HOME" && exec /bin/sh'
 
 
-@implementer(ILogObserver)
-class _Nowhere:
-    """Conch reports each disconnect and each channel."""
-
-    def __call__(self, event: LogEvent) -> None:
-        """Drop it."""
-
-
-_SILENT = Logger(namespace="svcd.machine.conch", observer=_Nowhere())
-
-
 @frozen(kw_only=True)
 class Door:
     """The facts of a machine that its SSH server needs.
 
-    authorized: the keys that may log in now; user: who; environment: of each process.
+    authorized: the keys that may log in now; user: who; environment: of each process; addresses: of
+    the machine.
     """
 
     user: str
+    addresses: tuple[str, ...]
     authorized: Callable[[], Sequence[Key]]
     environment: Mapping[str, str]
 
@@ -116,7 +106,6 @@ class _Command(ProcessProtocol):
         self._session = session
         self.running = False
         self.stdin_open = False
-        self.stdin_full = False
 
     # -- process to channel -------------------------------------------------------------------
 
@@ -155,10 +144,9 @@ class _Command(ProcessProtocol):
             self.transport.closeStdin()
 
     def pauseProducing(self) -> None:
-        self.stdin_full = True
+        self._session.stdin_full()
 
     def resumeProducing(self) -> None:
-        self.stdin_full = False
         self._session.stdin_ready()
 
     def stopProducing(self) -> None:
@@ -185,14 +173,14 @@ class Session(channel.SSHChannel):
 
     name = b"session"
     conn: Any
-    _log = _SILENT
+    _log = NO_LOG
 
     def __init__(
         self, reactor: IReactorProcess, door: Door, window: int, packet: int, conn: Connection
     ) -> None:
         super().__init__(
-            localWindow=_WINDOW_BYTES,
-            localMaxPacket=_PIECE_BYTES,
+            localWindow=WINDOW_BYTES,
+            localMaxPacket=PIECE_BYTES,
             remoteWindow=window,
             remoteMaxPacket=packet,
             conn=conn,
@@ -201,11 +189,6 @@ class Session(channel.SSHChannel):
         self._door = door
         self._command: _Command | None = None
         self._gone = False
-
-    @property
-    def holds_window(self) -> bool:
-        """Whether the client must wait: the process does not read as fast as it sends."""
-        return self._command is not None and self._command.stdin_full
 
     def request_exec(self, data: bytes) -> int:
         text = common.getNS(data)[0]
@@ -250,10 +233,15 @@ class Session(channel.SSHChannel):
         if self._command is not None:
             self._command.transport.resumeProducing()
 
+    def stdin_full(self) -> None:
+        """The process does not read as fast as the client sends: the window stays as it is."""
+        self.localWindowSize = 0
+
     def stdin_ready(self) -> None:
         """The process has taken all stdin so far: open the window again."""
-        if not self._gone:
-            self.conn.adjustWindow(self, self.localWindowSize - self.localWindowLeft)
+        self.localWindowSize = WINDOW_BYTES
+        if not self._gone and self.localWindowLeft < WINDOW_BYTES:
+            self.conn.adjustWindow(self, WINDOW_BYTES - self.localWindowLeft)
 
     def ended(self, outcome: BaseException | None) -> None:
         """Send the exit status, then close: the process is gone and its pipes are read."""
@@ -290,26 +278,25 @@ class Session(channel.SSHChannel):
         return 1
 
 
-class Connection(connection.SSHConnection):
-    """Session channels only; no forwarding."""
+class Connection(ForwardingConnection):
+    """Session channels, and forwards to the machine itself."""
 
-    transport: Any
-    _log = _SILENT
+    _log = NO_LOG
 
     def getChannel(self, channelType: bytes, windowSize: int, maxPacket: int, data: bytes) -> Any:
         if channelType != b"session":
-            raise ConchError("sessions only", connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
-        if len(self.channels) >= _SESSIONS:
+            raise ConchError("not here", connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
+        if sum(isinstance(each, Session) for each in self.channels.values()) >= _SESSIONS:
             raise ConchError("too many sessions", connection.OPEN_RESOURCE_SHORTAGE)
         server: Server = self.transport.factory
         return Session(server.reactor, server.door(), windowSize, maxPacket, self)
 
+    def own_addresses(self) -> tuple[str, ...]:
+        server: Server = self.transport.factory
+        return server.door().addresses
+
     def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
         return 0
-
-    def adjustWindow(self, channel: Session, bytesToAdd: int) -> None:
-        if not channel.holds_window and bytesToAdd > 0:
-            super().adjustWindow(channel, bytesToAdd)
 
 
 class Login(userauth.SSHUserAuthServer):
@@ -318,7 +305,7 @@ class Login(userauth.SSHUserAuthServer):
     transport: Any
     attemptsBeforeDisconnect = _ATTEMPTS
     loginTimeout = int(_LOGIN_GRACE_S)
-    _log = _SILENT
+    _log = NO_LOG
 
     def serviceStarted(self) -> None:
         self.clock = self.transport.factory.clock
@@ -334,7 +321,7 @@ class ServerTransport(transport.SSHServerTransport):
 
     transport: Any
     factory: Server
-    _log = _SILENT
+    _log = NO_LOG
     _grace: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
@@ -380,7 +367,7 @@ class Server(factory.SSHFactory):
     noisy = False
     protocol = ServerTransport
     services = {b"ssh-userauth": Login, b"ssh-connection": Connection}  # noqa: RUF012
-    _log = _SILENT
+    _log = NO_LOG
 
     def __init__(
         self,

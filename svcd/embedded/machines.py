@@ -263,6 +263,7 @@ class _Machine:
         """The user and the keys that the SSH server accepts now."""
         return Door(
             user=self.files.spec.user_name,
+            addresses=tuple(self.ports),
             authorized=self.files.authorized_keys,
             environment=self._owner.environment(self.files),
         )
