@@ -16,6 +16,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import IProtocolFactory, IStreamClientEndpoint
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
@@ -31,6 +32,10 @@ body come with the headers in one read of 64 KiB at most, so headers of 64 KiB a
 
 class HeadersTooLarge(Exception):
     """The headers of an answer exceed their limit. args[0]: the limit in bytes."""
+
+
+class ForwardingForbidden(ConnectError):
+    """The SSH server of a machine does not forward to this port: its settings, or the key's."""
 
 
 class Connections(HTTPConnectionPool):

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import lru_cache
 from http.cookiejar import Cookie
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 import treq.client
@@ -54,10 +54,11 @@ from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
 from svcd.clients.bodies import BodyTooLarge, Bytes, Reader, Upload
-from svcd.clients.connections import HeadersTooLarge
+from svcd.clients.connections import ForwardingForbidden, HeadersTooLarge
 from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
+from svcd.ports.machines import Host, RemoteError
 from svcd.runtime.tasks import DeadlineExceeded, Gate, with_deadline
 
 ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
@@ -109,11 +110,20 @@ class Stream:
     pieces: AsyncIterator[bytes] = field(repr=False)
 
 
+class MachineAgents(Protocol):
+    """The way to the ports of machines, see `svcd.clients.ssh`."""
+
+    def agent(self, host: Host) -> AbstractAsyncContextManager[IAgent]:
+        """An agent for requests to the machine itself. Raises RemoteError."""
+        ...
+
+
 class HttpClient:
-    """Sends requests by an agent.
+    """Sends requests by an agent, or through the SSH connection of a machine.
 
     timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
-    between pieces. gate: limits the exchanges at once (streams do not count).
+    between pieces. gate: limits the exchanges at once (streams do not count). machines: the way for
+    requests that name a machine (`through`); None: they go to their URL by `agent`.
     """
 
     def __init__(
@@ -125,6 +135,7 @@ class HttpClient:
         timeout_s: float = 30.0,
         max_body_bytes: int = 16 << 20,
         gate: Gate | None = None,
+        machines: MachineAgents | None = None,
     ) -> None:
         self._no_cookies = _NoCookies()
         self._treq = treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
@@ -133,6 +144,7 @@ class HttpClient:
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
         self._gate = gate
+        self._machines = machines
 
     async def request(
         self,
@@ -146,15 +158,18 @@ class HttpClient:
         service: str = "",
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
+        through: Host | None = None,
     ) -> Answer:
         """The answer, with any status. Tokens of the request are removed from its body.
 
+        through: the machine to whose port the request goes.
         secrets: the secrets in `body` (tokens in `headers` are known).
         repeatable: whether to send the request once more when its connection breaks, for example
         because the peer was closing an idle connection; None: only for a safe method.
 
-        Raises an error of `error`: UNREACHABLE (the peer did not get the request), TIMEOUT or
-        SERVER_ERROR (the peer may have carried it out).
+        Raises an error of `error`: UNREACHABLE (the peer did not get the request), FORBIDDEN (the
+        machine does not forward to the port), TIMEOUT or SERVER_ERROR (the peer may have carried
+        it out).
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
         most = self._max_body_bytes if max_body_bytes is None else max_body_bytes
@@ -162,10 +177,11 @@ class HttpClient:
         sent = (*tokens, *secrets)
 
         async def once() -> Answer:
-            response = await self._send(method, url, headers, Bytes.of(body))
-            reader = Reader(most)
-            response.deliverBody(reader)
-            whole = await reader.whole
+            async with self._way(through) as way:
+                response = await self._send(way, method, url, headers, Bytes.of(body))
+                reader = Reader(most)
+                response.deliverBody(reader)
+                whole = await reader.whole
             for token in tokens:
                 if len(token.reveal()) >= _LEAST_TOKEN:
                     whole = whole.replace(token.reveal().encode(), b"***")
@@ -196,40 +212,46 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         service: str = "",
+        through: Host | None = None,
     ) -> AsyncIterator[Stream]:
         """The answer with its body in pieces, as fast as the caller reads them.
 
         Leaving the block closes the connection. Raises as `request`, also from the pieces.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
-        try:
-            response = await with_deadline(
-                self._clock, seconds, f"GET {url}", self._send("GET", url, headers, None)
-            )
-        except _FAULTS as error:
-            raise self._fault(service, "GET", url, error) from None
-        reader = Reader(None)
-        response.deliverBody(reader)
+        stack = AsyncExitStack()
 
-        async def pieces() -> AsyncIterator[bytes]:
+        async def headers_of() -> IResponse:
+            way = await stack.enter_async_context(self._way(through))
+            return await self._send(way, "GET", url, headers, None)
+
+        async with stack:
             try:
-                while True:
-                    piece = await with_deadline(
-                        self._clock, seconds, f"GET {url}", reader.next_piece()
-                    )
-                    if piece is None:
-                        return
-                    yield piece
+                response = await with_deadline(self._clock, seconds, f"GET {url}", headers_of())
             except _FAULTS as error:
                 raise self._fault(service, "GET", url, error) from None
+            reader = Reader(None)
+            response.deliverBody(reader)
 
-        size = response.length if isinstance(response.length, int) else None
-        try:
-            yield Stream(
-                status=response.code, headers=_headers(response), size=size, pieces=pieces()
-            )
-        finally:
-            reader.abort()
+            async def pieces() -> AsyncIterator[bytes]:
+                try:
+                    while True:
+                        piece = await with_deadline(
+                            self._clock, seconds, f"GET {url}", reader.next_piece()
+                        )
+                        if piece is None:
+                            return
+                        yield piece
+                except _FAULTS as error:
+                    raise self._fault(service, "GET", url, error) from None
+
+            size = response.length if isinstance(response.length, int) else None
+            try:
+                yield Stream(
+                    status=response.code, headers=_headers(response), size=size, pieces=pieces()
+                )
+            finally:
+                reader.abort()
 
     async def stream_put(
         self,
@@ -241,6 +263,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         service: str = "",
+        through: Host | None = None,
     ) -> Answer:
         """Send `content` in pieces (chunked when `size` is None).
 
@@ -251,10 +274,12 @@ class HttpClient:
         producer = Upload(content, size)
 
         async def send() -> Answer:
-            response = await self._send(method, url, headers, producer)
-            reader = Reader(self._max_body_bytes)
-            response.deliverBody(reader)
-            return Answer(status=response.code, headers=_headers(response), body=await reader.whole)
+            async with self._way(through) as way:
+                response = await self._send(way, method, url, headers, producer)
+                reader = Reader(self._max_body_bytes)
+                response.deliverBody(reader)
+                whole = await reader.whole
+            return Answer(status=response.code, headers=_headers(response), body=whole)
 
         running = Deferred.fromCoroutine(send())
         late = False
@@ -280,15 +305,25 @@ class HttpClient:
             if timers[-1].active():
                 timers[-1].cancel()
 
+    @asynccontextmanager
+    async def _way(self, through: Host | None) -> AsyncIterator[treq.client.HTTPClient]:
+        """The client for one exchange. Raises RemoteError."""
+        if through is None or self._machines is None:
+            yield self._treq
+            return
+        async with self._machines.agent(through) as agent:
+            yield treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
+
     def _send(
         self,
+        way: treq.client.HTTPClient,
         method: str,
         url: str,
         headers: Mapping[str, str] | None,
         producer: IBodyProducer | None,
     ) -> Deferred[IResponse]:
         try:
-            asked: Deferred[Any] = self._treq.request(
+            asked: Deferred[Any] = way.request(
                 method,
                 _address(url),
                 headers=Headers({name: [value] for name, value in (headers or {}).items()}),
@@ -323,6 +358,8 @@ class HttpClient:
             return self._error(service, Fault.SERVER_ERROR, text, None)
         if isinstance(error, _NOT_SENT):
             text = f"{where}: {shown_url(hidden(_why(error), sent))}"
+            if isinstance(error, ForwardingForbidden):
+                return self._error(service, Fault.FORBIDDEN, text, None)
             return self._error(service, Fault.UNREACHABLE, text, None)
         text = f"{where} broke off: {shown_url(hidden(_why(error), sent))}"
         return self._error(service, Fault.SERVER_ERROR, text, None)
@@ -332,13 +369,21 @@ class NotSent(Exception):
     """The request was not sent. args[0]: the reason."""
 
 
-_NOT_SENT = (ConnectError, ConnectTimeout, DNSLookupError, NotSent, SchemeNotSupported)
+_NOT_SENT = (
+    ConnectError,
+    ConnectTimeout,
+    DNSLookupError,
+    NotSent,
+    RemoteError,
+    SchemeNotSupported,
+)
 _BROKEN = (ResponseNeverReceived, RequestTransmissionFailed, ConnectionClosed)
 _FAULTS = (
     DeadlineExceeded,
     BodyTooLarge,
     HeadersTooLarge,
     NotSent,
+    RemoteError,
     ConnectError,
     DNSLookupError,
     ConnectionClosed,

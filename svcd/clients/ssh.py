@@ -1,19 +1,34 @@
-"""Runs commands on machines over SSH: a pool of connections, slots on each, and deadlines.
+"""Machines over SSH: a pool of connections with commands and HTTP requests, and deadlines.
 
-It never decides whether a command succeeded, and never repeats a command that may have begun. A
-lost connection raises RemoteError at the caller, and the next run opens a new connection.
+Each connection has an HTTP agent of its own, so that no HTTP connection is ever shared by two
+machines: clusters of two tenants may have the same addresses. It never decides whether a command
+succeeded, and never repeats a command that may have begun. A lost connection raises RemoteError at
+the caller, and the next run opens a new connection.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from twisted.conch.ssh import keys
-from twisted.internet.interfaces import IConnector, IDelayedCall, IReactorTCP, IReactorTime
+from twisted.internet.interfaces import (
+    IConnector,
+    IDelayedCall,
+    IReactorTCP,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
 from twisted.logger import Logger
+from twisted.web.client import URI, Agent
+from twisted.web.iweb import IAgent, IAgentEndpointFactory
+from zope.interface import implementer
 
+from svcd.clients.connections import Connections
+from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
@@ -35,11 +50,16 @@ _TEND_S: Final = 5.0
 _CLOSE_S: Final = 3.0
 """How long `close` waits for the connections to close."""
 
-_Key = tuple[str, int, str, Secret]
+_MOST_KEPT: Final = 16
+"""HTTP connections without a request that svcd keeps for one port of a machine."""
+_KEPT_S: Final = 20
+"""How long svcd keeps them. The keep-alive time of the services is longer."""
+
+_Key = tuple[str, int, str, Secret, str]
 
 
 class SshRemote:
-    """Implements `ports.Remote` with Conch. One connection per (address, port, user, key).
+    """Implements `ports.Remote` with Conch. One connection per login of a machine.
 
     reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
     on one connection. An idle connection closes after 60 s. At most 512 connections are open.
@@ -74,12 +94,36 @@ class SshRemote:
             except NotBegun:  # the pooled connection was broken: repeat on a new one
                 return await self._attempt(host, command, stdin, timeout_s)
         except RemoteError as error:
-            where = f"ssh {host.user}@{host.address}:{host.port}"
-            raise RemoteError(error.kind, f"{where}: {error.text}") from None
+            raise RemoteError(error.kind, f"{_where(host)}: {error.text}") from None
 
-    def forget(self, address: str) -> None:
-        """Close the connections to `address`; their commands fail as UNREACHABLE."""
-        for link in [each for each in self._open if each.address == address]:
+    @asynccontextmanager
+    async def agent(self, host: Host) -> AsyncIterator[IAgent]:
+        """The HTTP agent of a machine's own ports; only the port of a URL counts.
+
+        The connection stays open while a caller is in the block. Raises RemoteError.
+        """
+        if host.host_key is None:
+            text = f"{_where(host)}: no host key is pinned yet"
+            raise RemoteError(Fault.HOST_KEY, text)
+        try:
+            link = self._link(host)
+            link.users += 1
+            try:
+                await link.ready()
+                link.check_key(host.host_key)
+            except BaseException:
+                self._release(link)
+                raise
+        except RemoteError as error:
+            raise RemoteError(error.kind, f"{_where(host)}: {error.text}") from None
+        try:
+            yield link.agent
+        finally:
+            self._release(link)
+
+    def forget(self, host: Host) -> None:
+        """Close the connections of this login; their commands fail as UNREACHABLE."""
+        for link in [each for each in self._open if each.key == _key(host)]:
             link.drop("the connection was closed: the machine is being removed or has changed")
 
     async def close(self) -> None:
@@ -107,12 +151,14 @@ class SshRemote:
         link.users += 1
         try:
             await link.ready()
-            if not link.fits(host.host_key):
-                raise RemoteError(Fault.HOST_KEY, "the host key is not the pinned one")
+            link.check_key(host.host_key)
             return await self._run_on(link, command, stdin, timeout_s)
         finally:
-            link.users -= 1
-            link.idle_since = self._clock.seconds()
+            self._release(link)
+
+    def _release(self, link: _Link) -> None:
+        link.users -= 1
+        link.idle_since = self._clock.seconds()
 
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
@@ -153,14 +199,14 @@ class SshRemote:
         """The connection for `host`; a new one when no open connection fits."""
         if self._closed:
             raise RemoteError(Fault.UNREACHABLE, "the client is closed")
-        key = (host.address, host.port, host.user, host.private_key)
+        key = _key(host)
         link = self._links.get(key)
         if link is not None and not link.fits(host.host_key):
             link.drop("the pinned host key has changed")
             link = None
         if link is None or link.over:
             self._make_room()
-            link = _Link(self, host)
+            link = _Link(self, host, self._reactor)
             self._links[key] = link
             self._open.add(link)
             link.dial(self._reactor, host)
@@ -214,11 +260,20 @@ class SshRemote:
         self._changed.fire()
 
 
+@implementer(IAgentEndpointFactory)
 class _Link:
-    """One connection: connecting, up, or over. users: number of runs that need the connection."""
+    """One connection: connecting, up, or over. users: number of callers that need the connection.
 
-    def __init__(self, owner: SshRemote, host: Host) -> None:
-        self.address = host.address
+    agent: sends requests to the machine's own ports, whatever address a URL has.
+    """
+
+    def __init__(self, owner: SshRemote, host: Host, reactor: IReactorTCP) -> None:
+        self.key = _key(host)
+        self._internal = host.internal or host.address
+        self._http = Connections(owner.clock, persistent=True)
+        self._http.maxPersistentPerHost = _MOST_KEPT
+        self._http.cachedConnectionTimeout = _KEPT_S
+        self.agent: IAgent = Agent.usingEndpointFactory(reactor, self, self._http)
         self.users = 0
         self.idle_since = self.heard_at = owner.clock.seconds()
         self.slots = Gate(owner.channels)
@@ -252,6 +307,17 @@ class _Link:
     def fits(self, pinned: str | None) -> bool:
         """Whether the server has shown the key that is pinned now."""
         return pinned is None or not self.up or _blob(pinned) == _blob(self.host_key)
+
+    def check_key(self, pinned: str | None) -> None:
+        """Raises RemoteError when the server has shown another key than the pinned one."""
+        if not self.fits(pinned):
+            raise RemoteError(Fault.HOST_KEY, "the host key is not the pinned one")
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """See IAgentEndpointFactory."""
+        return ForwardedEndpoint(
+            self.transport.connection, self._internal, uri.port, self._owner.clock
+        )
 
     def dial(self, reactor: IReactorTCP, host: Host) -> None:
         """Connect and log in, within the time-out for both."""
@@ -300,6 +366,7 @@ class _Link:
     def link_gone(self, error: RemoteError) -> None:
         self.up = False
         self._gone = True
+        self._http.closeCachedConnections()
         self._owner.discard(self)
         self.link_failed(error)
 
@@ -309,6 +376,15 @@ class _Link:
     def _stop_timer(self) -> None:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
+
+
+def _key(host: Host) -> _Key:
+    """The identity of a connection: two clusters never share one, because their keys differ."""
+    return host.address, host.port, host.user, host.private_key, host.internal
+
+
+def _where(host: Host) -> str:
+    return f"ssh {host.user}@{host.address}:{host.port}"
 
 
 def _private_key(text: Secret) -> keys.Key:

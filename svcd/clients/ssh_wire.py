@@ -14,6 +14,7 @@ is sent piece by piece as the window opens, and Conch's own log is discarded.
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections import deque
 from collections.abc import Callable
@@ -22,24 +23,29 @@ from typing import Any, Final, Protocol
 from twisted.conch.error import ConchError
 from twisted.conch.ssh import channel, common, connection, keys, transport, userauth
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.interfaces import IAddress
+from twisted.internet.interfaces import IAddress, IPushProducer
 from twisted.internet.protocol import ClientFactory
-from twisted.logger import ILogObserver, LogEvent, Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from svcd.ports.faults import Fault
 from svcd.ports.machines import RemoteError
+from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES, ChannelTransport
 from svcd.runtime.tasks import Parked
 
 OUTPUT_BYTES: Final = 262_144
 """Bytes that are kept of stdout, and of stderr."""
 
-_WINDOW_BYTES: Final = 524_288
-"""Bytes of output that a server may send before we widen the window."""
-_PIECE_BYTES: Final = 32_768
-"""Largest packet that a server may send."""
 _STDERR: Final = 1
+
+# The cheapest ones first. Conch has no GCM, no chacha20 and no MAC with -etm.
+_CIPHERS: Final = (b"aes128-ctr", b"aes256-ctr")
+_MACS: Final = (b"hmac-sha2-256", b"hmac-sha2-512")
+_ALGORITHMS: Final = (
+    " before the login (svcd needs a server that accepts aes128-ctr or aes256-ctr, and"
+    " hmac-sha2-256 or hmac-sha2-512)"
+)
+_QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 
 # The order of preference before a key is pinned; SHA-1 and DSA are not offered.
 _HOST_KEY_ALGORITHMS: Final = (
@@ -53,17 +59,6 @@ _HOST_KEY_ALGORITHMS: Final = (
 
 MALFORMED: Final = (LookupError, ValueError, TypeError, AttributeError, struct.error, ConchError)
 """The exceptions that Conch raises for an invalid packet."""
-
-
-@implementer(ILogObserver)
-class _Discard:
-    """Discards Conch's log of each disconnect: the link reports it to its users."""
-
-    def __call__(self, event: LogEvent) -> None:
-        """Discard `event`."""
-
-
-NO_LOG = Logger(namespace="svcd.ssh.conch", observer=_Discard())
 
 
 class NotBegun(RemoteError):
@@ -139,7 +134,7 @@ class Exec(channel.SSHChannel):
 
     def __init__(self, command: str, stdin: bytes, may: Callable[[], None] = _always) -> None:
         """may: called directly before the command is sent; its exception ends the command."""
-        super().__init__(localWindow=_WINDOW_BYTES, localMaxPacket=_PIECE_BYTES)
+        super().__init__(localWindow=WINDOW_BYTES, localMaxPacket=PIECE_BYTES)
         self.out = Clip()
         self.err = Clip()
         self.exit_code: int | None = None
@@ -254,8 +249,13 @@ class Exec(channel.SSHChannel):
         self.abandon()
 
 
+@implementer(IPushProducer)
 class Connection(connection.SSHConnection):
-    """The channels of one connection; replies go to the channel, without Deferreds."""
+    """The channels of one connection; replies go to the channel, without Deferreds.
+
+    usable: whether channels can be opened. As a producer of the TCP connection it holds back the
+    forwarded channels (`congested`), because a server may announce a window of any size.
+    """
 
     transport: Any
     _log = NO_LOG
@@ -263,10 +263,35 @@ class Connection(connection.SSHConnection):
     def __init__(self, events: LinkEvents) -> None:
         super().__init__()
         self._events = events
+        self.usable = False
+        self.congested = False
 
     def serviceStarted(self) -> None:
         super().serviceStarted()
+        self.usable = True
+        self.transport.transport.registerProducer(self, True)
         self._events.link_up()
+
+    def serviceStopped(self) -> None:
+        self.usable = False
+        super().serviceStopped()
+
+    def pauseProducing(self) -> None:
+        """See IPushProducer."""
+        self.congested = True
+
+    def resumeProducing(self) -> None:
+        """See IPushProducer."""
+        self.congested = False
+        for each in list(self.channelsToRemoteChannel):
+            if self.congested:
+                return
+            if isinstance(each, ChannelTransport):
+                each.flush()
+
+    def stopProducing(self) -> None:
+        """See IPushProducer. The TCP connection is lost."""
+        self.usable = False
 
     def start(self, command: Exec) -> None:
         """Open a channel for `command`."""
@@ -364,6 +389,8 @@ class ClientTransport(transport.SSHClientTransport):
         self._heard = heard
         self._secure = False
         self.supportedPublicKeys = _preferred(pinned)
+        self.supportedCiphers = list(_CIPHERS)
+        self.supportedMACs = list(_MACS)
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
@@ -371,6 +398,7 @@ class ClientTransport(transport.SSHClientTransport):
 
     def abort(self) -> None:
         """Abort the connection."""
+        self.connection.usable = False
         if self.transport is not None:
             self.transport.abortConnection()
 
@@ -393,6 +421,10 @@ class ClientTransport(transport.SSHClientTransport):
 
     def dataReceived(self, data: bytes) -> None:
         self._heard()
+        if _QUICK_ACK is not None:
+            # not sticky. Without it a new channel waits 40 ms until sshd has run a first command:
+            # only then it sends small packets at once
+            self.transport.getHandle().setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         try:
             super().dataReceived(data)
         except MALFORMED as error:
@@ -408,10 +440,14 @@ class ClientTransport(transport.SSHClientTransport):
     def sendDisconnect(self, reason: int, desc: bytes) -> None:
         super().sendDisconnect(reason, desc)
         text = desc.decode("utf-8", "replace")
+        if not self._secure:
+            text += _ALGORITHMS
         self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {text}"))
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         text = reason.getErrorMessage() if reason is not None else "closed"
+        if self.gotVersion and not self._secure:
+            text += _ALGORITHMS
         self._events.link_gone(RemoteError(Fault.UNREACHABLE, text))
         super().connectionLost(reason)
 

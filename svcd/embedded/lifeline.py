@@ -196,9 +196,9 @@ class _Remote:
             lambda: self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
         )
 
-    def forget(self, address: str) -> None:
+    def forget(self, host: Host) -> None:
         if self._line.alive:
-            self._remote.forget(address)
+            self._remote.forget(host)
 
     async def close(self) -> None:
         """The machines stay for the next daemon."""

@@ -138,7 +138,7 @@ class ScriptedRemote:
             host_key=key,
         )
 
-    def forget(self, address: str) -> None:
+    def forget(self, host: Host) -> None:
         """See Remote: there is nothing to drop."""
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from svcd.model.cluster import Cluster, Instance
 from svcd.model.secret import Secret
 from svcd.ports.faults import PortError
 
@@ -23,6 +24,7 @@ class Host:
     """Address and login of a machine. private_key: OpenSSH text; host_key: the pinned line.
 
     host_key None: svcd accepts the machine's first key, and the result carries it.
+    internal: the machine's own address, to which its SSH server forwards; "": `address`.
     """
 
     address: str
@@ -30,6 +32,20 @@ class Host:
     user: str
     private_key: Secret = field(repr=False)
     host_key: str | None = None
+    internal: str = ""
+
+
+def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
+    """The address and login of a cluster's machine. key: the cluster's private key."""
+    internal = instance.internal_ip or ""
+    return Host(
+        address=instance.management_ip or internal,
+        port=cluster.ssh_port,
+        user=cluster.username,
+        private_key=key,
+        host_key=instance.host_key,
+        internal=internal,
+    )
 
 
 @frozen(kw_only=True)
@@ -52,7 +68,7 @@ class Remote(Protocol):
         """Run one command. Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY)."""
         ...
 
-    def forget(self, address: str) -> None: ...
+    def forget(self, host: Host) -> None: ...
     async def close(self) -> None: ...
 
 

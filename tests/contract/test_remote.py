@@ -1,4 +1,4 @@
-"""The runs of the Remote contract: scripted, on a loopback machine, and on OpenSSH's server."""
+"""The runs of the contracts of machines: scripted, on a loopback machine, on OpenSSH's server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.trial.unittest import SkipTest, TestCase
 
+from svcd.clients.connections import ForwardingForbidden
 from svcd.clients.ssh import SshRemote
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import Said, ScriptedRemote
 from svcd.model.secret import Secret
+from svcd.ports.faults import Fault
+from svcd.ports.machines import RemoteError
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.tasks import sleep
 from svcd.settings import Ssh
+from tests.contract.forward import ForwardContract, pinned
 from tests.contract.remote import RemoteContract
 from tests.support.loopback import (
     PRIVATE_KEY,
@@ -65,8 +69,8 @@ class ScriptedRemoteTest(RemoteContract, TestCase):
         self.faults.add(FaultRule(where="ssh", times=1, effect=Effect.RESET_AFTER))
 
 
-class LoopbackRemoteTest(RemoteContract, TestCase):
-    """The SSH client against the SSH server of a loopback machine."""
+class LoopbackCase(TestCase):
+    """A loopback machine that serves SSH."""
 
     timeout = 60
     address = "127.3.1.1"
@@ -106,11 +110,35 @@ class LoopbackRemoteTest(RemoteContract, TestCase):
         reactor.callLater(0.3, self.machines.abort_connections, "m1")
 
 
-class OpenSshRemoteTest(RemoteContract, TestCase):
-    """The SSH client against a real OpenSSH server, where one is installed."""
+class LoopbackRemoteTest(LoopbackCase, RemoteContract):
+    """The SSH client against the SSH server of a loopback machine."""
+
+
+class LoopbackForwardTest(ForwardContract, LoopbackCase):
+    """Forwards of the SSH server of a loopback machine."""
+
+    async def test_other_addresses_are_forbidden(self) -> None:
+        """A machine forwards to itself only."""
+        elsewhere = evolve(self.host, internal="127.3.1.77")
+        error = await self.fault("/", elsewhere)
+        self.assertEqual(error.kind, Fault.FORBIDDEN)
+        self.assertIn("port 80 of 127.3.1.77", error.text)
+
+    async def test_service_sees_its_own_machine(self) -> None:
+        """The address of the client is the machine's, as a proxy user's rule needs it."""
+        self.assertEqual(await self.get("/client"), self.address.encode())
+
+    def connections(self) -> int:
+        """See ForwardContract."""
+        return self.machines.connections("m1")
+
+
+class OpenSshCase(TestCase):
+    """A real OpenSSH server, where one is installed."""
 
     timeout = 60
     address = "127.3.1.2"
+    options = ""
 
     async def setUp(self) -> None:
         keygen = shutil.which("ssh-keygen")
@@ -127,6 +155,7 @@ class OpenSshRemoteTest(RemoteContract, TestCase):
             f"ListenAddress {self.address}\nPort {self.port}\nHostKey {self.root}/host_key\n"
             f"AuthorizedKeysFile {self.root}/authorized_keys\nPidFile {self.root}/pid\n"
             "StrictModes no\nUsePAM no\nPasswordAuthentication no\nUseDNS no\n"
+            f"{self.options}"
         )
         self._new_host_key()
         self.remote = SshRemote(reactor, reactor, Ssh())
@@ -145,7 +174,7 @@ class OpenSshRemoteTest(RemoteContract, TestCase):
 
     async def change_host_key(self) -> None:
         """See RemoteContract."""
-        self.remote.forget(self.address)
+        self.remote.forget(self.host)
         await self._stop()
         self._new_host_key()
         await self._start()
@@ -176,6 +205,45 @@ class OpenSshRemoteTest(RemoteContract, TestCase):
         await sleep(reactor, 0)
 
 
+class OpenSshRemoteTest(OpenSshCase, RemoteContract):
+    """The SSH client against a real OpenSSH server."""
+
+
+class OpenSshForwardTest(ForwardContract, OpenSshCase):
+    """Forwards of a real OpenSSH server."""
+
+    def connections(self) -> int:
+        """See ForwardContract."""
+        return self.server.connections()
+
+
+class ForbiddenForwardTest(OpenSshCase):
+    """A real OpenSSH server that does not forward."""
+
+    options = "AllowTcpForwarding no\n"
+
+    async def test_error_names_the_settings(self) -> None:
+        """The caller learns the machine, the port and the settings to check."""
+        host = await pinned(self.remote, self.host)
+        async with self.remote.agent(host) as agent:
+            connecting = agent.request(b"GET", b"http://any.example:8088/")
+            error = await self.assertFailure(connecting, ForwardingForbidden)
+        self.assertIn("port 8088 of 127.3.1.2", str(error))
+        self.assertIn("AllowTcpForwarding", str(error))
+
+
+class ChosenAlgorithmsTest(OpenSshCase):
+    """A hardened OpenSSH server, with algorithms that Conch does not have."""
+
+    options = "Ciphers aes256-gcm@openssh.com\n"
+
+    async def test_error_names_the_algorithms(self) -> None:
+        """The bare error would be a connection that closes cleanly."""
+        running = Deferred.fromCoroutine(self.remote.run(self.host, "true", timeout_s=20))
+        error = await self.assertFailure(running, RemoteError)
+        self.assertIn("aes128-ctr", error.text)
+
+
 class _Sshd(ProcessProtocol):
     """One sshd in the foreground, whose stderr is read."""
 
@@ -202,6 +270,10 @@ class _Sshd(ProcessProtocol):
             self.transport.signalProcess("TERM")
         except ProcessExitedAlready:
             return
+
+    def connections(self) -> int:
+        """The number of its connections: one child for each, and a grandchild after the login."""
+        return len(self._children())
 
     def kill_children(self) -> None:
         """Kill the processes that serve connections."""

@@ -22,7 +22,7 @@ from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, Remote, RemoteError
+from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, Remote, RemoteError, login
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -111,18 +111,15 @@ class Shells:
         known = self._instances.get(instance_id)
         return known.instance_name if known is not None else instance_id
 
+    def host(self, instance_id: InstanceId) -> Host:
+        """The login of the machine."""
+        return login(self._cluster, self._instances[instance_id], self._key)
+
     async def run(
         self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
         """The result, with secrets of the cluster's options masked. Raises RemoteError."""
-        each = self._instances[instance_id]
-        host = Host(
-            address=each.management_ip or each.internal_ip or "",
-            port=self._cluster.ssh_port,
-            user=self._cluster.username,
-            private_key=self._key,
-            host_key=each.host_key,
-        )
+        host = self.host(instance_id)
         async with self._gate:
             result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
         if not self._secrets:
@@ -132,8 +129,7 @@ class Shells:
 
     def forget(self, instance_id: InstanceId) -> None:
         """Drop the pooled connection, if any."""
-        each = self._instances[instance_id]
-        self._remote.forget(each.management_ip or each.internal_ip or "")
+        self._remote.forget(self.host(instance_id))
 
 
 def _secrets(cluster: Cluster) -> Sequence[Secret]:

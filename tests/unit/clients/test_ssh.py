@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve
+from twisted.conch.ssh import channel, connection
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import SynchronousTestCase, TestCase
@@ -54,6 +55,20 @@ class ClipTest(SynchronousTestCase):
         clip = Clip(10)
         clip.add(b"a\xffb")
         self.assertEqual(clip.text(), "a\ufffdb")
+
+
+class _Unwanted(channel.SSHChannel):
+    """A channel that a machine opens to svcd. answer: the code of the refusal, or 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Deferred[int] = Deferred()
+
+    def channelOpen(self, specificData: bytes) -> None:
+        self.answer.callback(0)
+
+    def openFailed(self, reason: Any) -> None:
+        self.answer.callback(reason.data)
 
 
 class SshRemoteTest(TestCase):
@@ -159,7 +174,7 @@ class SshRemoteTest(TestCase):
         error = await self.fault(late)
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         self.assertIn("no free channel within 5 s", error.text)
-        self.remote.forget(ADDRESS)
+        self.remote.forget(self.host)
         for each in waiting:
             self.assertEqual((await self.fault(each)).kind, Fault.UNREACHABLE)
 
@@ -167,10 +182,21 @@ class SshRemoteTest(TestCase):
         """Its commands fail with the reason."""
         waiting = self.begin("echo x > begun; sleep 79")
         await until(self.home("begun").exists, "the command runs")
-        self.remote.forget(ADDRESS)
+        self.remote.forget(self.host)
         error = await self.fault(waiting)
         self.assertIn("connection lost while the command was running", error.text)
         self.assertIn("the machine is being removed or has changed", error.text)
+
+    async def test_channels_of_the_server_are_refused(self) -> None:
+        """A machine can open no channel to svcd, of any kind."""
+        await self.run_it("true")
+        (wire,) = self.machines._machines["m1"]._server.connections  # type: ignore[union-attr]
+        for kind in (b"session", b"direct-tcpip", b"forwarded-tcpip", b"x11"):
+            asked = _Unwanted()
+            asked.name = kind
+            wire.service.openChannel(asked)
+            self.assertEqual(await asked.answer, connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
+        self.assertEqual(await self.run_it("echo on"), "on\n")
 
     async def test_new_pin_is_checked_on_an_open_connection(self) -> None:
         """A connection whose key is not the pinned one is not used."""

@@ -440,7 +440,7 @@ class AddressTest(MachinesCase):
         said = (await self.run_on(FLOATING, "echo $SVCD_MACHINE_ADDRESS")).stdout
         self.assertEqual(said, f"{A}\n")
         await self.machines.address_removed("m1", FLOATING)
-        self.remote.forget(FLOATING)
+        self.remote.forget(host(FLOATING, self.port))
         self.assertEqual(await self.refused(FLOATING), Fault.UNREACHABLE)
         self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
 
