@@ -50,7 +50,9 @@ from svcd.provisioning.distributions.registry import DistributionError, Distribu
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.resources import api
+from svcd.runtime import audit as audits
 from svcd.runtime import open_files
+from svcd.runtime.audit import Audit, AuditError
 from svcd.runtime.fencing import Alone
 from svcd.runtime.listening import EndpointError, ListenError, listen, url_of
 from svcd.runtime.metrics import Metrics
@@ -84,6 +86,7 @@ class Outside:
     """The outside of a daemon: its clock, its database and the clients of its peers.
 
     identity: None with `auth.mode=none`. keeper: None when no other daemon shares the database.
+    audit: None when it is off.
     """
 
     clock: IReactorTime
@@ -100,6 +103,7 @@ class Outside:
     rng: random.Random
     cloud_ready: Callable[[], Any] | None = None
     installation: str = ""
+    audit: Audit | None = None
     keeper: LeaseKeeper | None = None
 
 
@@ -238,6 +242,7 @@ class Daemon:
             new_id=new_id,
             installation=outside.installation,
             metrics=metrics,
+            audit=outside.audit,
         )
         services.metrics.watch_database(store.figures)
         self.resource, self.site = api.build(services)
@@ -330,6 +335,9 @@ class DaemonService:
         self._settings = settings = open_files.fitted(self._settings)
         try:
             self._folder = StateFolder(settings.server.state_dir)
+            audit = audits.opened(
+                self._reactor, settings.log.audit, self._folder.path, settings.log.audit_bytes
+            )
             sealer = FernetSealer(key_file(settings))
             opened = await open_database(
                 self._reactor, settings, self._folder, self._database_taken
@@ -351,10 +359,10 @@ class DaemonService:
             )
         except (DistributionError, EndpointError) as error:
             raise SettingsRefused(str(error)) from error
-        except (StateFolderError, SealerError, SchemaError, ListenError) as error:
+        except (StateFolderError, SealerError, SchemaError, ListenError, AuditError) as error:
             raise StartError(str(error)) from error
         self._daemon = Daemon(
-            evolve(self._outside(store, sealer, cloud_settings), keeper=opened.keeper),
+            evolve(self._outside(store, sealer, cloud_settings), keeper=opened.keeper, audit=audit),
             settings,
             distributions,
             cloud_settings.auth_url,

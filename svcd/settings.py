@@ -25,6 +25,8 @@ class SettingsError(Exception):
     """A setting is unknown or has a wrong value: one line that says which, where and why."""
 
 
+UNIX = "unix"
+"""In `server.trusted_proxies`: every process that connects to a socket file."""
 _PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
 _KEY = re.compile(r"[A-Za-z0-9_.]*")
 _HIDDEN = ("database.url",)
@@ -67,6 +69,12 @@ class Server:
     max_connections: int = field(default=20000, metadata=_doc("most open connections"))
     max_json_bytes: int = field(default=1_048_576, metadata=_doc("largest JSON body"))
     max_binary_bytes: int = field(default=536_870_912, metadata=_doc("largest internal job binary"))
+    trusted_proxies: tuple[str, ...] = field(
+        default=(),
+        metadata=_doc(
+            "proxies whose X-Forwarded-For counts: addresses, networks, or unix for a socket file"
+        ),
+    )
     hide_credentials: bool = field(
         default=False, metadata=_doc("mask credentials of data sources and binaries in answers")
     )
@@ -274,6 +282,14 @@ class Logging:
     format: str = field(default="human", metadata=_doc("human or json"))
     level: str = field(default="info", metadata=_doc("debug, info, warn or error"))
     access: bool = field(default=True, metadata=_doc("write one line for each request"))
+    audit: str = field(
+        default="audit.log",
+        metadata=_doc("file of the audit log, relative to state_dir; - for standard output; off"),
+    )
+    audit_bytes: int = field(
+        default=67_108_864,
+        metadata=_doc("size at which the audit log begins a new file; nine older ones are kept"),
+    )
 
 
 @frozen(kw_only=True)

@@ -53,6 +53,7 @@ from svcd.resources._answers import (
     header_lines,
 )
 from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
+from svcd.resources._exchange import REFUSALS, Exchange, record_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json
 from svcd.resources._paths import decoded, shown, tenant_in
@@ -75,21 +76,6 @@ _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
 }
 """Methods that metrics count by name; every other method counts as "other"."""
-
-
-class _Exchange:
-    """One request on its way through the door."""
-
-    __slots__ = ("answered", "method", "pattern", "request", "request_id", "started", "tenant")
-
-    def __init__(self, request: Any, request_id: str, started: float) -> None:
-        self.request = request
-        self.request_id = request_id
-        self.started = started
-        self.method = ""
-        self.pattern = "unknown"
-        self.tenant = ""
-        self.answered = False
 
 
 @lru_cache(maxsize=1024)
@@ -167,7 +153,7 @@ class Rest(Routed[Route]):
 
     def render(self, request: Any) -> Any:
         """Answer `request`, at once or when its handler has ended."""
-        x = _Exchange(request, self._request_id(request), self._clock.seconds())
+        x = Exchange(request, self._request_id(request), self._clock.seconds())
         self.metrics.request_started()
         token = logs.request_id.set(x.request_id)
         tenant = logs.tenant.set("")
@@ -193,7 +179,7 @@ class Rest(Routed[Route]):
                 return text
         return self.new_request_id()
 
-    def _carry_on(self, x: _Exchange, work: Deferred[Answer | Download]) -> None:
+    def _carry_on(self, x: Exchange, work: Deferred[Answer | Download]) -> None:
         self._running += 1
         timer = None
         if not getattr(x.request, "early", False):
@@ -220,7 +206,7 @@ class Rest(Routed[Route]):
             for each in idle:
                 each.callback(None)
 
-    def _late(self, x: _Exchange) -> None:
+    def _late(self, x: Exchange) -> None:
         seconds = self._options.request_timeout_s
         self._answer(
             x,
@@ -250,7 +236,7 @@ class Rest(Routed[Route]):
         found = self.tree.find(segments, method)
         return None if found is None else (*found, False)
 
-    async def _serve(self, x: _Exchange) -> Answer | Download:
+    async def _serve(self, x: Exchange) -> Answer | Download:
         request = x.request
         method: bytes = request.method
         x.method = _METHODS.get(method, "other")
@@ -278,6 +264,7 @@ class Rest(Routed[Route]):
             if method == b"OPTIONS":
                 return Answer(200, headers=allow)
             raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
+        x.writes = made.spec.needs is Needs.WRITE
         policy = self._options.policy
         if not policy.allows(made.spec.needs, caller.roles):
             raise policy.refusal(made.spec.needs, caller.roles, f"{shown(method)} {made.pattern}")
@@ -298,9 +285,11 @@ class Rest(Routed[Route]):
             result = made.run(call, **values)
         if isinstance(result, Deferred):
             result = await result
+        if x.writes:
+            x.made = getattr(result, "id", "")
         return self._wrapped(made, result)
 
-    async def _authorize(self, x: _Exchange, tenant: str | None) -> Caller:
+    async def _authorize(self, x: Exchange, tenant: str | None) -> Caller:
         """The caller; its tenant is the tenant of the path. tenant None: the path has no tenant."""
         if self._identity is None:
             return self._anonymous_caller(x, tenant)
@@ -310,7 +299,7 @@ class Rest(Routed[Route]):
             raise Unauthorized(
                 "the header X-Auth-Token is missing: get a token from the identity service"
             )
-        caller = await self._identity.authenticate(Secret(token))
+        x.caller = caller = await self._identity.authenticate(Secret(token))
         if tenant is not None and caller.tenant_id != tenant:
             raise Forbidden(
                 f"the token is not for tenant {shown(tenant)}: get a token for that project"
@@ -319,13 +308,14 @@ class Rest(Routed[Route]):
         logs.tenant.set(caller.tenant_id)
         return caller
 
-    def _anonymous_caller(self, x: _Exchange, tenant: str | None) -> Caller:
+    def _anonymous_caller(self, x: Exchange, tenant: str | None) -> Caller:
         """The caller with `auth.mode=none`: the path alone gives the tenant."""
         if tenant is None or not _TENANT.match(tenant):
             raise NotFound(f"path {shown(x.request.path)} not found")
         x.tenant = tenant
         logs.tenant.set(tenant)
-        return _anonymous(tenant)
+        x.caller = caller = _anonymous(tenant)
+        return caller
 
     def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
         """The file of the body, after the checks of its size and of the media types."""
@@ -382,7 +372,7 @@ class Rest(Routed[Route]):
             parts = (before, encode(result), after)
         return Answer(made.spec.success, b"".join(parts))
 
-    def _answer(self, x: _Exchange, answer: Answer | Download) -> None:
+    def _answer(self, x: Exchange, answer: Answer | Download) -> None:
         if x.answered:
             return
         x.answered = True
@@ -394,11 +384,23 @@ class Rest(Routed[Route]):
             answer = error_answer(
                 ServiceUnavailable("too many large answers wait for slow readers; try again", 5)
             )
+        status = 200 if isinstance(answer, Download) else answer.status
+        if x.writes or status in REFUSALS:
+            self._audit(x, status)
         if isinstance(answer, Download):
             self._send(x, answer)
             return
         self._respond(request, answer, x.request_id)
         self._finished(x, answer.status)
+
+    def _audit(self, x: Exchange, status: int) -> None:
+        audit = self._options.audit
+        if audit is None:
+            return
+        if status in REFUSALS:
+            audit.refusal(record_of(x, status, self._options.addresses))
+        elif not 400 <= status < 500:  # a wrong request has changed nothing
+            audit.change(record_of(x, status, self._options.addresses))
 
     def _respond(self, request: Any, answer: Answer, request_id: str) -> None:
         status, body = answer.status, answer.body
@@ -427,7 +429,7 @@ class Rest(Routed[Route]):
             request.write(body)
         request.finish()
 
-    def _send(self, x: _Exchange, download: Download) -> None:
+    def _send(self, x: Exchange, download: Download) -> None:
         """Start a download. It runs until it is complete or the caller disconnects."""
         request = x.request
         if isinstance(request, ApiRequest):
@@ -485,7 +487,7 @@ class Rest(Routed[Route]):
 
         Deferred.fromCoroutine(_closed(download)).addBoth(done)
 
-    def _fail(self, x: _Exchange, error: BaseException) -> None:
+    def _fail(self, x: Exchange, error: BaseException) -> None:
         if isinstance(error, Disconnected):
             x.answered = True
             self._finished(x, 499)
@@ -509,7 +511,7 @@ class Rest(Routed[Route]):
             answer.headers = {**challenge, **answerable.headers}
         self._answer(x, answer)
 
-    def _finished(self, x: _Exchange, status: int) -> None:
+    def _finished(self, x: Exchange, status: int) -> None:
         seconds = self._clock.seconds() - x.started
         self.metrics.request_finished(x.pattern, x.method, status, seconds)
         if self._options.access_log:

@@ -11,7 +11,9 @@ from klein import Klein
 from svcd.model.cloud import Caller
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
+from svcd.resources._addresses import Addresses
 from svcd.resources._policy import Needs, Policy
+from svcd.runtime.audit import Audit
 from svcd.web import routing
 from svcd.web.routing import Endpoint, HasRoutes, endpoints
 
@@ -195,12 +197,14 @@ class Call:
 class Options:
     """The settings of the door.
 
-    policy: who may send which request. stall_s: the door disconnects a peer that reads nothing of a
-    download for so many seconds.
-    sizes: most bytes of a body, by the `limit` names of routes.
+    policy: who may send which request. addresses: of callers. audit: None when it is off. stall_s:
+    the door disconnects a peer that reads nothing of a download for so many seconds. sizes: most
+    bytes of a body, by the `limit` names of routes.
     """
 
     policy: Policy
+    addresses: Addresses = field(factory=Addresses)
+    audit: Audit | None = None
     request_timeout_s: float = 60.0
     stall_s: float = 60.0
     max_json_bytes: int = 1_048_576

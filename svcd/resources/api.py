@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svcd.model.requests import Limits
+from svcd.resources._addresses import Addresses
 from svcd.resources._policy import Needs, Policy
 from svcd.resources._rest import Rest
 from svcd.resources._route import Options, rows_of
@@ -65,6 +66,8 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         services.identity,
         Options(
             policy=Policy.of(services.settings, anonymous=services.identity is None),
+            addresses=Addresses(server.trusted_proxies),
+            audit=services.audit,
             request_timeout_s=server.request_timeout_s,
             stall_s=server.idle_timeout_s,
             max_json_bytes=server.max_json_bytes,

@@ -28,6 +28,7 @@ from svcd.model.wire_jobs import JobConfig
 from svcd.ports.cloud import Cloud, Identity, ObjectStore
 from svcd.ports.store import Store
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.runtime.audit import Audit
 from svcd.runtime.metrics import Metrics
 from svcd.settings import Settings
 
@@ -81,7 +82,7 @@ class ApiServices:
 
     identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else the reason.
     new_id: makes the ids of the records that the resources create. installation: see
-    svcd.model.ownership_tags.
+    svcd.model.ownership_tags. audit: None when it is off.
     """
 
     store: Store
@@ -98,3 +99,4 @@ class ApiServices:
     readiness: Callable[[], Awaitable[Mapping[str, str]]] = _always_ready
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     installation: str = ""
+    audit: Audit | None = None

@@ -6,6 +6,7 @@ It checks values only, never the machine (`svcd doctor` does that).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.util import find_spec
 from ipaddress import IPv4Network, ip_network
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
 from svcd.settings import (
+    UNIX,
     CloudSettings,
     Database,
     Embedded,
@@ -45,6 +47,9 @@ def check(settings: Settings) -> None:
         raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
     check_database(settings.database)
     _check_roles(settings)
+    _check_proxies(settings.server.trusted_proxies)
+    if not settings.log.audit:
+        raise SettingsError("log.audit is empty: name a file, - for standard output, or off")
     if settings.cloud.kind == "embedded":
         _check_embedded(settings.embedded)
         if "vanilla" in settings.plugins.enabled:
@@ -67,6 +72,18 @@ def _check_roles(settings: Settings) -> None:
             "cloud.trust_roles: admin must not be in the list, because a cluster's trust would rule"
             " the whole cloud: name the roles that create servers, usually member"
         )
+
+
+def _check_proxies(proxies: Sequence[str]) -> None:
+    for each in proxies:
+        try:
+            if each != UNIX:
+                ip_network(each)
+        except ValueError:
+            raise SettingsError(
+                f"server.trusted_proxies: {each!r} is no address or network; write it like"
+                f" 10.0.0.5, 10.0.0.0/24 or {UNIX}"
+            ) from None
 
 
 def _check_blanks(settings: Settings) -> None:

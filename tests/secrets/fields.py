@@ -93,6 +93,7 @@ HARMLESS: Mapping[str, str] = {
     "settings.CloudSettings.trust_roles": "names",
     "settings.Embedded.token_ttl_s": "a time",
     "settings.Server.hide_credentials": "yes or no",
+    "settings.Server.trusted_proxies": "addresses",
     "settings.Server.seal_key": "the name of a file",
     "store.family.Table.sealed": "the name of a column",
     "store.offline.archive.Head.key": "a mark that tells nothing of the key",

@@ -64,6 +64,7 @@ from svcd.ports.faults import Fault
 from svcd.ports.store import Store
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.resources.api import ApiServices, ApiSite, Rest, build
+from svcd.runtime.audit import Audit
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import sleep
 from svcd.settings import Settings
@@ -468,7 +469,10 @@ def now(deferred: Deferred[Any]) -> Any:
 
 
 class StandInService:
-    """The API in memory. Same names as `svcd.testing.FakeService` where both have them."""
+    """The API in memory. Same names as `svcd.testing.FakeService` where both have them.
+
+    audited: the records of the audit log.
+    """
 
     def __init__(
         self,
@@ -476,6 +480,7 @@ class StandInService:
         identity: StandInIdentity | None = None,
         settings: Settings | None = None,
     ) -> None:
+        self.audited: list[Any] = []
         self.clock = VirtualClock() if clock is None else clock
         self.settings = settings or Settings()
         self.store = SqlStore(SqliteDatabase(None), MemorySealer())
@@ -504,6 +509,7 @@ class StandInService:
                 settings=self.settings,
                 readiness=self._readiness,
                 new_id=self.new_id,
+                audit=Audit(self.clock, lambda line: self.audited.append(json_.loads(line))),
             )
         )
         self.agent = MemoryAgent(self.clock)

@@ -24,6 +24,13 @@ class PreflightTests(SynchronousTestCase):
             self.assertIn(f"{key} is empty", self.refused(f"{key}=,"))
         self.assertIn("cloud.trust_roles: admin", self.refused("cloud.trust_roles=member,Admin"))
 
+    def test_proxies_are_addresses_or_networks(self) -> None:
+        """Or every process that uses a socket file."""
+        check(load(None, {}, ["server.trusted_proxies=10.0.0.5,10.1.0.0/16,unix"]).settings)
+        self.assertIn(
+            "'proxy.test' is no address", self.refused("server.trusted_proxies=proxy.test")
+        )
+
     def test_complete_openstack_is_fine(self) -> None:
         """With a password."""
         check(load(None, {}, self.COMPLETE).settings)

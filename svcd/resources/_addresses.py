@@ -1,0 +1,56 @@
+"""The address of a caller: of its connection, or as a trusted proxy reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from svcd.settings import UNIX
+
+
+class Addresses:
+    """Reads `X-Forwarded-For` of the proxies in `trusted` (`server.trusted_proxies`)."""
+
+    def __init__(self, trusted: Sequence[str] = ()) -> None:
+        self._unix = UNIX in trusted
+        self._networks = [ip_network(each) for each in trusted if each != UNIX]
+
+    def of(self, request: Any) -> str:
+        """The address of the caller of `request`; "unix" for an unknown one behind a socket file.
+
+        Each trusted proxy has appended the address of its own peer. So the search begins at the
+        connection, and ends at the first address that is no trusted proxy: what stands before it,
+        its owner may have invented.
+        """
+        peer = getattr(request.getClientAddress(), "host", None)
+        known = UNIX if peer is None else _plain(str(peer))
+        given = request.requestHeaders.getRawHeaders("X-Forwarded-For") or ()
+        entries = [each.strip() for line in given for each in line.split(",")]
+        while entries and self._trusts(known):
+            said = _plain(entries.pop())
+            if _parsed(said) is None:
+                break
+            known = said
+        return known
+
+    def _trusts(self, text: str) -> bool:
+        if text == UNIX:
+            return self._unix
+        address = _parsed(text)
+        return address is not None and any(address in each for each in self._networks)
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    """An address in its usual form: an IPv4 address that is mapped into IPv6 as IPv4."""
+    address = _parsed(text.removeprefix("[").removesuffix("]"))
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return text if address is None else str(address)

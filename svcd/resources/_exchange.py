@@ -1,0 +1,67 @@
+"""One request on its way through the door, and its record in the audit log."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from svcd.model.cloud import Caller
+from svcd.resources._addresses import Addresses
+from svcd.resources._paths import shown
+
+REFUSALS: Final = (401, 403)
+"""Statuses of refusals of authority."""
+
+
+class Exchange:
+    """One request.
+
+    pattern: of its route. caller: None before the token is checked. writes: the route is a change.
+    made: the id of the record that the handler has returned, else "".
+    """
+
+    __slots__ = (
+        "answered",
+        "caller",
+        "made",
+        "method",
+        "pattern",
+        "request",
+        "request_id",
+        "started",
+        "tenant",
+        "writes",
+    )
+
+    def __init__(self, request: Any, request_id: str, started: float) -> None:
+        self.request = request
+        self.request_id = request_id
+        self.started = started
+        self.method = ""
+        self.pattern = "unknown"
+        self.tenant = ""
+        self.answered = False
+        self.caller: Caller | None = None
+        self.writes = False
+        self.made = ""
+
+
+def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, object]:
+    """The audit record of `x`, answered with `status`.
+
+    outcome: accepted; refused, for want of authority; unknown, when the change may have happened.
+    """
+    caller, target = x.caller, shown(x.request.path)
+    record: dict[str, object] = {
+        "request": x.request_id,
+        "user": caller.user_id if caller else "",
+        "user_name": caller.user_name if caller else "",
+        "project": caller.tenant_id if caller else "",
+        "address": addresses.of(x.request),
+        "action": f"{x.method} {x.pattern}",
+        "target": target,
+        "outcome": "refused" if status in REFUSALS else "accepted" if status < 400 else "unknown",
+        "status": status,
+    }
+    if x.made and x.made not in target:
+        record["made"] = x.made
+    return record
