@@ -36,7 +36,7 @@ from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import DEMO_KEYPAIR, PLAIN_IMAGE_ID
-from svcd.embedded.cloud.guests import NullGuests
+from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.host import LOGIN
 from svcd.embedded.lifeline import Lifeline
@@ -161,7 +161,7 @@ class FakeService:
         self.cloud = EmbeddedCloud(
             self.clock,
             loaded.embedded,
-            NullGuests(),
+            Guests(),
             self.faults,
             None,
             CLOUD_URL,

@@ -19,7 +19,7 @@ from twisted.internet.utils import getProcessOutputAndValue
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from svcd.embedded.cloud.guests import GuestError, GuestSpec
+from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
 from svcd.embedded.machine_ssh import Door, Server, session_leader
 from svcd.embedded.processes import Processes
@@ -39,7 +39,7 @@ _REMOVALS: Final = 5
 _SCRIPT: Final = 'cd "$HOME" && exec "$0" >"$1" 2>&1 </dev/null'
 
 
-class LoopbackMachines:
+class LoopbackMachines(Guests):
     """All machines under `root` (`machines/<server id>`, `volumes/<volume id>`).
 
     reactor: IReactorTCP and IReactorProcess; ssh_port: every machine listens on it, on its own

@@ -7,6 +7,7 @@ Every error, also for unknown paths and methods, has the envelope of the service
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, ClassVar, Generic, TypeVar
@@ -122,7 +123,7 @@ class Call:
 C = TypeVar("C", bound=Call)
 
 
-class Service(Generic[C]):
+class Service(ABC, Generic[C]):
     """Base of the embedded services.
 
     app: the routes, handlers are `def handler(self, call: C, …) -> Reply`, or async.
@@ -143,13 +144,13 @@ class Service(Generic[C]):
             found.pop()
         return found
 
+    @abstractmethod
     def authorize(self, call: C, segments: list[str]) -> None:
         """Authenticate the caller, or raise Refusal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def envelope(self, refusal: Refusal) -> Reply:
         """The error body of this service."""
-        raise NotImplementedError
 
     def refused(self, call: C, error: Exception) -> Reply | None:
         """The answer for an error of a handler; None for a bug."""

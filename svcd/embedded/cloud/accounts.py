@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 from klein import Klein
 
-from svcd.embedded.cloud.core import Core, fixed_id
-from svcd.embedded.cloud.openstack import Call, Service, text_of
+from svcd.embedded.cloud.core import fixed_id
+from svcd.embedded.cloud.openstack import TITLES, Call, Service, text_of
 from svcd.embedded.cloud.records import ApplicationCredential, Project, Trust
 from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
 
-class _Named(msgspec.Struct):
+class Named(msgspec.Struct):
     id: str | None = None
     name: str | None = None
 
@@ -27,7 +27,7 @@ class _NewTrust(msgspec.Struct):
     trustee_user_id: str
     impersonation: bool
     project_id: str | None = None
-    roles: list[_Named] = []
+    roles: list[Named] = []
     expires_at: str | None = None
 
 
@@ -44,20 +44,12 @@ def _end(text: str | None, now: float) -> float | None:
     return float(int(end))
 
 
-class _TrustBody(msgspec.Struct):
-    trust: _NewTrust
-
-
 class _NewCredential(msgspec.Struct):
     name: str
     secret: str | None = None
     description: str | None = None
-    roles: list[_Named] | None = None
+    roles: list[Named] | None = None
     expires_at: str | None = None
-
-
-class _CredentialBody(msgspec.Struct):
-    application_credential: _NewCredential
 
 
 class Accounts(Service):
@@ -66,28 +58,11 @@ class Accounts(Service):
     app = Klein()
     where = "identity"
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
     def envelope(self, refusal: Refusal) -> Reply:
         """{"error": {code, message, title}}."""
-        titles = {
-            400: "Bad Request",
-            401: "Unauthorized",
-            403: "Forbidden",
-            404: "Not Found",
-            405: "Method Not Allowed",
-            409: "Conflict",
-        }
-        headers = dict(refusal.headers)
-        if refusal.status == 401:
-            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
-        error = {
-            "code": refusal.status,
-            "message": refusal.message,
-            "title": titles.get(refusal.status, "Internal Server Error"),
-        }
-        return Reply(status=refusal.status, body={"error": error}, headers=headers)
+        title = TITLES.get(refusal.status, "Internal Server Error")
+        error = {"code": refusal.status, "message": refusal.message, "title": title}
+        return Reply(status=refusal.status, body={"error": error}, headers=self.headers(refusal))
 
     # ---- projects and users ----
 
@@ -102,7 +77,7 @@ class Accounts(Service):
             "description": "",
             "tags": [],
             "options": {},
-            "links": {"self": f"{self._core.public_url}/identity/v3/projects/{project.id}"},
+            "links": {"self": self._link(f"/projects/{project.id}")},
         }
 
     @route(app, ["GET"], "/v3/auth/projects")
@@ -173,7 +148,7 @@ class Accounts(Service):
 
     @route(app, ["POST"], "/v3/OS-TRUST/trusts")
     def create_trust(self, call: Call) -> Reply:
-        new = call.read(_TrustBody).trust
+        new = call.read_in("trust", _NewTrust)
         me = call.me
         core = self._core
         if me.trust_id is not None or me.credential_id is not None:
@@ -275,11 +250,11 @@ class Accounts(Service):
 
     @route(app, ["POST"], "/v3/users/<user_id>/application_credentials")
     def create_credential(self, call: Call, user_id: str) -> Reply:
-        new = call.read(_CredentialBody).application_credential
+        new = call.read_in("application_credential", _NewCredential)
         core = self._core
         self._check_owner(call, user_id, "create_application_credential")
         by_id = {fixed_id("role", role): role for role in call.me.roles}
-        asked = new.roles or [_Named(name=role) for role in call.me.roles]
+        asked = new.roles or [Named(name=role) for role in call.me.roles]
         roles = tuple(by_id.get(r.id or "", r.name or "") for r in asked)
         if not set(roles) <= set(call.me.roles):
             text = "Cannot create an application credential with unassigned role"

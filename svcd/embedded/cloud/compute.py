@@ -11,7 +11,7 @@ from attrs import evolve
 from svcd.embedded.cloud.compute_basics import ComputeBasics
 from svcd.embedded.cloud.core import FLAVORS, Core
 from svcd.embedded.cloud.life import Life
-from svcd.embedded.cloud.openstack import Call, page
+from svcd.embedded.cloud.openstack import Call, of_project, page
 from svcd.embedded.cloud.records import KeyPair, SecurityGroup, Server, ServerGroup, Volume
 from svcd.embedded.cloud.servers import (
     NewServer,
@@ -19,7 +19,6 @@ from svcd.embedded.cloud.servers import (
     check_networks,
     check_quota,
     choose_host,
-    microversion,
     server_body,
 )
 from svcd.embedded.services import Refusal, Reply
@@ -32,21 +31,9 @@ class _NewGroup(msgspec.Struct):
     policies: list[str] = []
 
 
-class _GroupBody(msgspec.Struct):
-    server_group: _NewGroup
-
-
 class _NewAttachment(msgspec.Struct):
     volumeId: str
     device: str | None = None
-
-
-class _AttachmentBody(msgspec.Struct):
-    volumeAttachment: _NewAttachment
-
-
-class _MetadataBody(msgspec.Struct):
-    metadata: dict[str, str]
 
 
 class Compute(ComputeBasics):
@@ -61,13 +48,11 @@ class Compute(ComputeBasics):
     # ---- servers ----
 
     def _own(self, call: Call, server_id: str) -> Server:
-        server = self._core.state.servers.get(server_id)
-        if server is None or server.project_id != call.project:
-            raise Refusal(404, f"Instance {server_id} could not be found.")
-        return server
+        text = f"Instance {server_id} could not be found."
+        return call.own(self._core.state.servers, server_id, text)
 
-    def _listed(self, call: Call) -> tuple[list[Server], str | None]:
-        """The page that the query asks for, newest first, and the link to the next one."""
+    def _listed(self, call: Call) -> tuple[list[Server], dict[str, Any]]:
+        """The page that the query asks for, newest first, and the body's link to the next."""
         project, rows = call.project, self._core.listed(self._core.state.servers.values(), Server)
         mine = [server for server in reversed(rows) if server.project_id == project]
         name, status = call.one("name"), call.one("status").upper()
@@ -79,43 +64,29 @@ class Compute(ComputeBasics):
             mine = [server for server in mine if pattern.search(server.name)]
         if status:
             mine = [server for server in mine if server.status == status]
-        shown = page(call, mine, lambda server: server.id)
-        if not shown or shown[-1] is mine[-1] or not call.one("limit"):
-            return shown, None
-        path = call.request.path.decode("ascii")
-        query = f"?limit={call.one('limit')}&marker={shown[-1].id}"
-        return shown, self._core.public_url + path + query
+        shown, following = page(call, mine, lambda server: server.id)
+        return shown, self.next_link(call, "servers", following)
 
     @route(app, ["GET"], "/v2.1/servers")
     def servers(self, call: Call) -> Reply:
-        rows, following = self._listed(call)
-        body: dict[str, Any] = {
-            "servers": [{"id": s.id, "name": s.name, "links": []} for s in rows]
-        }
-        if following:
-            body["servers_links"] = [{"rel": "next", "href": following}]
-        return Reply(body=body)
+        rows, link = self._listed(call)
+        shown = [{"id": s.id, "name": s.name, "links": []} for s in rows]
+        return Reply(body={"servers": shown, **link})
 
     @route(app, ["GET"], "/v2.1/servers/detail")
     def servers_in_detail(self, call: Call) -> Reply:
-        version = microversion(call, self._core.newest_compute)
-        rows, following = self._listed(call)
+        version = self.version_of(call)
+        rows, link = self._listed(call)
         shown = [server_body(self._core, self._life, s, version) for s in rows]
         for server, each in zip(rows, shown, strict=True):
             if server.host < 0:  # as the real one: the reason is in another cell, shown one by one
                 each.pop("fault", None)
-        body: dict[str, Any] = {"servers": shown}
-        if following:
-            body["servers_links"] = [{"rel": "next", "href": following}]
-        return Reply(body=body)
+        return Reply(body={"servers": shown, **link})
 
     @route(app, ["GET"], "/v2.1/servers/<server_id>")
     def server(self, call: Call, server_id: str) -> Reply:
-        server = self._own(call, server_id)
-        body = server_body(
-            self._core, self._life, server, microversion(call, self._core.newest_compute)
-        )
-        return Reply(body={"server": body})
+        server, version = self._own(call, server_id), self.version_of(call)
+        return Reply(body={"server": server_body(self._core, self._life, server, version)})
 
     @route(app, ["POST"], "/v2.1/servers")
     def create_server(self, call: Call) -> Reply:
@@ -131,7 +102,7 @@ class Compute(ComputeBasics):
             raise Refusal(400, "Invalid key_name provided.")
         if new.availability_zone not in (None, "", "nova"):
             raise Refusal(400, "The requested availability zone is not available")
-        version = microversion(call, self._core.newest_compute)
+        version = self.version_of(call)
         check_networks(core, call.project, new.networks, version)
         groups = self._security_groups(call, [group.name for group in new.security_groups])
         hint = (body.hints or {}).get("group")
@@ -228,8 +199,7 @@ class Compute(ComputeBasics):
         found = table.get(word)
         if found is not None and found.project_id == project:
             return found
-        mine = (g for g in table.values() if g.project_id == project)
-        return next((g for g in mine if g.name == word), None)
+        return next((g for g in of_project(table, project) if g.name == word), None)
 
     @route(app, ["DELETE"], "/v2.1/servers/<server_id>")
     def delete_server(self, call: Call, server_id: str) -> Reply:
@@ -279,7 +249,7 @@ class Compute(ComputeBasics):
     @route(app, ["POST"], "/v2.1/servers/<server_id>/metadata")
     def add_metadata(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
-        metadata = server.metadata | call.read(_MetadataBody).metadata
+        metadata = server.metadata | call.read_in("metadata", dict[str, str])
         self._core.state.servers.put(evolve(server, metadata=metadata))
         return Reply(body={"metadata": metadata})
 
@@ -304,11 +274,10 @@ class Compute(ComputeBasics):
     @route(app, ["POST"], "/v2.1/servers/<server_id>/os-volume_attachments")
     def attach(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
-        wanted = call.read(_AttachmentBody).volumeAttachment
-        core = self._core
-        volume = core.state.volumes.get(wanted.volumeId)
-        if volume is None or volume.project_id != call.project:
-            raise Refusal(404, f"Volume {wanted.volumeId} could not be found.")
+        wanted = call.read_in("volumeAttachment", _NewAttachment)
+        volumes = self._core.state.volumes
+        text = f"Volume {wanted.volumeId} could not be found."
+        volume = call.own(volumes, wanted.volumeId, text)
         if server.status not in ("ACTIVE", "SHUTOFF") or server.desired == "DELETED":
             state = {"BUILD": "building"}.get(server.status, server.status.lower())
             text = f"Cannot 'attach_volume' instance {server_id} while it is in vm_state {state}"
@@ -319,36 +288,22 @@ class Compute(ComputeBasics):
         if volume.status != "available":
             text = f"Invalid volume: volume '{volume.id}' status must be 'available'. "
             raise Refusal(400, text + f"Currently in '{volume.status}'")
-        used = {v.device for v in core.state.volumes.having(server_id)}
+        used = {v.device for v in volumes.having(server_id)}
         device = next(d for d in map("/dev/vd{}".format, _LETTERS) if d not in used)
-        now = core.now()
-        volume = evolve(
-            volume,
-            status="attaching",
-            server_id=server_id,
-            device=device,
-            updated_at=now,
-            due_at=now + core.config.volume_s,
-        )
-        core.state.volumes.put(volume)
-        self._life.wake_volume(volume.id)
+        volume = evolve(volume, server_id=server_id, device=device)
+        volume = self._life.change_volume(volume, "attaching")
         return Reply(body={"volumeAttachment": self._attachment(volume)})
 
     @route(app, ["DELETE"], "/v2.1/servers/<server_id>/os-volume_attachments/<volume_id>")
     def detach(self, call: Call, server_id: str, volume_id: str) -> Reply:
         self._own(call, server_id)
-        core = self._core
-        volume = core.state.volumes.get(volume_id)
+        volume = self._core.state.volumes.get(volume_id)
         if volume is None or volume.server_id != server_id:
             raise Refusal(404, f"volume_id not found: {volume_id}")
         if volume.status != "in-use":
             text = f"Invalid volume: Invalid input received: Volume status is {volume.status}"
             raise Refusal(400, text)
-        now = core.now()
-        core.state.volumes.put(
-            evolve(volume, status="detaching", updated_at=now, due_at=now + core.config.volume_s)
-        )
-        self._life.wake_volume(volume_id)
+        self._life.change_volume(volume, "detaching")
         return Reply(status=202)
 
     # ---- server groups ----
@@ -366,8 +321,8 @@ class Compute(ComputeBasics):
 
     @route(app, ["GET"], "/v2.1/os-server-groups")
     def groups(self, call: Call) -> Reply:
-        version = microversion(call, self._core.newest_compute)
-        mine = [g for g in self._core.state.server_groups.values() if g.project_id == call.project]
+        version = self.version_of(call)
+        mine = of_project(self._core.state.server_groups, call.project)
         offset, limit = call.one("offset", "0"), call.one("limit", "1000")
         if not (offset.isdigit() and limit.isdigit()):
             raise Refusal(400, "Invalid input for query parameters limit, offset")
@@ -376,8 +331,8 @@ class Compute(ComputeBasics):
 
     @route(app, ["POST"], "/v2.1/os-server-groups")
     def create_group(self, call: Call) -> Reply:
-        new = call.read(_GroupBody).server_group
-        version = microversion(call, self._core.newest_compute)
+        new = call.read_in("server_group", _NewGroup)
+        version = self.version_of(call)
         policy = new.policy if version >= (2, 64) else next(iter(new.policies), None)
         known = ("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity")
         if policy not in known:
@@ -393,17 +348,13 @@ class Compute(ComputeBasics):
         return Reply(body={"server_group": self._group(group, version)})
 
     def _own_group(self, call: Call, group_id: str) -> ServerGroup:
-        group = self._core.state.server_groups.get(group_id)
-        if group is None or group.project_id != call.project:
-            raise Refusal(404, f"Instance group {group_id} could not be found.")
-        return group
+        text = f"Instance group {group_id} could not be found."
+        return call.own(self._core.state.server_groups, group_id, text)
 
     @route(app, ["GET"], "/v2.1/os-server-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
         group = self._own_group(call, group_id)
-        return Reply(
-            body={"server_group": self._group(group, microversion(call, self._core.newest_compute))}
-        )
+        return Reply(body={"server_group": self._group(group, self.version_of(call))})
 
     @route(app, ["DELETE"], "/v2.1/os-server-groups/<group_id>")
     def delete_group(self, call: Call, group_id: str) -> Reply:

@@ -8,18 +8,11 @@ from typing import Any
 
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_ssh_public_key,
-)
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from klein import Klein
 
-from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, Core
-from svcd.embedded.cloud.openstack import Call, Service, page, text_of
+from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, new_ssh_key
+from svcd.embedded.cloud.openstack import Call, Service, of_project, page, text_of
 from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import KeyPair
 from svcd.embedded.cloud.servers import asked_version, flavor_body, microversion
@@ -53,49 +46,40 @@ class _NewKeyPair(msgspec.Struct):
     type: str = "ssh"
 
 
-class _KeyPairBody(msgspec.Struct):
-    keypair: _NewKeyPair
+class NovaService(Service):
+    """Nova, and Cinder with the same error envelope."""
+
+    def envelope(self, refusal: Refusal) -> Reply:
+        """{"badRequest": {code, message}} and its brothers; the token middleware's for 401."""
+        if refusal.status == 401:
+            return self.unauthorized(refusal)
+        name = _ENVELOPES.get(refusal.status, "computeFault")
+        error = {"code": refusal.status, "message": refusal.message}
+        if refusal.status in (413, 429):
+            error["retryAfter"] = refusal.headers.get("Retry-After", "0")
+        return Reply(status=refusal.status, body={name: error}, headers=self.headers(refusal))
 
 
-def nova_envelope(core: Core, refusal: Refusal) -> Reply:
-    """{"badRequest": {code, message}} and its brothers; the token middleware's for 401."""
-    if refusal.status == 401:
-        error = {"code": 401, "title": "Unauthorized", "message": refusal.message}
-        uri = f'Keystone uri="{core.public_url}/identity"'
-        return Reply(status=401, body={"error": error}, headers={"WWW-Authenticate": uri})
-    name = _ENVELOPES.get(refusal.status, "computeFault")
-    error = {"code": refusal.status, "message": refusal.message}
-    if refusal.status in (413, 429):
-        error["retryAfter"] = refusal.headers.get("Retry-After", "0")
-    return Reply(status=refusal.status, body={name: error}, headers=dict(refusal.headers))
-
-
-class ComputeBasics(Service):
+class ComputeBasics(NovaService):
     """The operations that need no server."""
 
     app = Klein()
     where = "compute"
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Version documents are open. Every answer says by which microversion it was made."""
-        if len(segments) > 1:
-            call.token = self._core.living_token(call.header("X-Auth-Token"))
-            if call.token is None:
-                raise Refusal(401, "The request you have made requires authentication.")
+        super().authorize(call, segments)
         asked, spoken = asked_version(call), ""
         try:
-            spoken = "{}.{}".format(*microversion(call, self._core.newest_compute))
+            spoken = "{}.{}".format(*self.version_of(call))
         finally:
             call.set_answer_header("OpenStack-API-Version", f"compute {spoken or asked}")
             call.set_answer_header("X-OpenStack-Nova-API-Version", spoken or asked)
             call.set_answer_header("Vary", "X-OpenStack-Nova-API-Version")
 
-    def envelope(self, refusal: Refusal) -> Reply:
-        """See nova_envelope."""
-        return nova_envelope(self._core, refusal)
+    def version_of(self, call: Call) -> tuple[int, int]:
+        """The microversion of the answer. Raises Refusal 400 or 406."""
+        return microversion(call, self._core.newest_compute)
 
     # ---- versions ----
 
@@ -132,8 +116,8 @@ class ComputeBasics(Service):
     @route(app, ["GET"], "/v2.1/flavors")
     @route(app, ["GET"], "/v2.1/flavors/detail")
     def flavors(self, call: Call) -> Reply:
-        rows = page(call, list(FLAVORS.values()), lambda flavor: flavor.id)
-        version = microversion(call, self._core.newest_compute)
+        rows, _ = page(call, list(FLAVORS.values()), lambda flavor: flavor.id)
+        version = self.version_of(call)
         return Reply(body={"flavors": [flavor_body(self._core, row, version) for row in rows]})
 
     @route(app, ["GET"], "/v2.1/flavors/<flavor_id>")
@@ -141,8 +125,7 @@ class ComputeBasics(Service):
         found = FLAVORS.get(flavor_id)
         if found is None:
             raise Refusal(404, f"Flavor {flavor_id} could not be found.")
-        version = microversion(call, self._core.newest_compute)
-        return Reply(body={"flavor": flavor_body(self._core, found, version)})
+        return Reply(body={"flavor": flavor_body(self._core, found, self.version_of(call))})
 
     @route(app, ["GET"], "/v2.1/flavors/<flavor_id>/os-extra_specs")
     def extra_specs(self, call: Call, flavor_id: str) -> Reply:
@@ -171,18 +154,13 @@ class ComputeBasics(Service):
 
     @route(app, ["POST"], "/v2.1/os-keypairs")
     def create_keypair(self, call: Call) -> Reply:
-        new = call.read(_KeyPairBody).keypair
+        new = call.read_in("keypair", _NewKeyPair)
         me = call.me.user_id
         if self._core.keypair(me, new.name) is not None:
             raise Refusal(409, f"Key pair '{new.name}' already exists.")
         public, private = new.public_key, ""
         if public is None:
-            key = Ed25519PrivateKey.generate()
-            raw = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-            public = raw.decode("ascii")
-            private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode(
-                "ascii"
-            )
+            public, private = new_ssh_key()
         else:
             try:
                 load_ssh_public_key(public.encode("utf-8"))
@@ -199,10 +177,8 @@ class ComputeBasics(Service):
         body = self._keypair(pair)
         if private:
             body["private_key"] = private
-        return Reply(
-            status=201 if microversion(call, self._core.newest_compute) >= (2, 2) else 200,
-            body={"keypair": body},
-        )
+        status = 201 if self.version_of(call) >= (2, 2) else 200
+        return Reply(status=status, body={"keypair": body})
 
     @route(app, ["GET"], "/v2.1/os-keypairs/<name>")
     def keypair(self, call: Call, name: str) -> Reply:
@@ -220,21 +196,20 @@ class ComputeBasics(Service):
         if self._core.state.keypairs.get(id_) is None:
             raise Refusal(404, f"Keypair {name} not found for user {call.me.user_id}")
         self._core.state.keypairs.remove(id_)
-        return Reply(status=204 if microversion(call, self._core.newest_compute) >= (2, 2) else 202)
+        return Reply(status=204 if self.version_of(call) >= (2, 2) else 202)
 
     # ---- limits and quotas ----
 
     def _used(self, project_id: str) -> dict[str, int]:
         """The resources that a project uses, by Nova's names."""
         state = self._core.state
-        rows = [s for s in state.servers.values() if s.project_id == project_id]
+        rows = of_project(state.servers, project_id)
         flavors = [FLAVORS[s.flavor_id] for s in rows]
-        groups = [g for g in state.server_groups.values() if g.project_id == project_id]
         return {
             "instances": len(rows),
             "cores": sum(f.vcpus for f in flavors),
             "ram": sum(f.ram_mib for f in flavors),
-            "server_groups": len(groups),
+            "server_groups": len(of_project(state.server_groups, project_id)),
         }
 
     def _limits(self, project_id: str) -> dict[str, int]:

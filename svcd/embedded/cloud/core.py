@@ -52,6 +52,14 @@ def fixed_id(kind: str, name: str) -> str:
     return uuid.uuid5(uuid.NAMESPACE_URL, f"svcd:{kind}:{name}").hex
 
 
+def new_ssh_key() -> tuple[str, str]:
+    """A key as the line of its public half and the PEM text of its private half."""
+    key = Ed25519PrivateKey.generate()
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    return public.decode("ascii"), private.decode("ascii")
+
+
 class _Dated(Protocol):
     @property
     def id(self) -> str: ...
@@ -161,15 +169,12 @@ class Core:
         if path is not None and path.exists() and path.with_suffix(".pub").exists():
             self._demo_key = path.with_suffix(".pub").read_text(encoding="ascii").strip()
             return self._demo_key
-        private = Ed25519PrivateKey.generate()
-        public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-        self._demo_key = public.decode("ascii") + " " + DEMO_KEYPAIR
+        public, private = new_ssh_key()
+        self._demo_key = f"{public} {DEMO_KEYPAIR}"
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600)
-            path.write_bytes(
-                private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
-            )
+            path.write_text(private, encoding="ascii")
             path.with_suffix(".pub").write_text(self._demo_key + "\n", encoding="ascii")
         return self._demo_key
 

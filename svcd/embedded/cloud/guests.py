@@ -7,7 +7,6 @@ repeat every call after a crash; the method then finds or finishes its former wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from attrs import field, frozen
 
@@ -43,70 +42,35 @@ class GuestSpec:
     vcpus: int
 
 
-class Guests(Protocol):
-    """The machines. All methods raise GuestError, and are bounded in time."""
+class Guests:
+    """The machines. All methods raise GuestError, and are bounded in time.
+
+    This class has no machines: everything succeeds at once. The in-process fake uses it so.
+    """
 
     async def boot(self, spec: GuestSpec) -> None:
         """Make the machine reachable. Idempotent: adopts a running or known machine."""
-        ...
 
     async def halt(self, server_id: str) -> None:
         """Stop its processes, keep its files."""
-        ...
 
     async def destroy(self, server_id: str) -> None:
         """Stop its processes and drop its files. An unknown machine is no fault."""
-        ...
 
     async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
         """Show the volume to the machine under `device` (for example /dev/vdb)."""
-        ...
 
     async def detach(self, server_id: str, volume_id: str) -> None:
         """Take it away, keep its content. An unknown machine or volume is no fault."""
-        ...
 
     async def destroy_volume(self, volume_id: str) -> None:
         """Drop a volume's content. An unknown volume is no fault."""
-        ...
 
     async def address_added(self, server_id: str, address: str) -> None:
         """A floating address now leads to the machine."""
-        ...
 
-    async def address_removed(self, server_id: str, address: str) -> None: ...
+    async def address_removed(self, server_id: str, address: str) -> None:
+        """The floating address no longer leads to the machine."""
 
     async def shutdown(self) -> None:
         """The daemon stops; the machines live on."""
-        ...
-
-
-class NullGuests:
-    """No machines at all: everything succeeds at once (the in-process fake)."""
-
-    async def boot(self, spec: GuestSpec) -> None:
-        """See Guests."""
-
-    async def halt(self, server_id: str) -> None:
-        """See Guests."""
-
-    async def destroy(self, server_id: str) -> None:
-        """See Guests."""
-
-    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
-        """See Guests."""
-
-    async def detach(self, server_id: str, volume_id: str) -> None:
-        """See Guests."""
-
-    async def destroy_volume(self, volume_id: str) -> None:
-        """See Guests."""
-
-    async def address_added(self, server_id: str, address: str) -> None:
-        """See Guests."""
-
-    async def address_removed(self, server_id: str, address: str) -> None:
-        """See Guests."""
-
-    async def shutdown(self) -> None:
-        """See Guests."""

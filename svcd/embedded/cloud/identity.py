@@ -7,21 +7,15 @@ from typing import Any
 
 import msgspec
 
-from svcd.embedded.cloud.accounts import Accounts
+from svcd.embedded.cloud.accounts import Accounts, Named
 from svcd.embedded.cloud.core import REGION, Core, fixed_id
-from svcd.embedded.cloud.openstack import Call, text_of
+from svcd.embedded.cloud.openstack import UNAUTHORIZED, Call, text_of
 from svcd.embedded.cloud.records import ApplicationCredential, Project, Token, Trust, User
 from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
-_UNAUTHORIZED = "The request you have made requires authentication."
 _DOMAIN = {"id": "default", "name": "Default"}
 _PURGE_EVERY = 256
-
-
-class _Named(msgspec.Struct):
-    id: str | None = None
-    name: str | None = None
 
 
 class _UserPassword(msgspec.Struct):
@@ -38,28 +32,24 @@ class _AppCredential(msgspec.Struct):
     secret: str
     id: str | None = None
     name: str | None = None
-    user: _Named | None = None
+    user: Named | None = None
 
 
 class _Methods(msgspec.Struct):
     methods: list[str]
     password: _Password | None = None
-    token: _Named | None = None
+    token: Named | None = None
     application_credential: _AppCredential | None = None
 
 
 class _Scope(msgspec.Struct, rename={"trust": "OS-TRUST:trust"}):
-    project: _Named | None = None
-    trust: _Named | None = None
+    project: Named | None = None
+    trust: Named | None = None
 
 
 class _Auth(msgspec.Struct):
     identity: _Methods
     scope: _Scope | str | None = None
-
-
-class _AuthBody(msgspec.Struct):
-    auth: _Auth
 
 
 def _end_of(credential: ApplicationCredential | None) -> float:
@@ -92,9 +82,7 @@ class Identity(Accounts):
         """Version documents and authentication are open."""
         if len(segments) <= 1 or (call.method == "POST" and segments[1:] == ["auth", "tokens"]):
             return
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, _UNAUTHORIZED)
+        self.authenticate(call)
 
     # ---- versions ----
 
@@ -110,7 +98,7 @@ class Identity(Accounts):
 
     @route(app, ["POST"], "/v3/auth/tokens")
     def issue(self, call: Call) -> Reply:
-        auth = call.read(_AuthBody).auth
+        auth = call.read_in("auth", _Auth)
         user, methods, bound, credential = self._authenticated(auth.identity)
         scope = auth.scope
         project: Project | None = None
@@ -130,19 +118,11 @@ class Identity(Accounts):
             project = self._scoped(user, scope.project)
             roles = self._core.roles(user, project.id)
         token = self._remember(owner, project, roles, methods, trust, credential)
-        return Reply(
-            status=201,
-            body={"token": self._body(token, "nocatalog" not in call.query)},
-            headers={"X-Subject-Token": token.id, "Vary": "X-Auth-Token"},
-        )
+        return self._shown(call, token, 201)
 
     @route(app, ["GET"], "/v3/auth/tokens")
     def validate(self, call: Call) -> Reply:
-        token = self._subject(call)
-        return Reply(
-            body={"token": self._body(token, "nocatalog" not in call.query)},
-            headers={"X-Subject-Token": token.id, "Vary": "X-Auth-Token"},
-        )
+        return self._shown(call, self._subject(call))
 
     @route(app, ["DELETE"], "/v3/auth/tokens")
     def revoke(self, call: Call) -> Reply:
@@ -153,8 +133,13 @@ class Identity(Accounts):
     def catalog(self, call: Call) -> Reply:
         if call.me.project_id is None:
             raise Refusal(403, "A project-scoped token is required to produce a service catalog.")
-        links = {"self": f"{self._core.public_url}/identity/v3/auth/catalog"}
+        links = {"self": self._link("/auth/catalog")}
         return Reply(body={"catalog": self._catalog(call.project), "links": links})
+
+    def _shown(self, call: Call, token: Token, status: int = 200) -> Reply:
+        body = {"token": self._body(token, "nocatalog" not in call.query)}
+        headers = {"X-Subject-Token": token.id, "Vary": "X-Auth-Token"}
+        return Reply(status=status, body=body, headers=headers)
 
     def _subject(self, call: Call) -> Token:
         token = self._core.living_token(call.header("X-Subject-Token"))
@@ -176,39 +161,36 @@ class Identity(Accounts):
         core = self._core
         if identity.application_credential is not None:
             given = identity.application_credential
-            found = next(
-                (c for c in core.state.credentials.values() if c.id == given.id),
-                None,
-            )
+            found = core.state.credentials.get(given.id or "")
             if found is None:
                 text = f"Could not find Application Credential: {given.id or given.name}."
                 raise Refusal(404, text)
             if (found.expires_at or float("inf")) <= core.now():
-                raise Refusal(401, _UNAUTHORIZED)
+                raise Refusal(401, UNAUTHORIZED)
             if not hmac.compare_digest(found.secret.encode(), given.secret.encode()):
-                raise Refusal(401, _UNAUTHORIZED)
+                raise Refusal(401, UNAUTHORIZED)
             bound = (core.projects[found.project_id], found.roles)
             return core.users[found.user_id], ("application_credential",), bound, found
         if identity.token is not None:
             token = core.living_token(identity.token.id or "")
             if token is None or token.trust_id is not None:
-                raise Refusal(401, _UNAUTHORIZED)
+                raise Refusal(401, UNAUTHORIZED)
             return core.users[token.user_id], ("token", *token.methods), None, None
         if identity.password is None:
             raise Refusal(400, "Expecting to find password in identity.")
         who = identity.password.user
         user = core.users.get(who.id or "") or core.users_by_name.get(who.name or "")
         if user is None or not hmac.compare_digest(user.password.encode(), who.password.encode()):
-            raise Refusal(401, _UNAUTHORIZED)
+            raise Refusal(401, UNAUTHORIZED)
         return user, ("password",), None, None
 
-    def _scoped(self, user: User, wanted: _Named) -> Project:
+    def _scoped(self, user: User, wanted: Named) -> Project:
         word = wanted.id or wanted.name or ""
         project = self._core.project_named(word)
         if project is None and user.open and word:
             project = self._core.open_project(word)
         if project is None or not self._core.roles(user, project.id):
-            raise Refusal(401, _UNAUTHORIZED)
+            raise Refusal(401, UNAUTHORIZED)
         return project
 
     def _trust_for(self, user: User, trust_id: str) -> tuple[Trust, User]:
@@ -216,7 +198,7 @@ class Identity(Accounts):
         trust = self._core.state.trusts.get(trust_id)
         late = trust is not None and (trust.expires_at or float("inf")) <= self._core.now()
         if trust is None or late or trust.trustee_id != user.id:
-            raise Refusal(401, _UNAUTHORIZED)
+            raise Refusal(401, UNAUTHORIZED)
         return trust, self._core.users[trust.trustor_id] if trust.impersonation else user
 
     def _remember(

@@ -11,22 +11,12 @@ import msgspec
 from attrs import evolve
 from klein import Klein
 
-from svcd.embedded.cloud.core import Core
-from svcd.embedded.cloud.openstack import Call, Service, page, text_of
+from svcd.embedded.cloud.openstack import TITLES, Call, Service, page, text_of
 from svcd.embedded.cloud.records import Image
 from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
 _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
-_TITLES = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    409: "Conflict",
-    415: "Unsupported Media Type",
-}
 _BUILT_IN_KEYS = {
     "checksum",
     "container_format",
@@ -67,29 +57,17 @@ class ImageService(Service):
     app = Klein()
     where = "image"
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Version documents are open."""
-        if len(segments) <= 1:
-            return
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, "This server could not verify that you are authorized.")
+        if len(segments) > 1:
+            self.authenticate(call, "This server could not verify that you are authorized.")
 
     def envelope(self, refusal: Refusal) -> Reply:
         """{"message", "code": "403 Forbidden", "title"}, also for 401."""
-        title = _TITLES.get(refusal.status, "Internal Server Error")
-        headers = dict(refusal.headers)
-        if refusal.status == 401:
-            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
-        body = {
-            "message": refusal.message,
-            "code": f"{refusal.status} {title}",
-            "title": title,
-        }
-        return Reply(status=refusal.status, body=body, headers=headers)
+        title = TITLES.get(refusal.status, "Internal Server Error")
+        code = f"{refusal.status} {title}"
+        body = {"message": refusal.message, "code": code, "title": title}
+        return Reply(status=refusal.status, body=body, headers=self.headers(refusal))
 
     @route(app, ["GET"], "/")
     @route(app, ["GET"], "/versions")
@@ -164,11 +142,10 @@ class ImageService(Service):
                 if key == "visibility" and values[-1] == "all":
                     continue
                 rows = [row for row in rows if str(row.get(key, "")) == values[-1]]
-        shown = page(call, rows, lambda row: str(row["id"]))
+        shown, following = page(call, rows, lambda row: str(row["id"]))
         body = {"images": shown, "first": "/v2/images", "schema": "/v2/schemas/images"}
-        if call.one("limit") and shown and shown[-1] is not rows[-1]:
-            limit, last = call.one("limit"), shown[-1]["id"]
-            body["next"] = f"/v2/images?limit={limit}&marker={last}"
+        if following:
+            body["next"] = f"/v2/images{following}"
         return Reply(body=body)
 
     @route(app, ["GET"], "/v2/images/<image_id>")

@@ -220,9 +220,14 @@ class Life:
 
     # ---- volumes ----
 
-    def wake_volume(self, volume_id: str) -> None:
-        """Its record was changed."""
-        self._volumes.wake(volume_id)
+    def change_volume(self, volume: Volume, status: str) -> Volume:
+        """Begin a change of the volume. status: Cinder's word for the change."""
+        core, now = self._core, self._core.now()
+        due_at = now + core.config.volume_s
+        volume = evolve(volume, status=status, updated_at=now, due_at=due_at)
+        core.state.volumes.put(volume)
+        self._volumes.wake(volume.id)
+        return volume
 
     async def _volume_turn(self, volume_id: str) -> float | None:
         core, state = self._core, self._core.state

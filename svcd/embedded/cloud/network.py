@@ -21,11 +21,19 @@ from svcd.embedded.cloud.core import (
     Core,
 )
 from svcd.embedded.cloud.life import Life, default_rules
-from svcd.embedded.cloud.openstack import Call, Service, page, text_of
+from svcd.embedded.cloud.openstack import Call, Service, of_project, page, text_of
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup
 from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
+_EXTENSIONS = (
+    "router",
+    "security-group",
+    "external-net",
+    "quotas",
+    "quota_details",
+    "project-id",
+)
 _TIMES = {"created_at": text_of(1_767_225_600, "z"), "updated_at": text_of(1_767_225_600, "z")}
 
 
@@ -35,26 +43,14 @@ class _NewFloatingIp(msgspec.Struct):
     description: str = ""
 
 
-class _FloatingIpBody(msgspec.Struct):
-    floatingip: _NewFloatingIp
-
-
 class _ChangedFloatingIp(msgspec.Struct):
     port_id: str | msgspec.UnsetType | None = msgspec.UNSET
     description: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class _ChangeBody(msgspec.Struct):
-    floatingip: _ChangedFloatingIp
-
-
 class _NewGroup(msgspec.Struct):
     name: str
     description: str = ""
-
-
-class _GroupBody(msgspec.Struct):
-    security_group: _NewGroup
 
 
 class _NewRule(msgspec.Struct):
@@ -68,10 +64,6 @@ class _NewRule(msgspec.Struct):
     remote_group_id: str | None = None
 
 
-class _RuleBody(msgspec.Struct):
-    security_group_rule: _NewRule
-
-
 class Network(Service):
     """Mounted at /network."""
 
@@ -79,32 +71,20 @@ class Network(Service):
     where = "network"
 
     def __init__(self, core: Core, life: Life) -> None:
-        self._core = core
+        super().__init__(core)
         self._life = life
-
-    def authorize(self, call: Call, segments: list[str]) -> None:
-        """Version documents are open."""
-        if len(segments) <= 1:
-            return
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, "The request you have made requires authentication.")
 
     def envelope(self, refusal: Refusal) -> Reply:
         """{"NeutronError": …}; the token middleware's {"error": …} for 401."""
         if refusal.status == 401:
-            error = {"code": 401, "title": "Unauthorized", "message": refusal.message}
-            uri = f'Keystone uri="{self._core.public_url}/identity"'
-            return Reply(status=401, body={"error": error}, headers={"WWW-Authenticate": uri})
+            return self.unauthorized(refusal)
         kind = refusal.kind or {
             400: "HTTPBadRequest",
             403: "PolicyNotAuthorized",
             404: "HTTPNotFound",
         }.get(refusal.status, "HTTPInternalServerError")
-        error = {"type": kind, "message": refusal.message, "detail": ""}
-        return Reply(
-            status=refusal.status, body={"NeutronError": error}, headers=dict(refusal.headers)
-        )
+        body = {"NeutronError": {"type": kind, "message": refusal.message, "detail": ""}}
+        return Reply(status=refusal.status, body=body, headers=self.headers(refusal))
 
     def _list(self, call: Call, name: str, rows: Iterable[dict[str, Any]]) -> Reply:
         """Exact filters, `fields` and pages by the query string, as Neutron has them everywhere."""
@@ -115,17 +95,11 @@ class Network(Service):
             wanted = {value.lower() for value in values}
             if found and key in found[0]:
                 found = [row for row in found if str(row.get(key) or "").lower() in wanted]
-        shown = page(call, found, lambda row: str(row["id"]), most=10_000)
-        body: dict[str, Any] = {}
-        if call.one("limit") and shown and shown[-1] is not found[-1]:
-            href = f"{self._core.public_url}/network/v2.0/{name}"
-            query = f"?limit={call.one('limit')}&marker={shown[-1]['id']}"
-            body[f"{name.replace('-', '_')}_links"] = [{"rel": "next", "href": href + query}]
+        shown, following = page(call, found, lambda row: str(row["id"]), most=10_000)
         fields = call.query.get("fields")
         if fields:
             shown = [{k: v for k, v in row.items() if k in fields} for row in shown]
-        body[name.replace("-", "_")] = shown
-        return Reply(body=body)
+        return Reply(body={name: shown, **self.next_link(call, name, following)})
 
     # ---- versions and extensions ----
 
@@ -141,22 +115,11 @@ class Network(Service):
 
     @route(app, ["GET"], "/v2.0/extensions")
     def extensions(self, call: Call) -> Reply:
-        known = (
-            "router",
-            "security-group",
-            "external-net",
-            "quotas",
-            "quota_details",
-            "project-id",
-        )
-        return Reply(
-            body={
-                "extensions": [
-                    {"alias": a, "name": a, "description": a, "links": [], "updated": "2026-01-01"}
-                    for a in known
-                ]
-            }
-        )
+        shown = [
+            {"alias": a, "name": a, "description": a, "links": [], "updated": "2026-01-01"}
+            for a in _EXTENSIONS
+        ]
+        return Reply(body={"extensions": shown})
 
     # ---- networks and subnets ----
 
@@ -165,8 +128,6 @@ class Network(Service):
             {
                 "id": id_,
                 "name": name,
-                "tenant_id": "service",
-                "project_id": "service",
                 "admin_state_up": True,
                 "status": "ACTIVE",
                 "subnets": [subnet],
@@ -179,10 +140,7 @@ class Network(Service):
                 "ipv4_address_scope": None,
                 "ipv6_address_scope": None,
                 "is_default": False,
-                "description": "",
-                "tags": [],
-                "revision_number": 1,
-                **_TIMES,
+                **_common("service"),
             }
             for id_, name, subnet, external in (
                 (PRIVATE_NETWORK_ID, "private", PRIVATE_SUBNET_ID, False),
@@ -196,8 +154,6 @@ class Network(Service):
                 "id": id_,
                 "name": name,
                 "network_id": network,
-                "tenant_id": "service",
-                "project_id": "service",
                 "cidr": cidr,
                 "ip_version": 4,
                 "enable_dhcp": True,
@@ -205,9 +161,7 @@ class Network(Service):
                 "dns_nameservers": [],
                 "host_routes": [],
                 "allocation_pools": [],
-                "description": "",
-                "tags": [],
-                **_TIMES,
+                **_common("service"),
             }
             for id_, name, network, cidr in (
                 (PRIVATE_SUBNET_ID, "private", PRIVATE_NETWORK_ID, self._core.config.network),
@@ -248,8 +202,6 @@ class Network(Service):
             "id": port.id,
             "name": "",
             "network_id": port.network_id,
-            "tenant_id": port.project_id,
-            "project_id": port.project_id,
             "device_id": port.device_id,
             "device_owner": "compute:nova" if port.device_id else "",
             "mac_address": port.mac,
@@ -261,15 +213,12 @@ class Network(Service):
             "extra_dhcp_opts": [],
             "binding:vnic_type": "normal",
             "port_security_enabled": True,
-            "description": "",
-            "tags": [],
-            "revision_number": 1,
-            **_TIMES,
+            **_common(port.project_id),
         }
 
     @route(app, ["GET"], "/v2.0/ports")
     def ports(self, call: Call) -> Reply:
-        mine = (p for p in self._core.state.ports.values() if p.project_id == call.project)
+        mine = of_project(self._core.state.ports, call.project)
         return self._list(call, "ports", map(self._port, mine))
 
     @route(app, ["GET"], "/v2.0/ports/<port_id>")
@@ -282,10 +231,8 @@ class Network(Service):
         return Reply(status=204)
 
     def _own_port(self, call: Call, port_id: str) -> Port:
-        port = self._core.state.ports.get(port_id)
-        if port is None or port.project_id != call.project:
-            raise Refusal(404, f"Port {port_id} could not be found.", "PortNotFound")
-        return port
+        text = f"Port {port_id} could not be found."
+        return call.own(self._core.state.ports, port_id, text, "PortNotFound")
 
     # ---- floating IPs ----
 
@@ -293,31 +240,24 @@ class Network(Service):
         port = self._core.state.ports.get(ip.port_id or "")
         return {
             "id": ip.id,
-            "tenant_id": ip.project_id,
-            "project_id": ip.project_id,
             "floating_network_id": PUBLIC_NETWORK_ID,
             "floating_ip_address": ip.address,
             "port_id": ip.port_id,
             "fixed_ip_address": None if port is None else port.address,
             "router_id": None,
             "status": "DOWN" if port is None else "ACTIVE",
-            "description": ip.description,
             "port_details": None,
-            "tags": [],
-            "revision_number": 1,
-            **_TIMES,
+            **_common(ip.project_id),
+            "description": ip.description,
         }
 
     def _own_floating_ip(self, call: Call, ip_id: str) -> FloatingIp:
-        found = self._core.state.floating_ips.get(ip_id)
-        if found is None or found.project_id != call.project:
-            raise Refusal(404, f"Floating IP {ip_id} could not be found", "FloatingIPNotFound")
-        return found
+        text = f"Floating IP {ip_id} could not be found"
+        return call.own(self._core.state.floating_ips, ip_id, text, "FloatingIPNotFound")
 
     @route(app, ["GET"], "/v2.0/floatingips")
     def floating_ips(self, call: Call) -> Reply:
-        rows = self._core.state.floating_ips.values()
-        mine = (f for f in rows if f.project_id == call.project)
+        mine = of_project(self._core.state.floating_ips, call.project)
         return self._list(call, "floatingips", map(self._floating_ip, mine))
 
     @route(app, ["GET"], "/v2.0/floatingips/<ip_id>")
@@ -326,7 +266,7 @@ class Network(Service):
 
     @route(app, ["POST"], "/v2.0/floatingips")
     def create_floating_ip(self, call: Call) -> Reply:
-        new = call.read(_FloatingIpBody).floatingip
+        new = call.read_in("floatingip", _NewFloatingIp)
         state = self._core.state
         if new.floating_network_id == PRIVATE_NETWORK_ID:
             text = f"Network {PRIVATE_NETWORK_ID} is not a valid external network"
@@ -337,7 +277,7 @@ class Network(Service):
             )
         if new.port_id is not None:
             self._own_port(call, new.port_id)
-        have = _count(state.floating_ips.values(), call.project)
+        have = len(of_project(state.floating_ips, call.project))
         limit = self._core.limit(call.project, "floating_ips")
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
@@ -361,7 +301,7 @@ class Network(Service):
     @route(app, ["PUT"], "/v2.0/floatingips/<ip_id>")
     def change_floating_ip(self, call: Call, ip_id: str) -> Reply:
         ip = self._own_floating_ip(call, ip_id)
-        change = call.read(_ChangeBody).floatingip
+        change = call.read_in("floatingip", _ChangedFloatingIp)
         if change.description is not msgspec.UNSET:
             ip = evolve(ip, description=change.description)
             self._core.state.floating_ips.put(ip)
@@ -383,8 +323,6 @@ class Network(Service):
         return {
             "id": rule.id,
             "security_group_id": group.id,
-            "tenant_id": group.project_id,
-            "project_id": group.project_id,
             "direction": rule.direction,
             "ethertype": rule.ethertype,
             "protocol": rule.protocol,
@@ -394,44 +332,35 @@ class Network(Service):
             "remote_group_id": rule.remote_group_id,
             "remote_address_group_id": None,
             "normalized_cidr": rule.remote_prefix,
-            "description": "",
-            "tags": [],
+            **_common(group.project_id),
             "revision_number": 0,
-            **_TIMES,
         }
 
     def _group(self, group: SecurityGroup) -> dict[str, Any]:
         return {
             "id": group.id,
             "name": group.name,
-            "description": group.description,
-            "tenant_id": group.project_id,
-            "project_id": group.project_id,
             "security_group_rules": [self._rule(group, rule) for rule in group.rules],
             "stateful": True,
             "shared": False,
-            "tags": [],
-            "revision_number": 1,
-            **_TIMES,
+            **_common(group.project_id),
+            "description": group.description,
         }
 
     def _own_group(self, call: Call, group_id: str) -> SecurityGroup:
-        group = self._core.state.security_groups.get(group_id)
-        if group is None or group.project_id != call.project:
-            text = f"Security group {group_id} does not exist"
-            raise Refusal(404, text, "SecurityGroupNotFound")
-        return group
+        text = f"Security group {group_id} does not exist"
+        return call.own(self._core.state.security_groups, group_id, text, "SecurityGroupNotFound")
 
     @route(app, ["GET"], "/v2.0/security-groups")
     def groups(self, call: Call) -> Reply:
         self._life.default_group(call.project)
-        project, names = call.project, {n.lower() for n in call.query.get("name", ())}
+        names = {n.lower() for n in call.query.get("name", ())}
         mine = [
             self._group(group)
-            for group in self._core.state.security_groups.values()
-            if group.project_id == project and (not names or group.name.lower() in names)
+            for group in of_project(self._core.state.security_groups, call.project)
+            if not names or group.name.lower() in names
         ]
-        return self._list(call, "security-groups", mine)
+        return self._list(call, "security_groups", mine)
 
     @route(app, ["GET"], "/v2.0/security-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
@@ -439,7 +368,7 @@ class Network(Service):
 
     @route(app, ["POST"], "/v2.0/security-groups")
     def create_group(self, call: Call) -> Reply:
-        new = call.read(_GroupBody).security_group
+        new = call.read_in("security_group", _NewGroup)
         group = SecurityGroup(
             id=self._core.new_id(),
             name=new.name,
@@ -460,7 +389,7 @@ class Network(Service):
 
     @route(app, ["POST"], "/v2.0/security-group-rules")
     def create_rule(self, call: Call) -> Reply:
-        new = call.read(_RuleBody).security_group_rule
+        new = call.read_in("security_group_rule", _NewRule)
         group = self._own_group(call, new.security_group_id)
         rule = Rule(
             id=self._core.new_id(),
@@ -495,10 +424,10 @@ class Network(Service):
     @route(app, ["GET"], "/v2.0/quotas/<project_id>/details.json")
     def quota_details(self, call: Call, project_id: str) -> Reply:
         state = self._core.state
-        groups = [g for g in state.security_groups.values() if g.project_id == project_id]
+        groups = of_project(state.security_groups, project_id)
         used = {
-            "floatingip": _count(state.floating_ips.values(), project_id),
-            "port": _count(state.ports.values(), project_id),
+            "floatingip": len(of_project(state.floating_ips, project_id)),
+            "port": len(of_project(state.ports, project_id)),
             "security_group": len(groups),
             "security_group_rule": sum(len(group.rules) for group in groups),
         }
@@ -521,5 +450,7 @@ _FIXED_LIMITS = {
 }
 
 
-def _count(rows: Iterable[FloatingIp | Port], project_id: str) -> int:
-    return sum(1 for row in rows if row.project_id == project_id)
+def _common(project_id: str) -> dict[str, Any]:
+    """The fields that all of Neutron's resources have."""
+    owner = {"tenant_id": project_id, "project_id": project_id}
+    return {**owner, "description": "", "tags": [], "revision_number": 1, **_TIMES}

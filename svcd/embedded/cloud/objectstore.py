@@ -49,7 +49,7 @@ class ObjectStoreService(Service):
     where = "object-store"
 
     def __init__(self, core: Core, bodies: Bodies) -> None:
-        self._core = core
+        super().__init__(core)
         self._bodies = bodies
 
     def segments(self, path: Sequence[bytes]) -> list[bytes]:
@@ -61,9 +61,7 @@ class ObjectStoreService(Service):
         """The account must be the token's project; `/info` is open."""
         if segments == ["info"] or len(segments) < 2:
             return
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, "")
+        self.authenticate(call, "")
         if segments[1] != f"AUTH_{call.project}":
             raise Refusal(403, "")
 
@@ -71,13 +69,10 @@ class ObjectStoreService(Service):
         """HTML."""
         title, text = _TITLES.get(refusal.status, ("Internal Error", "The server has erred."))
         page = f"<html><h1>{title}</h1><p>{refusal.message or text}</p></html>"
-        headers = dict(refusal.headers)
-        if refusal.status == 401:
-            headers["WWW-Authenticate"] = f'Keystone uri="{self._core.public_url}/identity"'
         return Reply(
             status=refusal.status,
             body=page.encode("utf-8"),
-            headers=headers,
+            headers=self.headers(refusal),
             content_type="text/html; charset=UTF-8",
         )
 
@@ -315,7 +310,7 @@ class ObjectStoreService(Service):
             self._bodies.remove(blob)
             raise Refusal(422, "")
         manifest = unquote(call.header("X-Object-Manifest")) or None
-        self._store(
+        return self._store(
             account,
             container,
             name,
@@ -326,10 +321,9 @@ class ObjectStoreService(Service):
             metadata=_metadata(call, "x-object-meta-"),
             manifest=manifest,
         )
-        return self._stored(account, container, name, etag)
 
-    def _store(self, account: str, container: str, name: str, **more: Any) -> StoredObject:
-        """Write the record, then drop the content it replaces."""
+    def _store(self, account: str, container: str, name: str, **more: Any) -> Reply:
+        """Write the record, drop the content that it replaces, and answer."""
         state = self._core.state
         id_ = f"{account}/{container}/{name}"
         before = state.objects.get(id_)
@@ -345,14 +339,10 @@ class ObjectStoreService(Service):
         state.objects.put(new)
         if before is not None and before.blob != new.blob:
             self._bodies.remove(before.blob)
-        return new
-
-    def _stored(self, account: str, container: str, name: str, etag: str) -> Reply:
-        found = self._object(account, container, name)
-        modified = datetimeToString(found.created_at).decode("ascii")
+        modified = datetimeToString(new.created_at).decode("ascii")
         return Reply(
             status=201,
-            headers={"ETag": etag, "Last-Modified": modified},
+            headers={"ETag": new.etag, "Last-Modified": modified},
             content_type="text/html; charset=UTF-8",
         )
 
@@ -375,7 +365,7 @@ class ObjectStoreService(Service):
         if faults or not segments:
             raise Refusal(400, "Errors:\n" + "\n".join(faults or ["the manifest is empty"]))
         digest = hashlib.md5("".join(s.etag for s in segments).encode(), usedforsecurity=False)
-        self._store(
+        reply = self._store(
             account,
             container,
             name,
@@ -386,7 +376,7 @@ class ObjectStoreService(Service):
             metadata=_metadata(call, "x-object-meta-"),
             segments=tuple(segments),
         )
-        return self._stored(account, container, name, f'"{digest.hexdigest()}"')
+        return evolve(reply, headers={**reply.headers, "ETag": f'"{digest.hexdigest()}"'})
 
     async def _copy(
         self, call: Call, account: str, source: tuple[str, str], target: tuple[str, str]
@@ -394,8 +384,7 @@ class ObjectStoreService(Service):
         """By content; of a static large object the manifest, when that is asked for."""
         found = self._object(account, *source)
         self._container(account, target[0])
-        fresh = _metadata(call, "x-object-meta-")
-        metadata = found.metadata | fresh
+        metadata = found.metadata | _metadata(call, "x-object-meta-")
         if found.segments is not None and call.one("multipart-manifest") == "get":
             more: dict[str, Any] = {"blob": "", "size": found.size, "etag": found.etag}
             more["segments"] = found.segments
@@ -405,8 +394,8 @@ class ObjectStoreService(Service):
             content = _Joined(self._bodies.pieces(parts, 0, size))
             blob, size, etag = await self._bodies.write(content)  # type: ignore[arg-type]
             more = {"blob": blob, "size": size, "etag": etag}
-        self._store(account, *target, content_type=found.content_type, metadata=metadata, **more)
-        reply = self._stored(account, *target, more["etag"])
+        more |= {"content_type": found.content_type, "metadata": metadata}
+        reply = self._store(account, *target, **more)
         copied = {"X-Copied-From": quote("/".join(source))}
         return evolve(reply, headers={**reply.headers, **copied})
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from attrs import evolve
 from klein import Klein
 
-from svcd.embedded.cloud.compute_basics import nova_envelope
+from svcd.embedded.cloud.compute_basics import NovaService
 from svcd.embedded.cloud.core import Core
 from svcd.embedded.cloud.life import Life
-from svcd.embedded.cloud.openstack import Call, Service, page, text_of
+from svcd.embedded.cloud.openstack import Call, of_project, page, text_of
 from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import Volume
 from svcd.embedded.services import Refusal, Reply
@@ -26,18 +25,14 @@ class _NewVolume(msgspec.Struct):
     availability_zone: str | None = None
 
 
-class _VolumeBody(msgspec.Struct):
-    volume: _NewVolume
-
-
-class VolumeService(Service):
+class VolumeService(NovaService):
     """Mounted at /volume."""
 
     app = Klein()
     where = "volume"
 
     def __init__(self, core: Core, life: Life) -> None:
-        self._core = core
+        super().__init__(core)
         self._life = life
 
     def authorize(self, call: Call, segments: list[str]) -> None:
@@ -48,15 +43,9 @@ class VolumeService(Service):
         if len(segments) <= 1:
             return
         call.set_answer_header("OpenStack-API-Version", "volume 3.0")
-        call.token = self._core.living_token(call.header("X-Auth-Token"))
-        if call.token is None:
-            raise Refusal(401, "The request you have made requires authentication.")
-        if len(segments) > 1 and segments[1] != call.project:
+        self.authenticate(call)
+        if segments[1] != call.project:
             raise Refusal(400, "Malformed request url")
-
-    def envelope(self, refusal: Refusal) -> Reply:
-        """The error envelope of Cinder, which is the same as Nova's."""
-        return nova_envelope(self._core, refusal)
 
     @route(app, ["GET"], "/")
     @route(app, ["GET"], "/v3")
@@ -74,10 +63,8 @@ class VolumeService(Service):
         )
 
     def _own(self, call: Call, volume_id: str) -> Volume:
-        found = self._core.state.volumes.get(volume_id)
-        if found is None or found.project_id != call.project:
-            raise Refusal(404, f"Volume {volume_id} could not be found.")
-        return found
+        text = f"Volume {volume_id} could not be found."
+        return call.own(self._core.state.volumes, volume_id, text)
 
     def _body(self, volume: Volume) -> dict[str, Any]:
         attachments: list[dict[str, Any]] = []
@@ -129,16 +116,11 @@ class VolumeService(Service):
             wanted = call.one(key)
             if wanted:
                 mine = [v for v in mine if getattr(v, key) == wanted]
-        shown = page(call, mine, lambda volume: volume.id)
+        shown, following = page(call, mine, lambda volume: volume.id)
         bodies = [self._body(v) for v in shown]
         if not detail:
             bodies = [{"id": b["id"], "name": b["name"], "links": []} for b in bodies]
-        body: dict[str, Any] = {"volumes": bodies}
-        if call.one("limit") and shown and shown[-1] is not mine[-1]:
-            path = call.request.path.decode("ascii")
-            href = f"{self._core.public_url}{path}?limit={call.one('limit')}&marker={shown[-1].id}"
-            body["volumes_links"] = [{"rel": "next", "href": href}]
-        return Reply(body=body)
+        return Reply(body={"volumes": bodies, **self.next_link(call, "volumes", following)})
 
     @route(app, ["GET"], "/v3/<project>/volumes")
     def volumes(self, call: Call, project: str) -> Reply:
@@ -154,11 +136,11 @@ class VolumeService(Service):
 
     @route(app, ["POST"], "/v3/<project>/volumes")
     def create(self, call: Call, project: str) -> Reply:
-        new = call.read(_VolumeBody).volume
+        new = call.read_in("volume", _NewVolume)
         core = self._core
         if new.size < 1:
             raise Refusal(400, f"Invalid input for field/attribute size. Value: {new.size}.")
-        rows = [v for v in core.state.volumes.values() if v.project_id == project]
+        rows = of_project(core.state.volumes, project)
         limit = core.limit(project, "volumes")
         if 0 <= limit <= len(rows):
             text = f"VolumeLimitExceeded: Maximum number of volumes allowed ({limit}) exceeded"
@@ -185,10 +167,9 @@ class VolumeService(Service):
             device=None,
             created_at=now,
             updated_at=now,
-            due_at=now + core.config.volume_s,
+            due_at=now,
         )
-        core.state.volumes.put(volume)
-        self._life.wake_volume(volume.id)
+        volume = self._life.change_volume(volume, volume.status)
         return Reply(status=202, body={"volume": self._body(volume)})
 
     @route(app, ["DELETE"], "/v3/<project>/volumes/<volume_id>")
@@ -197,13 +178,8 @@ class VolumeService(Service):
         if volume.status not in ("available", "error", "deleting"):
             text = "Invalid volume: Volume status must be available or error or error_restoring or "
             raise Refusal(400, text + f"error_extending, but is {volume.status}.")
-        core = self._core
         if volume.status != "deleting":
-            now = core.now()
-            core.state.volumes.put(
-                evolve(volume, status="deleting", updated_at=now, due_at=now + core.config.volume_s)
-            )
-        self._life.wake_volume(volume_id)
+            self._life.change_volume(volume, "deleting")
         return Reply(status=202)
 
     # ---- limits and quotas ----
@@ -214,7 +190,7 @@ class VolumeService(Service):
         return limits | _FIXED_LIMITS
 
     def _used(self, project: str) -> dict[str, int]:
-        rows = [v for v in self._core.state.volumes.values() if v.project_id == project]
+        rows = of_project(self._core.state.volumes, project)
         return {"volumes": len(rows), "gigabytes": sum(v.size_gib for v in rows)}
 
     @route(app, ["GET"], "/v3/<project>/limits")

@@ -18,7 +18,7 @@ from twisted.web.server import Site
 from svcd.clients.cloud import OpenStack, cloud_error
 from svcd.clients.http import HttpClient
 from svcd.embedded.cloud.cloud import EmbeddedCloud
-from svcd.embedded.cloud.guests import NullGuests
+from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import FaultRule, Faults
 from svcd.model.ids import TenantId
 from svcd.model.job import Credentials
@@ -63,7 +63,7 @@ class SocketTests(TestCase):
         self.cloud = EmbeddedCloud(
             clock,
             Embedded(),
-            NullGuests(),
+            Guests(),
             self.faults,
             Path(self.mktemp()),
             "",

@@ -17,7 +17,7 @@ from svcd.clients.http import Answer, HttpClient
 from svcd.clients.sessions import KeystoneIdentity
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import PLAIN_IMAGE_ID, VANILLA_IMAGE_ID
-from svcd.embedded.cloud.guests import Guests, NullGuests
+from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Faults
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.model.secret import Secret
@@ -48,7 +48,7 @@ class Rig:
         self.cloud = EmbeddedCloud(
             self.clock,
             embedded or Embedded(),
-            guests or NullGuests(),
+            guests or Guests(),
             self.faults,
             state,
             ORIGIN,

@@ -9,7 +9,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
-from svcd.embedded.cloud.guests import GuestError, GuestSpec, NullGuests
+from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import NewServer
 from svcd.model.ids import ClusterId, TenantId
@@ -33,7 +33,7 @@ def plain(**more: Any) -> NewServer:
     )
 
 
-class RecordingGuests(NullGuests):
+class RecordingGuests(Guests):
     """Remembers what it was told; may be told to fail."""
 
     def __init__(self) -> None:
