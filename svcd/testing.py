@@ -361,6 +361,7 @@ class FakeService:
             installation=self._sealer.installation,
             new_id=self._new_id,
             rng=random.Random(f"{self._seed} {self._starts}"),
+            cloud_ready=platform.ready,
             keeper=keeper,
         )
         distributions = Distributions(

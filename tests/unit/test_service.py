@@ -40,11 +40,11 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
     """The rooms know of each other what they need."""
 
     def test_readiness_names_the_parts(self) -> None:
-        """Store always; the cloud where it is asked."""
+        """The store, and the cloud where svcd can log in or not."""
         svcd = self.fake_service()
         answer = svcd.call("GET", "/readyz")
         self.assertEqual((answer.status, answer.json["status"]), (200, "ready"))
-        self.assertIn("store", answer.json["parts"])
+        self.assertEqual(set(answer.json["parts"]), {"store", "cloud"})
 
     def test_execution_starts_as_soon_as_its_cluster_is_active(self) -> None:
         """The controller of clusters wakes that of jobs: no tick is waited for."""
