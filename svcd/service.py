@@ -145,7 +145,10 @@ class Engines:
 
 
 class Daemon:
-    """All rooms of one daemon. `site` serves a port, `resource` serves an agent in memory."""
+    """All rooms of one daemon. `site` serves a port, `resource` serves an agent in memory.
+
+    services: what the API is built of.
+    """
 
     def __init__(
         self, outside: Outside, settings: Settings, distributions: Distributions, auth_url: str
@@ -225,7 +228,7 @@ class Daemon:
             settings=settings.workflow,
             access=access,
         )
-        services = api.ApiServices(
+        self.services = api.ApiServices(
             store=store,
             identity=outside.identity,
             cloud=outside.cloud,
@@ -244,8 +247,8 @@ class Daemon:
             metrics=metrics,
             audit=outside.audit,
         )
-        services.metrics.watch_database(store.figures)
-        self.resource, self.site = api.build(services)
+        metrics.watch_database(store.figures)
+        self.resource, self.site = api.build(self.services)
 
     async def start(self) -> None:
         """Resume unfinished work. The caller opens the port after this."""

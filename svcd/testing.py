@@ -48,6 +48,7 @@ from svcd.model.ids import timestamp
 from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import IDistribution
+from svcd.runtime.audit import Audit
 from svcd.runtime.clock import VirtualClock
 from svcd.service import Daemon, Outside
 from svcd.settings import Settings, load
@@ -76,7 +77,7 @@ CLOUD_URL = "http://cloud.test:8387"
 _ANSWER_S = 300.0
 """Virtual seconds that one result may take."""
 _REMEMBERED = 10_000
-"""Requests that `FakeService.requests` keeps."""
+"""Newest requests and audit records that a FakeService keeps."""
 _DEFAULTS = {"plugins.enabled": "fake", "log.access": "false"}
 
 
@@ -152,6 +153,7 @@ class FakeService:
         self.clock = VirtualClock()
         self.faults = Faults()
         self._requests: deque[Requested] = deque(maxlen=_REMEMBERED)
+        self._audited: deque[str] = deque(maxlen=_REMEMBERED)
         self._seed = seed
         self._rng = random.Random(seed)
         self._ids = 0
@@ -191,6 +193,11 @@ class FakeService:
     def requests(self) -> Sequence[Requested]:
         """The requests that reached the API, newest last; only the newest 10,000."""
         return list(self._requests)
+
+    @property
+    def audited(self) -> Sequence[Mapping[str, Any]]:
+        """The records of the audit log, newest last; only the newest 10,000."""
+        return [json_codec.loads(line) for line in self._audited]
 
     def token(
         self, username: str = "", password: str = "", project: str = "", domain: str = "default"
@@ -362,6 +369,7 @@ class FakeService:
             new_id=self._new_id,
             rng=random.Random(f"{self._seed} {self._starts}"),
             cloud_ready=platform.ready,
+            audit=Audit(line, self._audited.append),
             keeper=keeper,
         )
         distributions = Distributions(

@@ -216,6 +216,7 @@ CLUSTERS = (
                 "node_groups": [{"name": "master"}, {"name": "workers", "count": 3}],
             }
         },
+        needs=BUILD,
     ),
     ACTIVE,
     Row(
@@ -261,7 +262,7 @@ CLUSTERS = (
         json={"add_node_groups": [{**WORKERS, "name": "Workers"}]},
         status=400,
         error="INVALID_REFERENCE",
-        needs=COMMANDS,
+        needs=BUILD,
     ),
     Row(
         says="a master cannot be scaled, and nothing else is said",
@@ -271,7 +272,7 @@ CLUSTERS = (
         status=400,
         error="NODE_GROUP_CANNOT_BE_SCALED",
         message=Holds(("node group 'master' cannot be scaled",)),
-        needs=COMMANDS,
+        needs=BUILD,
     ),
     Row(
         says="resize of an unknown group",

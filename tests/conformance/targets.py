@@ -1,9 +1,9 @@
-"""What the suite runs against: stand-ins in memory, the fake service, and any base URL."""
+"""What the suite runs against: the fake service, and any base URL."""
 
 from __future__ import annotations
 
 import json as json_
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -11,27 +11,40 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.client import Agent, readBody
 from twisted.web.http_headers import Headers
 
+from svcd.clients.bodies import Bytes
 from svcd.runtime.tasks import sleep, with_deadline
 from svcd.testing import FakeService
-from tests.support.api import Answered, StandInService, _Bytes
+from tests.support.api import Answered
 
 _CALL_S = 60.0
+FAKE_FEATURES = frozenset({"commands", "build", "engine"})
+
+
+def values_of(fake: FakeService, plugin: str = "fake") -> Mapping[str, str]:
+    """The values of a target."""
+    base = f"/v1.0/{fake.tenant}"
+    image = fake.call("GET", f"{base}/images/{fake.image_id}").json["image"]
+    return {
+        "tenant": fake.tenant,
+        "image_id": fake.image_id,
+        "flavor_id": fake.flavor_id,
+        "keypair": fake.keypair,
+        "plugin": plugin,
+        "version": fake.call("GET", f"{base}/plugins/{plugin}").json["plugin"]["versions"][-1],
+        "username": image["username"],
+        "run": "r1",
+    }
 
 
 class InMemory:
-    """A service whose `call` answers at once: `FakeService` or the stand-ins."""
+    """A `FakeService`, whose `call` answers at once."""
 
     def __init__(
-        self,
-        service: FakeService | StandInService,
-        values: Mapping[str, str],
-        features: frozenset[str],
-        advance: Callable[[float], None],
+        self, fake: FakeService, plugin: str = "fake", features: frozenset[str] = FAKE_FEATURES
     ) -> None:
-        self.values = values
+        self.values = values_of(fake, plugin)
         self.features = features
-        self._service = service
-        self._advance = advance
+        self._fake = fake
 
     async def call(
         self,
@@ -42,13 +55,13 @@ class InMemory:
         headers: Mapping[str, str] | None = None,
     ) -> Answered:
         """See Target."""
-        answer = self._service.call(method, path, json=json, data=data, headers=headers)
+        answer = self._fake.call(method, path, json=json, data=data, headers=headers)
         found = {k.lower(): v for k, v in answer.headers.items()}
         return Answered(answer.status, found, answer.body)
 
     async def wait(self, seconds: float) -> None:
         """Move its clock."""
-        self._advance(seconds)
+        self._fake.advance(seconds)
 
 
 class OverHttp:
@@ -93,7 +106,7 @@ class OverHttp:
             method.encode(),
             (self._base + path).encode(),
             Headers({k: [v] for k, v in sent.items()}),
-            None if body is None else _Bytes(body),  # type: ignore[arg-type]
+            Bytes.of(body),
         )
         content = await readBody(response)
         found = {k.decode().lower(): v[-1].decode() for k, v in response.headers.getAllRawHeaders()}

@@ -1,77 +1,43 @@
-"""The suite on the stand-ins and on the fake service."""
+"""The suite on the fake service."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.testing import FakeService
+from tests.conformance.bodies import COMMANDS
 from tests.conformance.chapters import CHAPTERS
 from tests.conformance.rows import run
 from tests.conformance.targets import InMemory
-from tests.support.api import StandInService, now
+from tests.support.api import now
 
 
-class _Chapters(SynchronousTestCase):
-    """Each chapter is a test; `target` makes the service under test."""
-
-    def target(self) -> InMemory:
-        raise NotImplementedError
-
-    def check(self, chapter: str) -> None:
-        target = self.target()
-        faults = now(Deferred.fromCoroutine(run(CHAPTERS[chapter], target)))
-        if faults:
-            self.fail("\n".join(["", *faults]))
-
-
-class StandInConformanceTests(_Chapters):
-    """The door alone."""
-
-    def target(self) -> InMemory:
-        service = StandInService()
-        self.addCleanup(service.close)
-        values = {
-            "tenant": service.tenant,
-            "image_id": service.image_id,
-            "flavor_id": service.flavor_id,
-            "keypair": service.keypair,
-            "plugin": "vanilla",
-            "version": "3.5.0",
-            "username": "user",
-            "run": "r1",
-        }
-        clock: Any = service.clock
-        return InMemory(service, values, frozenset(), clock.advance)
-
-
-class FakeServiceConformanceTests(_Chapters):
-    """The whole daemon over the embedded cloud and the scripted engine."""
+class FakeServiceConformanceTests(SynchronousTestCase):
+    """The whole daemon over the embedded cloud and the scripted engine; a test for each chapter."""
 
     def target(self) -> InMemory:
         service = FakeService()
         self.addCleanup(service.close)
-        image = service.call("GET", f"/v1.0/{service.tenant}/images/{service.image_id}").json
-        values = {
-            "tenant": service.tenant,
-            "image_id": service.image_id,
-            "flavor_id": service.flavor_id,
-            "keypair": service.keypair,
-            "plugin": "fake",
-            "version": service.call("GET", f"/v1.0/{service.tenant}/plugins/fake").json["plugin"][
-                "versions"
-            ][-1],
-            "username": image["image"]["username"],
-            "run": "r1",
-        }
-        features = frozenset({"commands", "build", "engine"})
-        return InMemory(service, values, features, service.advance)
+        return InMemory(service)
+
+    def check(self, chapter: str) -> None:
+        faults = now(Deferred.fromCoroutine(run(CHAPTERS[chapter], self.target())))
+        if faults:
+            self.fail("\n".join(["", *faults]))
 
 
-def _add(case: type[_Chapters], chapter: str) -> None:
-    def test(self: _Chapters) -> None:
+class VanillaConformanceTests(FakeServiceConformanceTests):
+    """The rules of the vanilla distribution; scripted machines do not build its clusters."""
+
+    def target(self) -> InMemory:
+        service = FakeService({"plugins.enabled": "vanilla"})
+        self.addCleanup(service.close)
+        return InMemory(service, "vanilla", COMMANDS)
+
+
+def _add(case: type[FakeServiceConformanceTests], chapter: str) -> None:
+    def test(self: FakeServiceConformanceTests) -> None:
         self.check(chapter)
 
     test.__doc__ = f"The chapter {chapter} holds."
@@ -79,5 +45,5 @@ def _add(case: type[_Chapters], chapter: str) -> None:
 
 
 for _name in CHAPTERS:
-    _add(StandInConformanceTests, _name)
     _add(FakeServiceConformanceTests, _name)
+    _add(VanillaConformanceTests, _name)

@@ -7,7 +7,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.testing import FakeService
-from tests.support.api import StandInIdentity, StandInService
+from tests.support.api import daemon_of
 
 OPEN = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json"}
 CHANGES_BY_GET = ("/refresh-status", "/cancel")
@@ -21,7 +21,7 @@ class PolicyTests(SynchronousTestCase):
         self.addCleanup(self.svcd.close)
         self.routes = [
             (each.method, re.sub("<tenant_id>", "alpha", each.pattern))
-            for each in self.svcd._daemon.resource.routes()  # type: ignore[union-attr]
+            for each in daemon_of(self.svcd).resource.routes()
         ]
         self.inner = [(m, re.sub(r"<\w+>", "v", p)) for m, p in self.routes if p not in OPEN]
 
@@ -69,12 +69,10 @@ class PolicyTests(SynchronousTestCase):
 
     def test_a_caller_without_a_known_role(self) -> None:
         """Every route of its own tenant answers 403."""
-        identity = StandInIdentity()
-        identity.roles = ("observer",)
-        service = StandInService(identity=identity)
-        self.addCleanup(service.close)
+        self.svcd.cloud.core.users_by_name["alice"].roles["alpha"] = ("observer",)
+        token = self.token("alice")
         for method, path in self.inner:
-            answer = service.call(method, path, headers={"X-Auth-Token": "token-alpha"})
+            answer = self.svcd.call(method, path, headers=token)
             self.assertEqual(answer.status, 403, (method, path))
             self.assertIn("observer", answer.json["error_message"])
 

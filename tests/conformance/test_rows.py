@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.testing import FakeService
 from tests.conformance.rows import (
     ABSENT,
     STAMP,
@@ -21,7 +20,7 @@ from tests.conformance.rows import (
     run,
 )
 from tests.conformance.targets import InMemory
-from tests.support.api import StandInService, now
+from tests.support.api import now
 
 
 class MatcherTests(SynchronousTestCase):
@@ -57,10 +56,9 @@ class MatcherTests(SynchronousTestCase):
 
     def test_a_row_that_fails_is_reported(self) -> None:
         """By status, body, error name and header."""
-        service = StandInService()
+        service = FakeService()
         self.addCleanup(service.close)
-        clock: Any = service.clock
-        target = InMemory(service, {"tenant": "demo"}, frozenset(), clock.advance)
+        target = InMemory(service)
         path = "/v1.0/{tenant}/clusters"
         rows = [
             Row(says="right", path=path, body=Only({"clusters": []})),
@@ -68,7 +66,7 @@ class MatcherTests(SynchronousTestCase):
             Row(says="body", path=path, body={"clusters": [1]}),
             Row(says="error", path=path + "/x", status=404, error="OTHER"),
             Row(says="header", path=path, headers={"content-type": "text/html"}),
-            Row(says="left out", path=path, status=404, needs=frozenset({"engine"})),
+            Row(says="left out", path=path, status=404, needs=frozenset({"more"})),
         ]
         faults = now(Deferred.fromCoroutine(run(rows, target)))
         self.assertEqual(

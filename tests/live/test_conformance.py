@@ -1,4 +1,4 @@
-"""The suite over sockets: on the stand-ins, and on the service that the environment names.
+"""The suite over sockets: on the fake service, and on the service that the environment names.
 
 SVCD_CONFORMANCE_URL (base URL), with _TENANT, _TOKEN, _IMAGE_ID, _FLAVOR_ID, _KEYPAIR, _PLUGIN,
 _USERNAME (of the image) and _FEATURES (of commands, build, engine; separated by commas).
@@ -10,46 +10,39 @@ import os
 import uuid
 from typing import Any
 
-from attrs import evolve
 from twisted.internet import reactor as global_reactor  # noqa: TID251 - sockets
-from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.trial.unittest import SkipTest, TestCase
 
-from svcd.settings import Logging, Settings
+from svcd.testing import FakeService
 from tests.conformance.chapters import CHAPTERS
 from tests.conformance.rows import Target, run
-from tests.conformance.targets import OverHttp
-from tests.support.api import StandInService
+from tests.conformance.targets import FAKE_FEATURES, OverHttp, values_of
+from tests.support.api import served
 
 reactor: Any = global_reactor
 
 
+class OverHttpToFake(OverHttp):
+    """A fake service on a port."""
+
+    def __init__(self, fake: FakeService, base: str) -> None:
+        super().__init__(reactor, base, values_of(fake), FAKE_FEATURES, {})
+        self._fake = fake
+
+    async def wait(self, seconds: float) -> None:
+        """Move its clock."""
+        self._fake.advance(seconds)
+
+
 class SocketConformanceTests(TestCase):
-    """The door alone, with its site."""
+    """The whole daemon, with its site."""
 
     async def target(self) -> Target:
-        service = StandInService(reactor, settings=evolve(Settings(), log=Logging(access=False)))
-        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        port = await endpoint.listen(service.site)
-
-        async def stop() -> None:
-            await port.stopListening()
-            await service.site.drain(5.0)
-            service.close()
-
-        self.addCleanup(stop)
-        values = {
-            "tenant": service.tenant,
-            "image_id": service.image_id,
-            "flavor_id": service.flavor_id,
-            "keypair": service.keypair,
-            "plugin": "vanilla",
-            "version": "3.5.0",
-            "username": "user",
-            "run": "r1",
-        }
-        base = f"http://127.0.0.1:{port.getHost().port}"
-        return OverHttp(reactor, base, values, frozenset(), {})
+        fake = FakeService()
+        self.addCleanup(fake.close)
+        api = await served(reactor, fake)
+        self.addCleanup(api.stop)
+        return OverHttpToFake(fake, api.url)
 
     async def check(self, chapter: str) -> None:
         faults = await run(CHAPTERS[chapter], await self.target())

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
 from twisted.internet import reactor as global_reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import TCP4ClientEndpoint, TCP4ServerEndpoint, connectProtocol
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 from twisted.trial.unittest import TestCase
 
 from svcd.runtime.tasks import sleep, with_deadline
-from svcd.settings import Logging, Server, Settings
-from tests.support.api import StandInService
+from svcd.testing import Effect, FakeService
+from tests.support.api import daemon_of, served
 
 reactor: Any = global_reactor
 DEADLINE_S = 10.0
@@ -82,29 +82,33 @@ class Peer(Protocol):
 class DoorTests(TestCase):
     """A site on a port of its own for each test."""
 
-    server = Server(header_deadline_s=0.4, min_body_rate_bytes=1000, idle_timeout_s=2.0)
+    server: Mapping[str, float] = {
+        "header_deadline_s": 0.4,
+        "min_body_rate_bytes": 1000,
+        "idle_timeout_s": 2.0,
+    }
 
     async def setUp(self) -> None:
-        settings = evolve(Settings(), server=self.server, log=Logging(access=False))
-        self.service = StandInService(clock=reactor, settings=settings)
-        self.site = self.service.site
-        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        self.port = await endpoint.listen(self.site)
-        self.address = self.port.getHost()
+        given = {f"server.{name}": str(value) for name, value in self.server.items()}
+        self.fake = FakeService({"plugins.enabled": "vanilla", **given})
+        self.addCleanup(self.fake.close)
+        self.api = await served(reactor, self.fake)
+        self.addCleanup(self.api.stop)
+        self.site = self.api.site
         self.peers: list[Peer] = []
+
+    def slow(self, seconds: float) -> None:
+        """New templates wait `seconds` for the cloud."""
+        self.fake.faults.add(where="compute", path="/flavors", effect=Effect.DELAY, delay_s=seconds)
 
     async def tearDown(self) -> None:
         for peer in self.peers:
             if not peer.closed:
                 peer.transport.abortConnection()
-        await self.port.stopListening()
-        await self.site.drain(5.0)
-        self.service.close()
 
     async def peer(self) -> Peer:
-        made = await connectProtocol(
-            TCP4ClientEndpoint(reactor, self.address.host, self.address.port), Peer()
-        )
+        port = int(self.api.url.rpartition(":")[2])
+        made = await connectProtocol(TCP4ClientEndpoint(reactor, "127.0.0.1", port), Peer())
         self.peers.append(made)
         return made
 
@@ -147,7 +151,7 @@ class HttpTests(DoorTests):
         self.assertRegex(headers["x-request-id"], r"^req-[0-9a-f]+-[0-9a-f]+$")
 
     async def test_pipelined_requests_are_answered_in_order(self) -> None:
-        self.service.templates.wait_s = 0.05
+        self.slow(0.05)
         peer = await self.peer()
         post = get(
             "/v1.0/demo/node-group-templates",
@@ -176,7 +180,6 @@ class HttpTests(DoorTests):
 
     async def test_delete_answers_204_without_length(self) -> None:
         peer = await self.peer()
-        self.service.cloud.kept.clear()
         post = get(
             "/v1.0/demo/node-group-templates",
             "Content-Type: application/json",
@@ -311,7 +314,7 @@ class SlowPeerTests(DoorTests):
         self.assertEqual(bytes(peer.received), b"")
 
     async def test_peer_that_leaves_mid_request_harms_nobody(self) -> None:
-        self.service.templates.wait_s = 0.1
+        self.slow(0.1)
         peer = await self.peer()
         post = get(
             "/v1.0/demo/node-group-templates",
@@ -323,7 +326,7 @@ class SlowPeerTests(DoorTests):
         await sleep(reactor, 0.03)
         peer.transport.abortConnection()
         await peer.end()
-        await self.service.rest.idle()
+        await self.api.rest.idle()
         fresh = await self.peer()
         fresh.send(get("/v1.0/demo/node-group-templates"))
         kept = json.loads((await fresh.answer())[2])["node_group_templates"]
@@ -335,7 +338,7 @@ class SlowPeerTests(DoorTests):
         await sleep(reactor, 0.05)
         peer.transport.abortConnection()
         await peer.end()
-        await self.service.rest.idle()
+        await self.api.rest.idle()
         fresh = await self.peer()
         put = get(UPLOAD + "half", "Content-Length: 1", method="PUT")
         fresh.send(put + b"x")
@@ -343,7 +346,7 @@ class SlowPeerTests(DoorTests):
 
 
 class LimitTests(DoorTests):
-    server = Server(max_json_bytes=1000, max_binary_bytes=100_000, header_deadline_s=5.0)
+    server = {"max_json_bytes": 1000, "max_binary_bytes": 100_000, "header_deadline_s": 5.0}
 
     async def test_declared_too_large_is_413_before_the_body(self) -> None:
         for method, path in (("POST", LIST), ("PUT", UPLOAD + "a"), ("DELETE", LIST + "/x")):
@@ -422,7 +425,7 @@ class LimitTests(DoorTests):
 
 
 class StalledReaderTests(DoorTests):
-    server = Server(idle_timeout_s=0.5)
+    server = {"idle_timeout_s": 0.5}
 
     async def test_a_peer_that_does_not_read_is_dropped(self) -> None:
         peer = await self.peer()
@@ -436,7 +439,7 @@ class StalledReaderTests(DoorTests):
         stalled.transport.pauseProducing()
         stalled.send(get(f"/v1.1/demo/job-binary-internals/{made['id']}/data"))
         await sleep(reactor, 0.2)
-        await with_deadline(reactor, DEADLINE_S, "drop", self.service.rest.idle())
+        await with_deadline(reactor, DEADLINE_S, "drop", self.api.rest.idle())
         stalled.keep = False
         stalled.transport.resumeProducing()
         await stalled.end()
@@ -472,7 +475,7 @@ class StalledReaderTests(DoorTests):
 
 
 class CrowdTests(DoorTests):
-    server = Server(max_connections=2)
+    server = {"max_connections": 2}
 
     async def test_a_connection_too_many_is_503(self) -> None:
         first, second = await self.peer(), await self.peer()
@@ -489,7 +492,7 @@ class CrowdTests(DoorTests):
 
 class DrainTests(DoorTests):
     async def test_draining_closes_idle_and_lets_others_finish(self) -> None:
-        self.service.templates.wait_s = 0.2
+        self.slow(0.2)
         idle, busy = await self.peer(), await self.peer()
         idle.send(get(LIST))
         await idle.answer()
@@ -508,7 +511,7 @@ class DrainTests(DoorTests):
         self.assertTrue(await draining)
 
     async def test_draining_cuts_off_what_does_not_end(self) -> None:
-        self.service.templates.wait_s = 0.6
+        self.slow(0.6)
         busy = await self.peer()
         post = get(
             "/v1.0/demo/node-group-templates",
@@ -520,14 +523,14 @@ class DrainTests(DoorTests):
         await sleep(reactor, 0.05)
         self.assertFalse(await self.site.drain(0.1))
         await busy.end()
-        await self.service.rest.idle()
+        await self.api.rest.idle()
 
 
 class DeadlineTests(DoorTests):
-    server = Server(request_timeout_s=0.1)
+    server = {"request_timeout_s": 0.1}
 
     async def test_a_slow_handler_is_504_and_goes_on(self) -> None:
-        self.service.templates.wait_s = 0.3
+        self.slow(0.3)
         peer = await self.peer()
         post = get(
             "/v1.0/demo/node-group-templates",
@@ -537,7 +540,7 @@ class DeadlineTests(DoorTests):
         )
         peer.send(post + NGT)
         self.check_error(await peer.answer(), 504, "PLATFORM_TIMEOUT")
-        await self.service.rest.idle()
+        await self.api.rest.idle()
         peer.send(get("/v1.0/demo/node-group-templates"))
         kept = json.loads((await peer.answer())[2])["node_group_templates"]
         self.assertEqual([each["name"] for each in kept], ["w"])
@@ -586,7 +589,7 @@ class StreamTests(DoorTests):
         await with_deadline(reactor, 60.0, "download", slow.until(lambda: slow.count >= self.size))
         self.assertLess(rss_kib() - before, self.allowed_kib)
         digest = hashlib.sha256(piece * (self.size // len(piece))).hexdigest()
-        record = await self.service.store.read(
+        record = await daemon_of(self.fake).services.store.read(
             lambda tx: tx.internals.get("demo", made["id"])  # type: ignore[arg-type]
         )
         self.assertEqual(record.digest, digest)

@@ -9,7 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli.policy import markdown, table
 from svcd.resources.api import policy
 from svcd.settings import Auth
-from tests.support.api import StandInService
+from svcd.testing import FakeService
+from tests.support.api import daemon_of
 
 FILE = Path(__file__).parents[3] / "docs" / "security.md"
 
@@ -21,9 +22,9 @@ class TableTests(SynchronousTestCase):
 
     def test_the_table_has_exactly_the_routes_that_are_served(self) -> None:
         """With the need that the door checks."""
-        service = StandInService()
-        self.addCleanup(service.close)
-        served = {(r.method, r.pattern, r.spec.needs) for r in service.rest.routes()}
+        fake = FakeService()
+        self.addCleanup(fake.close)
+        served = {(r.method, r.pattern, r.spec.needs) for r in daemon_of(fake).resource.routes()}
         self.assertEqual(set(policy()), served)
 
     def test_the_changes_by_get(self) -> None:

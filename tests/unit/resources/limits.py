@@ -18,6 +18,8 @@ from svcd.model import names, requests
 from svcd.model.job import JobConfigs
 from svcd.model.shapes import Shape
 from svcd.resources._route import Raw, Route
+from svcd.testing import FakeService
+from tests.support.fakes import MASTER, WORKER
 from tests.unit.resources.test_channel import Connected
 
 GROUP: dict[str, Any] = {
@@ -32,7 +34,7 @@ GROUP: dict[str, Any] = {
     "volume_mount_prefix": "/disk",
     "floating_ip_pool": "public",
 }
-PLUGIN = {"plugin_name": "vanilla", "engine_version": "3.5.0"}
+PLUGIN = {"plugin_name": "fake", "engine_version": "0.1"}
 CONFIGS = {"HDFS": {"dfs.replication": 1}}
 CREDENTIALS = {"user": "u", "password": "p"}
 CLUSTER: dict[str, Any] = {
@@ -90,6 +92,8 @@ GOOD: Mapping[type, Mapping[str, Any]] = {
     requests.RegisterImage: {"username": "cloud", "description": "words"},
     requests.Tags: {"tags": ["vanilla"]},
 }
+WHOLE = {"name": "w", "count": 1, "flavor_id": "2", "node_processes": [*MASTER, *WORKER]}
+"""One machine that is a cluster with an engine."""
 LEAST: Mapping[type, Mapping[str, Any]] = {
     requests.NewNodeGroupTemplate: {
         **PLUGIN,
@@ -97,20 +101,12 @@ LEAST: Mapping[type, Mapping[str, Any]] = {
         "flavor_id": "2",
         "node_processes": ["datanode"],
     },
-    requests.NewClusterTemplate: {
-        **PLUGIN,
-        "name": "t",
-        "node_groups": [
-            {"name": "w", "count": 1, "flavor_id": "2", "node_processes": ["datanode"]}
-        ],
-    },
+    requests.NewClusterTemplate: {**PLUGIN, "name": "t", "node_groups": [WHOLE]},
     requests.NewCluster: {
         **PLUGIN,
         "name": "c",
-        "default_image_id": "i",
-        "node_groups": [
-            {"name": "w", "count": 1, "flavor_id": "2", "node_processes": ["datanode"]}
-        ],
+        "default_image_id": FakeService.image_id,
+        "node_groups": [WHOLE],
     },
     requests.ScaleRequest: {},
     requests.NewDataSource: {"name": "s", "type": "hdfs", "url": "/a"},
@@ -119,22 +115,22 @@ LEAST: Mapping[type, Mapping[str, Any]] = {
         "url": "objstore-internal://a/b",
         "extra": CREDENTIALS,
     },
-    requests.NewJob: {"name": "j", "type": "Pig", "mains": []},
-    requests.ExecuteRequest: {},
+    requests.NewJob: {"name": "j", "type": "Java", "mains": []},
+    requests.ExecuteRequest: {"job_configs": {"configs": {"edp.java.main_class": "a.Main"}}},
     requests.RegisterImage: {"username": "cloud"},
     requests.Tags: {"tags": ["a"]},
 }
-"""What the stand-ins behind the door take as it is; ids are filled in by the suite."""
+"""What the service accepts, as soon as the suite has filled in the ids."""
 
 BLUEPRINT = (
-    b'{"host_groups":[{"name":"w","components":[{"name":"DATANODE"}]}],"flavor_id":"2",'
-    b'"Blueprints":{"blueprint_name":"t"}}'
+    b'{"host_groups":[{"name":"w","components":[{"name":"NAMENODE"},{"name":"DATANODE"}]}],'
+    b'"flavor_id":"2","Blueprints":{"blueprint_name":"t"}}'
 )
 
 
 def with_body(peer: Connected) -> Sequence[Route]:
     """Every route that takes a body."""
-    return [each for each in peer.service.rest.routes() if each.spec.body is not None]
+    return [each for each in peer.rest.routes() if each.spec.body is not None]
 
 
 @frozen(kw_only=True)

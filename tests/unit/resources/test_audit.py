@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.settings import Server, Settings
-from tests.support.api import StandInIdentity, StandInService
+from svcd.testing import Effect, FakeService
+from svcd.workflow.commands import Jobs
 
-MINE = {"X-Auth-Token": "token-demo", "X-Request-Id": "req-1"}
 SOURCE = {"name": "in", "type": "hdfs", "url": "/in"}
 
 
 class AuditTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.identity = StandInIdentity()
-        self.api = StandInService(identity=self.identity)
-        self.addCleanup(self.api.close)
+        self.api = self.service({"auth.mode": "keystone"})
+        self.token = self.api.token()
+        self.mine = {"X-Auth-Token": self.token, "X-Request-Id": "req-1"}
+        self.user = self.api.cloud.core.users_by_name["demo"].id
 
-    def record(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+    def service(self, settings: dict[str, str]) -> FakeService:
+        made = FakeService(settings)
+        self.addCleanup(made.close)
+        return made
+
+    def record(self, method: str, path: str, tenant: str = "demo", **more: Any) -> dict[str, Any]:
         """The only record of a request."""
-        self.api.audited.clear()
-        more.setdefault("headers", MINE)
-        self.api.call(method, f"/v1.1/demo/{path}", **more)
-        (record,) = self.api.audited
+        before = len(self.api.audited)
+        more.setdefault("headers", self.mine)
+        self.api.call(method, f"/v1.1/{tenant}/{path}", **more)
+        (record,) = self.api.audited[before:]
         return dict(record)
 
     def test_an_accepted_change(self) -> None:
@@ -37,8 +41,8 @@ class AuditTests(SynchronousTestCase):
             {
                 "time": "2026-01-01T00:00:00.000Z",
                 "request": "req-1",
-                "user": "u",
-                "user_name": "",
+                "user": self.user,
+                "user_name": "demo",
                 "project": "demo",
                 "address": "127.0.0.1",
                 "action": "POST /v1.1/<tenant_id>/data-sources",
@@ -63,46 +67,60 @@ class AuditTests(SynchronousTestCase):
             ("GET", "job-executions/nope/cancel"),
             ("PATCH", "clusters"),
         ):
-            answer = self.api.call(method, f"/v1.1/demo/{path}", headers=MINE)
+            answer = self.api.call(method, f"/v1.1/demo/{path}", headers=self.mine)
             self.assertNotIn(answer.status, (401, 403))
-        self.assertEqual(self.api.audited, [])
+        self.assertEqual(list(self.api.audited), [])
 
     def test_refusals_of_authority(self) -> None:
         """No token, a wrong one, another tenant, a role that is too small; also of reads."""
+        users = self.api.cloud.core.users_by_name
+        bob = {"X-Auth-Token": self.api.token("bob", project="beta")}
         for headers, user, project, status in (
             ({}, "", "", 401),
             ({"X-Auth-Token": "bad"}, "", "", 401),
-            ({"X-Auth-Token": "token-other"}, "u", "other", 403),
+            (bob, users["bob"].id, "beta", 403),
         ):
             record = self.record("GET", "clusters", headers=headers)
             said = [record[name] for name in ("user", "project", "outcome", "status")]
             self.assertEqual(said, [user, project, "refused", status])
-        self.identity.roles = ("reader",)
-        record = self.record("DELETE", "clusters/c1")
+        carol = {"X-Auth-Token": self.api.token("carol", project="alpha")}
+        record = self.record("DELETE", "clusters/c1", "alpha", headers=carol)
         self.assertEqual(
             (record["user"], record["action"], record["outcome"]),
-            ("u", "DELETE /v1.1/<tenant_id>/clusters/<cluster_id>", "refused"),
+            (users["carol"].id, "DELETE /v1.1/<tenant_id>/clusters/<cluster_id>", "refused"),
         )
 
     def test_a_change_that_may_have_happened(self) -> None:
         """A fault of svcd, and an answer that came too late."""
-        self.api.jobs.raises = RuntimeError("a bug")
+
+        async def broken(*_: object) -> None:
+            raise RuntimeError("a bug")
+
+        patch = self.patch(Jobs, "create_data_source", broken)
         record = self.record("POST", "data-sources", json=SOURCE)
-        self.flushLoggedErrors(RuntimeError)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
         self.assertEqual((record["outcome"], record["status"]), ("unknown", 500))
-        self.api.jobs.raises = None
-        self.api.jobs.wait_s = 100.0
-        self.api.audited.clear()
-        self.api.start("POST", "/v1.1/demo/data-sources", json=SOURCE, headers=MINE)
-        self.api.clock.advance(200)  # type: ignore[attr-defined]
-        self.assertEqual([r["status"] for r in self.api.audited], [504])
+        patch.restore()
+        self.api.faults.add(where="compute", effect=Effect.DELAY, delay_s=20.0)
+        self.api.restart({"server.request_timeout_s": "10"})
+        template = {
+            "name": "w",
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            "flavor_id": "2",
+            "node_processes": ["datanode"],
+        }
+        record = self.record("POST", "node-group-templates", json=template)
+        self.assertEqual((record["outcome"], record["status"]), ("unknown", 504))
+        self.api.advance(200)
+        self.assertEqual(self.api.audited[-1], record)
 
     def test_no_secret_of_the_request_is_in_a_record(self) -> None:
         """Neither the token nor the body nor the query."""
         new = {"name": "b", "url": "objstore-internal://c/o"}
         new = {**new, "extra": {"user": "u-secret", "password": "p-secret"}}  # type: ignore[dict-item]
         record = self.record("POST", "job-binaries?password=q-secret", json=new)
-        for secret in ("secret", "token-demo"):
+        for secret in ("secret", self.token):
             self.assertNotIn(secret, str(record))
 
     def test_the_address_behind_a_trusted_proxy(self) -> None:
@@ -116,9 +134,7 @@ class AuditTests(SynchronousTestCase):
             (("127.0.0.1",), "nonsense", "127.0.0.1"),
             (("10.0.0.0/8",), "1.1.1.1", "127.0.0.1"),
         ):
-            settings = evolve(Settings(), server=Server(trusted_proxies=trusted))
-            self.api = StandInService(settings=settings)
-            self.addCleanup(self.api.close)
+            self.api = self.service({"server.trusted_proxies": ",".join(trusted)})
             record = self.record(
                 "POST", "data-sources", headers={"X-Forwarded-For": sent}, json=SOURCE
             )

@@ -6,18 +6,17 @@ import re
 import tempfile
 from typing import Any
 
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.testing import StringTransport
 from twisted.logger import globalLogPublisher
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.settings import Logging, Server, Settings
-from tests.support.api import StandInIdentity, StandInService
+from svcd.resources.api import Rest
+from svcd.testing import Effect, FakeService
+from tests.support.api import daemon_of
 
 NGT = (
     b'{"name":"%b","plugin_name":"vanilla","engine_version":"3.5.0","flavor_id":"2",'
@@ -41,21 +40,26 @@ STATUSES = [200, 202, 202, 202, 404, 200]
 
 
 class Connected:
-    """A service with one connection to a transport in memory. of: one with the same service."""
+    """A service with one connection to a transport in memory. of: one with the same service.
 
-    def __init__(
-        self, of: Connected | None = None, identity: StandInIdentity | None = None, **server: Any
-    ) -> None:
-        chosen = evolve(Settings(), server=Server(**server), log=Logging(access=False))
-        made = of.service if of else StandInService(identity=identity, settings=chosen)
-        self.service = made
-        self.channel = self.service.site.buildProtocol(None)
+    flags: settings of `server`, or `section__key`.
+    """
+
+    def __init__(self, of: Connected | None = None, **flags: Any) -> None:
+        named = {k.replace("__", ".") if "__" in k else f"server.{k}": v for k, v in flags.items()}
+        given = {"plugins.enabled": "vanilla,fake", **{k: str(v) for k, v in named.items()}}
+        self.service = of.service if of else FakeService(given)
+        self.site = daemon_of(self.service).site
+        self.channel: Any = self.site.buildProtocol(None)
         self.transport = StringTransport()
         self.channel.makeConnection(self.transport)
 
+    @property
+    def rest(self) -> Rest:
+        return daemon_of(self.service).resource
+
     def advance(self, seconds: float) -> None:
-        clock: Any = self.service.clock
-        clock.advance(seconds)
+        self.service.advance(seconds)
 
     def statuses(self) -> list[int]:
         found = re.findall(rb"HTTP/1\.1 (\d\d\d) ", self.transport.value())
@@ -167,7 +171,7 @@ class ChannelTests(SynchronousTestCase):
     def test_large_answers_that_nobody_reads_are_bounded(self) -> None:
         """Others are told to come again until they are read; small answers are given always."""
         peers = [Connected()]
-        site: Any = peers[0].service.site
+        site: Any = peers[0].site
         site.most_unsent_bytes = 150_000
         for _ in range(3):
             peers.append(Connected(of=peers[0]))
@@ -197,23 +201,26 @@ class ChannelTests(SynchronousTestCase):
 
     def test_caller_that_leaves_during_its_login_changes_nothing(self) -> None:
         """Its body is gone, nothing is made, and no failure is logged."""
-        identity = StandInIdentity()
-        identity.answer = login = Deferred()
-        peer = Connected(identity=identity)
-        head = b"X-Auth-Token: token-demo\r\nContent-Type: application/json\r\n"
+        peer = Connected(auth__mode="keystone")
+        token = peer.service.token()
+        slow = peer.service.faults.add(where="identity", effect=Effect.DELAY, delay_s=2.0)
+        head = b"X-Auth-Token: %b\r\nContent-Type: application/json\r\n" % token.encode()
         body = NGT % b"x"
         peer.channel.dataReceived(
             b"POST /v1.0/demo/node-group-templates HTTP/1.1\r\nHost: a\r\n"
             b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
         )
+        peer.advance(1.0)
+        self.assertEqual(slow.hits(), 1)
         peer.channel.connectionLost(Failure(ConnectionLost()))
-        login.callback(None)
-        identity.answer = None
+        slow.remove()
+        peer.advance(10.0)
+        self.assertEqual(peer.service.activity()["calls"], 0)
         self.assertEqual(self.flushLoggedErrors(ValueError), [])
         shown = peer.service.call(
-            "GET", "/v1.0/demo/node-group-templates", headers={"X-Auth-Token": "token-demo"}
+            "GET", "/v1.0/demo/node-group-templates", headers={"X-Auth-Token": token}
         )
-        self.assertEqual(shown.json, {"node_group_templates": []})
+        self.assertEqual((shown.status, shown.json), (200, {"node_group_templates": []}))
         peer.service.close()
 
     def test_idle_connections_fill_no_log(self) -> None:
@@ -292,7 +299,7 @@ class ChannelTests(SynchronousTestCase):
         """Pipelined requests wait until the answer before them has left."""
         peer = Connected(idle_timeout_s=75.0)
         peer.transport = _Full()
-        peer.channel = peer.service.site.buildProtocol(None)
+        peer.channel = peer.site.buildProtocol(None)
         peer.channel.makeConnection(peer.transport)
         get = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         peer.channel.dataReceived(get * 3)

@@ -19,7 +19,6 @@ from svcd.model import requests
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
 from svcd.resources._route import Route
-from tests.support.api import IMAGE_ID
 from tests.unit.resources.limits import (
     BLUEPRINT,
     GOOD,
@@ -36,6 +35,8 @@ from tests.unit.resources.test_channel import Connected
 JSON_BYTES = 1_048_576
 BINARY_BYTES = 300_000
 CONVERT_BYTES = 262_144
+NUMBER_OPTION = ("HDFS", "dfs.datanode.max.transfer.threads")
+TEXT_OPTION = ("general", "Daemon JVM Options")
 WIDE = Limits(groups=10_000, nodes=10**9)
 
 
@@ -70,15 +71,18 @@ class BodySizeTests(SynchronousTestCase):
         self.number = itertools.count(1)
         made = self.call("POST", "/clusters", {**LEAST[requests.NewCluster], "name": "first"})
         self.cluster_id = made["cluster"]["id"]
-        job = self.call("POST", "/jobs", {**LEAST[requests.NewJob], "name": "first"})
+        binary = self.call("POST", "/job-binaries", LEAST[requests.NewJobBinary])
+        self.binary_id = binary["job_binary"]["id"]
+        first = {**LEAST[requests.NewJob], "name": "first", "libs": [self.binary_id]}
+        job = self.call("POST", "/jobs", first)
         self.job_id = job["job"]["id"]
         self.paths = {
             "tenant_id": "demo",
             "cluster_id": self.cluster_id,
             "job_id": self.job_id,
-            "image_id": IMAGE_ID,
-            "plugin_name": "vanilla",
-            "version": "3.5.0",
+            "image_id": self.peer.service.image_id,
+            "plugin_name": "fake",
+            "version": "0.1",
         }
 
     def call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
@@ -112,10 +116,17 @@ class BodySizeTests(SynchronousTestCase):
             tree["name"] = f"n{next(self.number)}"
         if route.spec.body.cls is requests.ExecuteRequest:
             tree["cluster_id"] = self.cluster_id
+        if route.spec.body.cls is requests.NewJob:
+            tree["libs"] = [self.binary_id]
         return json.dumps(tree).encode().ljust(size)
 
+    def next_peer(self) -> Connected:
+        """A new connection, when the cluster has finished the work of the last request."""
+        self.peer.advance(30.0)
+        return Connected(of=self.peer)
+
     def send(self, *pieces: bytes) -> tuple[int, Any]:
-        peer = Connected(of=self.peer)
+        peer = self.next_peer()
         for piece in pieces:
             peer.channel.dataReceived(piece)
         found = answers(peer)
@@ -167,7 +178,7 @@ class BodySizeTests(SynchronousTestCase):
         """Nobody is answered, and nothing of it is kept."""
         before = self.peer.service.call("GET", "/v1.1/demo/job-binary-internals").json
         for route in self.routes():
-            peer = Connected(of=self.peer)
+            peer = self.next_peer()
             body = self.body(route, 1000)
             peer.channel.dataReceived(self.headers(route, f"Content-Length: {len(body) + 1}"))
             peer.channel.dataReceived(body)
@@ -180,7 +191,7 @@ class BodySizeTests(SynchronousTestCase):
     def test_a_body_that_is_longer_than_it_says(self) -> None:
         """What it said is taken; the rest is no request, and the connection ends."""
         for route in self.routes():
-            peer = Connected(of=self.peer)
+            peer = self.next_peer()
             body = self.body(route, 1000)
             peer.channel.dataReceived(self.headers(route, f"Content-Length: {len(body)}"))
             peer.channel.dataReceived(body + b"rubbish\r\n\r\n")
@@ -191,7 +202,7 @@ class BodySizeTests(SynchronousTestCase):
         """A size that is no number, or more than it says: 400, and the connection ends."""
         for route in self.routes():
             for body in (b"zz\r\nabc\r\n0\r\n\r\n", b"1\r\nabc\r\n0\r\n\r\n", b"-1\r\n"):
-                peer = Connected(of=self.peer)
+                peer = self.next_peer()
                 peer.channel.dataReceived(self.headers(route, "Transfer-Encoding: chunked"))
                 peer.channel.dataReceived(body)
                 found = answers(peer)
@@ -280,11 +291,12 @@ class ValueTests(SynchronousTestCase):
         """A number of any size and a text of any length come back as they were given."""
         template = dict(LEAST[requests.NewNodeGroupTemplate])
         for number, value in enumerate((2**31, 2**63, -(2**63) - 1, 10**4299, "v" * 100_000)):
-            body = {**template, "name": f"n{number}", "node_configs": {"HDFS": {"a": value}}}
+            section, option = TEXT_OPTION if isinstance(value, str) else NUMBER_OPTION
+            configs = {section: {option: value}}
+            body = {**template, "name": f"n{number}", "node_configs": configs}
             answer = self.post("/node-group-templates", json.dumps(body).encode())
             self.assertEqual(answer[0], 202)
-            shown = answer[1]["node_group_template"]["node_configs"]["HDFS"]["a"]
-            self.assertEqual(shown, value)
+            self.assertEqual(answer[1]["node_group_template"]["node_configs"], configs)
 
     def test_groups_and_machines(self) -> None:
         """The operator's bounds, of every list of groups."""

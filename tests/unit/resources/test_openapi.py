@@ -6,12 +6,13 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.support.api import StandInService
+from svcd.testing import FakeService
+from tests.support.api import daemon_of
 
 
 class OpenApiTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.api = StandInService()
+        self.api = FakeService()
         self.addCleanup(self.api.close)
         self.document = self.api.call("GET", "/openapi.json").json
 
@@ -23,7 +24,8 @@ class OpenApiTests(SynchronousTestCase):
             for method in item
         }
         routes = {
-            (each.method, re.sub(r"<\w+>", "{}", each.pattern)) for each in self.api.rest.routes()
+            (each.method, re.sub(r"<\w+>", "{}", each.pattern))
+            for each in daemon_of(self.api).resource.routes()
         }
         self.assertEqual(described, routes)
         ids = [o["operationId"] for item in self.document["paths"].values() for o in item.values()]

@@ -17,7 +17,7 @@ from svcd.model.shapes import Shape
 from svcd.resources._route import RAW, Route
 from svcd.testing import FakeService
 from svcd.web.tree import segments_of
-from tests.support.api import StandInService
+from tests.support.api import daemon_of
 from tests.unit.resources.limits import LEAST
 
 
@@ -38,9 +38,9 @@ def path_of(route: Route, tenant: str) -> str:
 
 class RoutesTests(SynchronousTestCase):
     def setUp(self) -> None:
-        service = StandInService()
-        self.addCleanup(service.close)
-        self.rest = service.rest
+        self.fake = FakeService()
+        self.addCleanup(self.fake.close)
+        self.rest = daemon_of(self.fake).resource
 
     def test_every_rule_of_every_app_is_served_and_nothing_else(self) -> None:
         """The door takes the apps of all classes of the room."""
@@ -71,8 +71,6 @@ class RoutesTests(SynchronousTestCase):
 
     def test_a_request_is_run_by_kleins_endpoint(self) -> None:
         """The entry of the app's `endpoints` answers, for every route of a whole daemon."""
-        fake = FakeService()
-        self.addCleanup(fake.close)
         ran: list[str] = []
         for cls, app in apps():
             self.addCleanup(app.endpoints.update, dict(app.endpoints))
@@ -83,7 +81,8 @@ class RoutesTests(SynchronousTestCase):
             shape = route.spec.body
             json = LEAST[shape.cls] if isinstance(shape, Shape) else None
             data = b"x" if shape is RAW else None
-            answer = fake.call(route.method, path_of(route, fake.tenant), json, data)
+            path = path_of(route, self.fake.tenant)
+            answer = self.fake.call(route.method, path, json, data)
             self.assertEqual(answer.status, 418, (route.pattern, answer.body))
         self.assertEqual(
             ran, [f"{type(each.handler.__self__).__name__}.{each.endpoint}" for each in asked]
