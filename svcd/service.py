@@ -382,7 +382,7 @@ class DaemonService:
             raise SettingsRefused(str(error)) from error
         except ListenError as error:
             raise StartError(str(error)) from error
-        base = url_of(self._port)
+        base = url_of(self._port, settings.server.listen)
         self._folder.write_endpoints(
             {
                 "api": base,

@@ -113,6 +113,10 @@ class Database:
 @frozen(kw_only=True)
 class Auth:
     mode: str = field(default="none", metadata=_doc("none or keystone"))
+    allow_none: bool = field(
+        default=False,
+        metadata=_doc("allow mode none with a real cloud, or on ports that others can reach"),
+    )
     cache_s: float = field(default=300.0, metadata=_doc("time for which svcd trusts a valid token"))
     negative_cache_s: float = field(
         default=10.0, metadata=_doc("time for which svcd remembers a refused token")

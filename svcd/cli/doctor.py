@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from svcd.cli.cloud_doctor import Login, examine_cloud
 from svcd.cli.door import endpoints
 from svcd.cli.finding import Finding
+from svcd.cli.openings import examine_openings
 from svcd.cli.shared_doctor import examine_shared
 from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
@@ -65,6 +66,7 @@ def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
         yield Finding("settings", False, str(error), "svcd config show")
         return  # the other checks need valid settings
     yield Finding("settings", True, "valid")
+    yield from examine_openings(settings)
     yield _state_folder(settings.server.state_dir)
     if settings.database.url.startswith("postgres"):
         found = _postgres(settings.database)

@@ -12,17 +12,17 @@ from __future__ import annotations
 import argparse
 import email.utils
 import http.client
-import ipaddress
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
+from svcd.model.loopback import is_loopback_url
 from svcd.model.redaction import hidden, of_url, shown_url, url_repr
 from svcd.settings import Settings
 
@@ -70,7 +70,7 @@ Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
 def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
     """Send a request over a socket; requests to this machine bypass the proxy."""
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))
-    opener = _DIRECT if _is_here(url) else _PROXIED
+    opener = _DIRECT if is_loopback_url(url) else _PROXIED
     try:
         with opener.open(request, timeout=_TIMEOUT_S) as got:
             return _answer(got.status, got.headers, got.read(_MOST_BYTES))
@@ -86,14 +86,6 @@ def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) 
 def _answer(status: int, headers: Any, body: bytes) -> Answer:
     named = {name.lower(): value for name, value in headers.items()}
     return Answer(status=status, headers=named, body=body)
-
-
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @frozen(kw_only=True)

@@ -90,7 +90,7 @@ class EmbeddedHost:
         """Listen, adopt the machines of a former process, end the strays. Raises ListenError."""
         site = _QuietSite(self.cloud.resource, parsePOSTFormSubmission=False)
         self._port = await self._listen(site)
-        self._origin = url_of(self._port)
+        self._origin = url_of(self._port, self._settings.cloud.listen)
         self.cloud.set_public_url(self._origin)
         self.cloud.core.demo_public_key()
         await self._machines.reconcile([s.id for s in self.cloud.core.state.servers.values()])

@@ -10,12 +10,13 @@ from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort
 
+from svcd.model.loopback import is_loopback
 from svcd.runtime.tasks import shielded
 
 _HOST_AND_PORT = re.compile(
     r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
 )
-
+_UNESCAPED_COLON = re.compile(r"(?<!\\):")
 
 _BACKLOG = 1024
 """Most connections that wait to be accepted. Twisted's default of 50 is too small for a short
@@ -43,6 +44,22 @@ def description(text: str) -> str:
         escaped = host[1:-1].replace(":", r"\:")
         return f"tcp6:{port}:backlog={_BACKLOG}:interface={escaped}"
     return f"tcp:{port}:backlog={_BACKLOG}:interface={host}"
+
+
+def beyond_loopback(text: str) -> bool:
+    """Whether other machines may reach the endpoint `text`. An endpoint of unknown kind counts."""
+    kind, *parts = _UNESCAPED_COLON.split(description(text))
+    if kind == "unix" or not parts:  # without parts it is no endpoint, and the start refuses it
+        return False
+    named = [p.removeprefix("interface=") for p in parts if p.startswith("interface=")]
+    if kind in ("tcp", "tcp6") and not named and "=" not in "".join(parts[1:2]):
+        named = parts[1:2]
+    return not is_loopback(named[0].replace("\\:", ":")) if named else True
+
+
+def encrypted(text: str) -> bool:
+    """Whether the endpoint `text` speaks TLS."""
+    return text.partition(":")[0] in ("ssl", "tls")
 
 
 def with_port(text: str, port: int) -> str:
@@ -75,11 +92,11 @@ def _short(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def url_of(port: IListeningPort) -> str:
-    """The base URL at which this machine reaches a listening port."""
+def url_of(port: IListeningPort, text: str) -> str:
+    """The base URL at which this machine reaches the listening port of the endpoint `text`."""
     host = cast("Any", port.getHost())
     name = getattr(host, "host", "")
     if not name:
         return str(host)
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(name, f"[{name}]" if ":" in name else name)
-    return f"http://{shown}:{host.port}"
+    return f"{'https' if encrypted(text) else 'http'}://{shown}:{host.port}"

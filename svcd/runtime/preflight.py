@@ -11,8 +11,10 @@ from importlib.util import find_spec
 from ipaddress import IPv4Network, ip_network
 from pathlib import Path
 
+from svcd.model.loopback import is_loopback_url
 from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
+from svcd.runtime.listening import beyond_loopback
 from svcd.settings import (
     UNIX,
     CloudSettings,
@@ -56,6 +58,31 @@ def check(settings: Settings) -> None:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
+    reason = open_without_login(settings)
+    if reason and not settings.auth.allow_none:
+        raise SettingsError(
+            f"auth.mode=none: {reason}; set auth.mode=keystone, or auth.allow_none=true if that"
+            " is your intention"
+        )
+
+
+def open_without_login(settings: Settings) -> str:
+    """Whom `auth.mode=none` lets in besides the users of this machine; "" when there are none.
+
+    An identity service on a loopback address counts as a development cloud.
+    """
+    auth, cloud = settings.auth, settings.cloud
+    if auth.mode != "none":
+        return ""
+    if cloud.kind == "openstack" and not is_loopback_url(cloud.auth_url):
+        return "everybody who reaches server.listen may do everything in every project of the cloud"
+    listeners = {"server.listen": settings.server.listen}
+    if cloud.kind == "embedded":
+        listeners["cloud.listen"] = cloud.listen
+    for name, endpoint in listeners.items():
+        if beyond_loopback(endpoint):
+            return f"other machines can reach {name} ({endpoint}), and run programs on this machine"
+    return ""
 
 
 def _check_roles(settings: Settings) -> None:

@@ -23,11 +23,12 @@ class OptionsTests(SynchronousTestCase):
     def test_set_and_config(self) -> None:
         """Flags win over the file; each setting remembers where it came from."""
         file = Path(self.mktemp())
-        file.write_text('[server]\nlisten = "tcp:1"\ndrain_s = 1\n')
-        loaded = self.parsed("--config", str(file), "--set", "server.listen=tcp:2").loaded
+        file.write_text('[server]\nlisten = "tcp:localhost:1"\ndrain_s = 1\n')
+        loaded = self.parsed("--config", str(file), "--set", "server.listen=tcp:localhost:2").loaded
         assert loaded is not None
         self.assertEqual(
-            (loaded.settings.server.listen, loaded.settings.server.drain_s), ("tcp:2", 1.0)
+            (loaded.settings.server.listen, loaded.settings.server.drain_s),
+            ("tcp:localhost:2", 1.0),
         )
         self.assertEqual(loaded.origins["server.listen"], "--set")
         self.assertEqual(loaded.origins["server.drain_s"], str(file))

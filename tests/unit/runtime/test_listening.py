@@ -1,8 +1,11 @@
 """Endpoint texts."""
 
+from typing import Any
+
+from attrs import frozen
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.runtime.listening import description, with_port
+from svcd.runtime.listening import beyond_loopback, description, encrypted, url_of, with_port
 
 
 class DescriptionTests(SynchronousTestCase):
@@ -40,3 +43,49 @@ class PortTests(SynchronousTestCase):
             ("unix:/run/svcd.sock", ""),
         ):
             self.assertEqual(with_port(text, 8387), expected, text)
+
+
+class OpennessTests(SynchronousTestCase):
+    def test_which_endpoints_other_machines_reach(self) -> None:
+        """All but loopback addresses, socket files and what is no endpoint."""
+        for text, expected in (
+            ("tcp:127.0.0.1:8386", False),
+            ("tcp:127.9.9.9:8386", False),
+            ("tcp:localhost:0", False),
+            ("tcp:[::1]:80", False),
+            ("tcp:80:127.0.0.1", False),
+            ("tcp:port=80:interface=127.0.0.1", False),
+            ("ssl:443:privateKey=k.pem:interface=127.0.0.1", False),
+            ("unix:/run/svcd.sock", False),
+            ("tcp:8386", True),
+            ("tcp:0.0.0.0:8386", True),
+            ("tcp:example.org:8386", True),
+            ("tcp:8386:backlog=5", True),
+            ("tcp6:80", True),
+            ("ssl:443:privateKey=k.pem", True),
+            ("systemd:domain=INET:index=0", True),
+            ("8386", False),
+        ):
+            self.assertEqual(beyond_loopback(text), expected, text)
+
+    def test_the_scheme_of_an_encrypted_endpoint_is_https(self) -> None:
+        """In the log and in endpoints.json."""
+        for text, expected in (
+            ("tcp:127.0.0.1:1", "http://127.0.0.1:8386"),
+            ("ssl:1:privateKey=k.pem", "https://127.0.0.1:8386"),
+        ):
+            port: Any = _Port()
+            self.assertEqual((url_of(port, text), encrypted(text)), (expected, "ssl" in text))
+
+
+@frozen
+class _Address:
+    host: str = "0.0.0.0"
+    port: int = 8386
+
+
+class _Port:
+    """A listening port on all addresses."""
+
+    def getHost(self) -> _Address:
+        return _Address()

@@ -35,13 +35,41 @@ class PreflightTests(SynchronousTestCase):
         """With a password."""
         check(load(None, {}, self.COMPLETE).settings)
 
+    def test_no_login_beyond_this_machine_is_a_setting(self) -> None:
+        """With a real cloud, or on a port that others reach: refused by default."""
+        for flags, words in (
+            ((*self.COMPLETE, "auth.mode=none"), "every project of the cloud"),
+            (("server.listen=tcp:8386",), "other machines can reach server.listen (tcp:8386)"),
+            (("server.listen=tcp:0.0.0.0:8386",), "reach server.listen"),
+            (("server.listen=systemd:domain=INET:index=0",), "reach server.listen"),
+            (("cloud.listen=tcp:192.0.2.1:8387",), "reach cloud.listen"),
+            ((*self.NEAR, "server.listen=tcp6:8386:interface=\\:\\:"), "reach server.listen"),
+        ):
+            text = self.refused(*flags)
+            self.assertIn(words, text)
+            self.assertIn("auth.allow_none=true", text)
+            check(load(None, {}, [*flags, "auth.allow_none=true"]).settings)
+
+    def test_no_login_on_this_machine_is_fine(self) -> None:
+        """On loopback and socket files; a cloud on loopback counts as a development cloud."""
+        for flags in (
+            ("server.listen=tcp:localhost:1",),
+            ("server.listen=tcp:[::1]:1", "cloud.listen=tcp:1:interface=127.0.0.1"),
+            ("server.listen=unix:/run/svcd.sock",),
+            self.NEAR,
+            (*self.COMPLETE, "server.listen=tcp:1"),
+        ):
+            check(load(None, {}, flags).settings)
+
     COMPLETE = (
+        "auth.mode=keystone",
         "cloud.kind=openstack",
         "cloud.auth_url=https://cloud.example/identity/v3",
         "cloud.username=svcd",
         "cloud.password=x",
         "cloud.project=service",
     )
+    NEAR = (*COMPLETE, "cloud.auth_url=http://127.0.0.1:5000/v3", "auth.mode=none")
 
     def test_a_blank_in_the_folder_of_loopback_machines(self) -> None:
         """Hadoop would not start there; without Hadoop nothing is wrong with it."""

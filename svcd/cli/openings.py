@@ -1,0 +1,96 @@
+"""The checks of `svcd doctor` for settings that open svcd wider than it is by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from svcd.cli.finding import Finding
+from svcd.model.loopback import is_loopback_url
+from svcd.runtime.audit import OFF
+from svcd.runtime.listening import beyond_loopback, encrypted
+from svcd.runtime.preflight import open_without_login
+from svcd.settings import UNIX, Settings
+
+
+def examine_openings(settings: Settings) -> Iterator[Finding]:
+    """One finding for each subject, with the setting that opens it. It reads settings only."""
+    yield _login(settings)
+    yield _clear_text(settings)
+    yield _roles(settings)
+    yield _proxies(settings)
+    yield _audit(settings)
+
+
+def _warning(what: str, text: str, cure: str) -> Finding:
+    return Finding(what, False, text, cure, warning=True)
+
+
+def _login(settings: Settings) -> Finding:
+    what = "auth.mode"
+    if settings.auth.mode != "none":
+        return Finding(what, True, f"{settings.auth.mode}: each request needs a token and a role")
+    reason = open_without_login(settings)
+    if reason:
+        return _warning(
+            what, f"none, and auth.allow_none lets it pass: {reason}", "--set auth.mode=keystone"
+        )
+    return Finding(what, True, "none: only users of this machine reach svcd, and may do everything")
+
+
+def _clear_text(settings: Settings) -> Finding:
+    what = "encryption"
+    listeners = {"server.listen": settings.server.listen}
+    if settings.cloud.kind == "embedded":
+        listeners["cloud.listen"] = settings.cloud.listen
+    clear = [
+        name
+        for name, endpoint in listeners.items()
+        if beyond_loopback(endpoint) and not encrypted(endpoint)
+    ]
+    if clear:
+        return _warning(
+            what,
+            f"tokens and passwords reach {' and '.join(clear)} in clear text",
+            "use an ssl: endpoint, or listen on loopback behind a reverse proxy (docs/security.md)",
+        )
+    url = settings.cloud.auth_url
+    if settings.cloud.kind == "openstack" and url.startswith("http:") and not is_loopback_url(url):
+        return _warning(
+            what,
+            "svcd's password and all tokens reach the identity service in clear text",
+            "use the https:// URL of the identity service as cloud.auth_url",
+        )
+    return Finding(what, True, "no secret leaves this machine in clear text on svcd's own ports")
+
+
+def _roles(settings: Settings) -> Finding:
+    what, auth = "roles", settings.auth
+    deaf = [role for role in auth.write_roles if role not in auth.read_roles]
+    if deaf:
+        return _warning(
+            what,
+            f"auth.write_roles has {', '.join(deaf)}, which may change but not read",
+            "add them to auth.read_roles",
+        )
+    return Finding(
+        what, True, f"{', '.join(auth.read_roles)} read, {', '.join(auth.write_roles)} change"
+    )
+
+
+def _proxies(settings: Settings) -> Finding:
+    what, proxies = "server.trusted_proxies", settings.server.trusted_proxies
+    if any(each != UNIX and ip_network(each).prefixlen == 0 for each in proxies):
+        return _warning(
+            what,
+            "every address is a trusted proxy, so callers may invent their address",
+            "name the addresses of your proxies",
+        )
+    return Finding(what, True, ", ".join(proxies) or "none")
+
+
+def _audit(settings: Settings) -> Finding:
+    what = "log.audit"
+    if settings.log.audit == OFF:
+        return _warning(what, "off: changes and refusals leave no record", "--set log.audit=FILE")
+    return Finding(what, True, settings.log.audit)

@@ -1,0 +1,53 @@
+"""`svcd doctor` on settings that open svcd: each opening by the name of its setting."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.openings import examine_openings
+from svcd.settings import load
+
+REAL = (
+    "auth.mode=keystone",
+    "cloud.kind=openstack",
+    "cloud.auth_url=https://cloud.test/v3",
+)
+
+
+class OpeningsTests(SynchronousTestCase):
+    def warnings(self, *flags: str) -> list[str]:
+        """Subject, text and cure of each finding that is not good; all of them are warnings."""
+        found = list(examine_openings(load(None, {}, flags).settings))
+        self.assertEqual([f.what for f in found if not f.good and not f.warning], [])
+        return [f"{f.what}: {f.text} - {f.cure}" for f in found if not f.good]
+
+    def test_the_defaults_open_nothing(self) -> None:
+        """Also with a real cloud."""
+        self.assertEqual(self.warnings(), [])
+        self.assertEqual(self.warnings(*REAL), [])
+
+    def test_each_opening_is_named(self) -> None:
+        """With the way back."""
+        for flags, parts in (
+            (
+                ("auth.allow_none=true", "server.listen=tcp:1"),
+                ("auth.allow_none", "auth.mode=keystone"),
+            ),
+            ((*REAL, "server.listen=tcp:1"), ("encryption: ", "server.listen", "ssl:")),
+            ((*REAL, "cloud.auth_url=http://cloud.test/v3"), ("identity service", "https://")),
+            ((*REAL, "auth.write_roles=operator"), ("auth.write_roles", "auth.read_roles")),
+            (("server.trusted_proxies=0.0.0.0/0",), ("server.trusted_proxies", "invent")),
+            (("log.audit=off",), ("log.audit: off", "--set log.audit=FILE")),
+        ):
+            found = self.warnings(*flags)
+            for part in parts:
+                self.assertIn(part, found[0], flags)
+
+    def test_encryption_closes_what_it_should(self) -> None:
+        """TLS of svcd's own, a socket file, a development cloud on loopback."""
+        for flags in (
+            (*REAL, "server.listen=ssl:443:privateKey=k.pem"),
+            (*REAL, "server.listen=unix:/run/svcd.sock"),
+            (*REAL, "cloud.auth_url=http://127.0.0.1:5000/v3"),
+        ):
+            self.assertEqual(self.warnings(*flags), [])
