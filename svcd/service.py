@@ -168,6 +168,7 @@ class Daemon:
             object_store=outside.object_store,
             engines=engines,
             probe=outside.probe,
+            sealer=outside.sealer,
             clock=clock,
             settings=settings.workflow,
             access=access,
@@ -420,15 +421,16 @@ class DaemonService:
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
-        engine_http = HttpClient(agent, reactor, engine_error)
+        remote = SshRemote(reactor, reactor, settings.ssh)
+        engine_http = HttpClient(agent, reactor, engine_error, machines=remote)
         return Outside(
             clock=reactor,
             store=store,
             identity=platform.identity(settings.auth) if settings.auth.mode == "keystone" else None,
             cloud=platform,
             object_store=platform,
-            remote=SshRemote(reactor, reactor, settings.ssh),
-            probe=HttpProbe(agent, reactor),
+            remote=remote,
+            probe=HttpProbe(agent, reactor, remote),
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
             sealer=sealer,

@@ -21,6 +21,7 @@ from svcd.model.redaction import named
 from svcd.model.secret import Secret
 from svcd.ports.engine import EngineError, JobLine
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location
 
 _XML: Final = "application/xml;charset=UTF-8"
 _UNKNOWN: Final = frozenset({"E0604", "E0605"})
@@ -55,14 +56,14 @@ class OozieClient:
         self._timeout_s = timeout_s
         self._log_bytes = log_bytes
 
-    async def status(self, base: str) -> str:
+    async def status(self, base: Location) -> str:
         tree = await self._json("GET", base, "/v1/admin/status")
         mode = tree.get("systemMode")
         if not isinstance(mode, str):
             raise _malformed("GET admin/status", "no systemMode")
         return mode
 
-    async def submit(self, base: str, properties: Mapping[str, str]) -> str:
+    async def submit(self, base: Location, properties: Mapping[str, str]) -> str:
         body = _configuration(properties).encode()
         answer = await self._call(
             "POST",
@@ -78,20 +79,20 @@ class OozieClient:
             raise _malformed("POST jobs", f"HTTP {answer.status} without the id of a job")
         return job_id
 
-    async def find(self, base: str, external_id: str) -> str | None:
+    async def find(self, base: Location, external_id: str) -> str | None:
         tree = await self._json("GET", base, "/v1/jobs", {"external-id": external_id})
         job_id = tree.get("id")
         if not isinstance(job_id, str):
             raise _malformed("GET jobs?external-id", "no id")
         return job_id or None
 
-    async def record(self, base: str, job_id: str) -> Mapping[str, object]:
+    async def record(self, base: Location, job_id: str) -> Mapping[str, object]:
         tree = await self._json("GET", base, f"/v1/job/{quote(job_id, safe='')}", {"show": "info"})
         if tree.get("id") != job_id or not isinstance(tree.get("status"), str):
             raise _malformed(f"GET job {job_id}", "not the record of this job")
         return tree
 
-    async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
+    async def lines(self, base: Location, job_ids: Sequence[str]) -> Sequence[JobLine]:
         if not job_ids:
             return []
         filters = ";".join(f"id={job_id}" for job_id in job_ids)
@@ -102,17 +103,20 @@ class OozieClient:
             raise _malformed("GET jobs", "no workflows")
         return [_line(row) for row in rows if isinstance(row, dict)]
 
-    async def kill(self, base: str, job_id: str) -> None:
+    async def kill(self, base: Location, job_id: str) -> None:
         path = f"/v1/job/{quote(job_id, safe='')}"
         await self._call("PUT", base, path, {"action": "kill"})
 
-    async def log(self, base: str, job_id: str) -> bytes:
+    async def log(self, base: Location, job_id: str) -> bytes:
         path = f"/v1/job/{quote(job_id, safe='')}"
         asked = {"show": "log", **self._me()}
-        url = f"{base.rstrip('/')}{path}?{urlencode(asked)}"
+        url = f"{base.url.rstrip('/')}{path}?{urlencode(asked)}"
         tail = bytearray()
         async with self._http.stream_get(
-            url, timeout_s=self._timeout_s, service="workflow engine"
+            url,
+            timeout_s=self._timeout_s,
+            service="workflow engine",
+            through=base.machine,
         ) as stream:
             async for piece in stream.pieces:
                 tail += piece
@@ -127,14 +131,14 @@ class OozieClient:
         return {"user.name": self._user} if self._user else {}
 
     async def _json(
-        self, method: str, base: str, path: str, query: Mapping[str, str] | None = None
+        self, method: str, base: Location, path: str, query: Mapping[str, str] | None = None
     ) -> Mapping[str, object]:
         return _object(f"{method} {path}", await self._call(method, base, path, query))
 
     async def _call(
         self,
         method: str,
-        base: str,
+        base: Location,
         path: str,
         query: Mapping[str, str] | None = None,
         *,
@@ -143,7 +147,7 @@ class OozieClient:
         secrets: Sequence[Secret] = (),
     ) -> Answer:
         asked = {**(query or {}), **self._me()}
-        url = base.rstrip("/") + path + (f"?{urlencode(asked)}" if asked else "")
+        url = base.url.rstrip("/") + path + (f"?{urlencode(asked)}" if asked else "")
         answer = await self._http.request(
             method,
             url,
@@ -152,6 +156,7 @@ class OozieClient:
             timeout_s=timeout_s or self._timeout_s,
             service="workflow engine",
             secrets=secrets,
+            through=base.machine,
         )
         if answer.status >= 300:
             raise fault_of(f"{method} {path}", answer)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
-from svcd.clients.http import HttpClient
+from svcd.clients.http import HttpClient, MachineAgents
 from svcd.ports.faults import Fault, PortError
-from svcd.ports.machines import ProbeError
+from svcd.ports.machines import Location, ProbeError
 
 _MOST_BYTES = 4 << 20
 """Limits the body of an answer."""
@@ -18,24 +18,27 @@ def _error(service: str, kind: Fault, text: str, retry_after_s: float | None) ->
 
 
 class HttpProbe:
-    """Sends probes by `agent`. It follows no redirects."""
+    """Sends probes through `machines`, or by `agent`. It follows no redirects."""
 
-    def __init__(self, agent: IAgent, clock: IReactorTime) -> None:
-        self._http = HttpClient(agent, clock, _error, max_body_bytes=_MOST_BYTES)
+    def __init__(
+        self, agent: IAgent, clock: IReactorTime, machines: MachineAgents | None = None
+    ) -> None:
+        self._http = HttpClient(agent, clock, _error, max_body_bytes=_MOST_BYTES, machines=machines)
 
-    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
         """See ports.Probe."""
-        answer = await self._http.request("GET", url, timeout_s=timeout_s)
+        answer = await self._http.request("GET", at.url, timeout_s=timeout_s, through=at.machine)
         return answer.status, answer.body
 
-    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+    async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
         """See ports.Probe."""
         answer = await self._http.request(
             "PUT",
-            url,
+            at.url,
             headers={"Content-Type": "application/json"},
             body=body,
             timeout_s=timeout_s,
             repeatable=True,
+            through=at.machine,
         )
         return answer.status

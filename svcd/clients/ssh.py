@@ -41,8 +41,8 @@ log = Logger()
 
 _IDLE_S: Final = 60.0
 """A connection without users closes after so long."""
-_MOST_LINKS: Final = 512
-"""Open connections."""
+_MOST_LINKS: Final = 1024
+"""Open connections: one for each machine with work, an engine's for each cluster with jobs."""
 _SILENT_KEEPALIVES: Final = 3
 """A server that sends nothing for so many keep-alive intervals counts as lost."""
 _TEND_S: Final = 5.0

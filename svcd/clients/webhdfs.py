@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
 from svcd.model.redaction import whole_forms, without_pieces
 from svcd.ports.engine import EngineError
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location, Ways, reachable
 
 _SERVICE: Final = "file system"
 _PASSING: Final = frozenset({"SafeModeException", "StandbyException", "RetriableException"})
@@ -50,7 +51,7 @@ class WebHdfsClient:
         self._timeout_s = timeout_s
         self._write_timeout_s = write_timeout_s
 
-    async def make_folders(self, base: str, path: str, user: str, mode: str = "") -> None:
+    async def make_folders(self, base: Location, path: str, user: str, mode: str = "") -> None:
         query = {"op": "MKDIRS", **({"permission": mode} if mode else {})}
         answer = await self._call("PUT", base, path, user, query)
         if _object("MKDIRS", answer).get("boolean") is not True:
@@ -58,33 +59,32 @@ class WebHdfsClient:
 
     async def write(
         self,
-        base: str,
+        base: Location,
         path: str,
         user: str,
         content: AsyncIterator[bytes],
         size: int | None,
-        machines: Mapping[str, str] | None = None,
+        ways: Ways | None = None,
     ) -> None:
         query = {"op": "CREATE", "overwrite": "true", "noredirect": "true"}
-        place = await self._place("PUT", base, path, user, query)
-        if machines is not None:
-            place = _among(place, base, machines)
+        place = _among(await self._place("PUT", base, path, user, query), base, ways)
         sent = _Sent(content)
         answer = await self._http.stream_put(
-            place,
+            place.url,
             sent.pieces(),
             size,
             headers={"Content-Type": "application/octet-stream"},
             timeout_s=self._write_timeout_s,
             service=_SERVICE,
+            through=place.machine,
         )
         if answer.status not in (200, 201):
             raise fault_of(f"CREATE {path}", answer, sent.head)
 
-    async def delete(self, base: str, path: str, user: str) -> None:
+    async def delete(self, base: Location, path: str, user: str) -> None:
         await self._call("DELETE", base, path, user, {"op": "DELETE", "recursive": "true"})
 
-    async def list(self, base: str, path: str, user: str) -> Sequence[str] | None:
+    async def list(self, base: Location, path: str, user: str) -> Sequence[str] | None:
         try:
             answer = await self._call("GET", base, path, user, {"op": "LISTSTATUS"})
         except EngineError as error:
@@ -97,16 +97,18 @@ class WebHdfsClient:
             raise _malformed(f"LISTSTATUS {path}", "no FileStatus")
         return [str(each.get("pathSuffix", "")) for each in entries if isinstance(each, dict)]
 
-    async def read(self, base: str, path: str, user: str, limit: int) -> bytes:
+    async def read(
+        self, base: Location, path: str, user: str, limit: int, ways: Ways | None = None
+    ) -> bytes:
         query = {"op": "OPEN", "length": str(limit), "noredirect": "true"}
-        place = await self._place("GET", base, path, user, query)
-        answer = await self._http.request("GET", place, timeout_s=self._timeout_s, service=_SERVICE)
+        place = _among(await self._place("GET", base, path, user, query), base, ways)
+        answer = await self._ask("GET", place)
         if answer.status != 200:
             raise fault_of(f"OPEN {path}", answer)
         return answer.body[:limit]
 
     async def _place(
-        self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
+        self, method: str, base: Location, path: str, user: str, query: Mapping[str, str]
     ) -> str:
         """The URL of the content on a data node."""
         answer = await self._call(method, base, path, user, query)
@@ -119,29 +121,34 @@ class WebHdfsClient:
         return quote(place, safe=_URL)  # the name node does not quote names in this URL
 
     async def _call(
-        self, method: str, base: str, path: str, user: str, query: Mapping[str, str]
+        self, method: str, base: Location, path: str, user: str, query: Mapping[str, str]
     ) -> Answer:
         asked = {**query, **({"user.name": user} if user else {})}
-        url = f"{base.rstrip('/')}/webhdfs/v1{quote(path)}?{urlencode(asked)}"
-        answer = await self._http.request(method, url, timeout_s=self._timeout_s, service=_SERVICE)
+        url = f"{base.url.rstrip('/')}/webhdfs/v1{quote(path)}?{urlencode(asked)}"
+        answer = await self._ask(method, Location(url, base.machine))
         redirected = answer.status == 307 and query["op"] in ("CREATE", "OPEN")
         if answer.status >= 300 and not redirected:
             raise fault_of(f"{query['op']} {path}", answer)
         return answer
 
+    async def _ask(self, method: str, at: Location) -> Answer:
+        return await self._http.request(
+            method, at.url, timeout_s=self._timeout_s, service=_SERVICE, through=at.machine
+        )
 
-def _among(place: str, base: str, machines: Mapping[str, str]) -> str:
-    """`place` with the address of its machine. Raises EngineError for any other host."""
-    parts = urlsplit(place)
-    host = parts.hostname or ""
-    if host == urlsplit(base).hostname:
-        return place
-    address = machines.get(host) or machines.get(host.split(".")[0])
-    if address is None:
+
+def _among(place: str, base: Location, ways: Ways | None) -> Location:
+    """The location of `place` on its machine. Raises EngineError for a host that has no way."""
+    host = urlsplit(place).hostname
+    if host == urlsplit(base.url).hostname:
+        return Location(place, base.machine)
+    if ways is None:
+        return Location(place)
+    found = reachable(place, ways)
+    if found is None:
         text = f"HDFS refers to {host}, which is not a machine of the cluster"
         raise EngineError(Fault.REFUSED, text)
-    port = f":{parts.port}" if parts.port else ""
-    return urlunsplit(parts._replace(netloc=f"{address}{port}"))
+    return found
 
 
 class _Sent:

@@ -17,7 +17,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
-from svcd.ports.machines import CommandResult, Host, Probe, Remote
+from svcd.ports.machines import CommandResult, Host, Location, Probe, Remote
 from svcd.runtime.clock import SteadyTime
 
 T = TypeVar("T")
@@ -211,8 +211,8 @@ class _Probe:
         self._line = line
         self._probe = probe
 
-    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
-        return await self._line.held(lambda: self._probe.get(url, timeout_s))
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
+        return await self._line.held(lambda: self._probe.get(at, timeout_s))
 
-    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
-        return await self._line.held(lambda: self._probe.put(url, body, timeout_s))
+    async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
+        return await self._line.held(lambda: self._probe.put(at, body, timeout_s))

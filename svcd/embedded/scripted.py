@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, RemoteError
+from svcd.ports.machines import CommandResult, Host, Location, Probe, ProbeError, RemoteError
 from svcd.runtime.tasks import sleep
 
 FACTS_MARKER: Final = "svcd-facts"
@@ -217,18 +217,18 @@ class ScriptedProbe:
         """Answer URLs in which the regular expression is found. The newest rule wins."""
         self._answers.insert(0, (re.compile(pattern), status, body))
 
-    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
         """See Probe."""
-        said = await self._said("GET", url, timeout_s)
-        if said is None and self._manager is not None and _MANAGER in url:
-            said = await self._manager.get(url, timeout_s)
+        said = await self._said("GET", at.url, timeout_s)
+        if said is None and self._manager is not None and _MANAGER in at.url:
+            said = await self._manager.get(at, timeout_s)
         return said or (200, b"{}")
 
-    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+    async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
         """See Probe."""
-        said = await self._said("PUT", url, timeout_s)
-        if said is None and self._manager is not None and _MANAGER in url:
-            return await self._manager.put(url, body, timeout_s)
+        said = await self._said("PUT", at.url, timeout_s)
+        if said is None and self._manager is not None and _MANAGER in at.url:
+            return await self._manager.put(at, body, timeout_s)
         return said[0] if said is not None else 200
 
     async def _said(self, method: str, url: str, timeout_s: float) -> tuple[int, bytes] | None:

@@ -12,6 +12,7 @@ from typing import Protocol
 from attrs import frozen
 
 from svcd.ports.faults import Fault, PortError
+from svcd.ports.machines import Location, Ways
 
 
 class EngineError(PortError):
@@ -35,53 +36,54 @@ class JobLine:
 class Engine(Protocol):
     """Apache Oozie at `base`, for example http://10.0.0.5:11000/oozie. Raises EngineError."""
 
-    async def status(self, base: str) -> str:
+    async def status(self, base: Location) -> str:
         """The engine's system mode, for example NORMAL."""
         ...
 
-    async def submit(self, base: str, properties: Mapping[str, str]) -> str:
+    async def submit(self, base: Location, properties: Mapping[str, str]) -> str:
         """Submit and start a job; returns the engine's job id."""
         ...
 
-    async def find(self, base: str, external_id: str) -> str | None: ...
-    async def record(self, base: str, job_id: str) -> Mapping[str, object]:
+    async def find(self, base: Location, external_id: str) -> str | None: ...
+    async def record(self, base: Location, job_id: str) -> Mapping[str, object]:
         """The engine's whole record of the job, unchanged."""
         ...
 
-    async def lines(self, base: str, job_ids: Sequence[str]) -> Sequence[JobLine]:
+    async def lines(self, base: Location, job_ids: Sequence[str]) -> Sequence[JobLine]:
         """The rows of several jobs in one request; ids unknown to the engine are missing."""
         ...
 
-    async def kill(self, base: str, job_id: str) -> None: ...
-    async def log(self, base: str, job_id: str) -> bytes: ...
+    async def kill(self, base: Location, job_id: str) -> None: ...
+    async def log(self, base: Location, job_id: str) -> bytes: ...
 
 
 class FileSystem(Protocol):
     """HDFS by WebHDFS at `base` (for example http://10.0.0.5:9870). Raises EngineError."""
 
-    async def make_folders(self, base: str, path: str, user: str, mode: str = "") -> None:
+    async def make_folders(self, base: Location, path: str, user: str, mode: str = "") -> None:
         """Create `path` and its parents. mode: octal permission of `path`; "": the default."""
         ...
 
     async def write(
         self,
-        base: str,
+        base: Location,
         path: str,
         user: str,
         content: AsyncIterator[bytes],
         size: int | None,
-        machines: Mapping[str, str] | None = None,
+        ways: Ways | None = None,
     ) -> None:
         """Stream `content` to a file; an existing file is overwritten.
 
-        machines: names and addresses of the machines that may receive the content -> the address to
-        use for each; None: any machine that the name node names.
+        ways: to the machines that may receive the content; None: any host that the name node names.
         """
         ...
 
-    async def delete(self, base: str, path: str, user: str) -> None: ...
-    async def list(self, base: str, path: str, user: str) -> Sequence[str] | None:
+    async def delete(self, base: Location, path: str, user: str) -> None: ...
+    async def list(self, base: Location, path: str, user: str) -> Sequence[str] | None:
         """Names in the folder, or None when the folder does not exist."""
         ...
 
-    async def read(self, base: str, path: str, user: str, limit: int) -> bytes: ...
+    async def read(
+        self, base: Location, path: str, user: str, limit: int, ways: Ways | None = None
+    ) -> bytes: ...

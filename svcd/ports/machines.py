@@ -1,8 +1,15 @@
-"""Commands on machines over SSH, and HTTP probes of their daemons, as Protocols."""
+"""Machines of clusters: commands over SSH, HTTP to their daemons, and the way to each.
+
+svcd reaches a daemon through the pinned SSH connection of its machine, so no port but SSH must be
+open to it. Services name machines by names or internal addresses, and the owner of a cluster
+controls its services. So svcd follows a URL from a cluster only to the cluster's own machines.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 from attrs import field, frozen
 
@@ -48,6 +55,52 @@ def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
     )
 
 
+@frozen
+class Way:
+    """The way to a host. machine: the one whose SSH connection svcd takes; None: no machine."""
+
+    address: str
+    machine: Host | None = None
+
+
+Ways: TypeAlias = Mapping[str, Way]
+"""Every name and address of a cluster's hosts -> the way to it."""
+
+
+@frozen
+class Location:
+    """A URL, and the machine to which svcd sends its requests. machine None: as the URL says."""
+
+    url: str
+    machine: Host | None = None
+
+
+def ways_of(cluster: Cluster, key: Secret) -> dict[str, Way]:
+    """The ways to the cluster's machines. key: the cluster's private key."""
+    found: dict[str, Way] = {}
+    for instance in cluster.instances():
+        machine = login(cluster, instance, key)
+        if machine.address:
+            way = Way(machine.internal or machine.address, machine)
+            names = (instance.instance_name, instance.internal_ip, instance.management_ip)
+            found.update({name: way for name in names if name})
+    return found
+
+
+def reachable(url: str, ways: Ways) -> Location | None:
+    """`url` with the address of its host; None when the host is not one of `ways`."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:  # no URL at all
+        return None
+    host = parts.hostname or ""
+    way = ways.get(host) or ways.get(host.split(".")[0])
+    if way is None or parts.scheme not in ("http", "https"):
+        return None
+    return Location(urlunsplit(parts._replace(netloc=f"{way.address}{port}")), way.machine)
+
+
 @frozen(kw_only=True)
 class CommandResult:
     """The result of a command. exit_code: None after a signal. Output is cut at 256 KiB."""
@@ -75,10 +128,10 @@ class Remote(Protocol):
 class Probe(Protocol):
     """Plain HTTP to a daemon on a machine."""
 
-    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
         """Status and body (at most 4 MiB). Raises ProbeError."""
         ...
 
-    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+    async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
         """Send JSON; returns the status. The client may repeat the request. Raises ProbeError."""
         ...

@@ -16,7 +16,7 @@ from svcd.settings import Settings
 
 log = Logger()
 
-OWN = 512
+OWN = 1536
 """File descriptors reserved for machines, cloud, database, and request bodies kept in files."""
 
 

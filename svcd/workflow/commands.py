@@ -339,12 +339,12 @@ class Jobs:
             return await tx.clusters.find(cluster_id), sources
 
         cluster, sources = await self._store.read(read)
-        endpoints = None if cluster is None else self._engines.endpoints(cluster)
-        if cluster is None or endpoints is None:
+        place = None if cluster is None else self._rows.place_on(cluster)
+        if place is None:
             return self._logs.without_cluster(row)
         secrets = document.secrets_of(sources, row.job_configs)
         try:
-            work = self._logs.of(row, cluster, endpoints, secrets)
+            work = self._logs.of(row, place, secrets)
             return await with_deadline(self._clock, _ENGINE_S, "log", work)
         except DeadlineExceeded:
             raise PlatformTimeout(

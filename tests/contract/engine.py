@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from svcd.ports.engine import Engine, EngineError, FileSystem
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location
 
 FS_WORKFLOW = (
     '<workflow-app xmlns="uri:oozie:workflow:0.5" name="{name}"><start to="job-node"/>'
@@ -43,8 +44,8 @@ class Case(Protocol):
 
     engine: Engine
     files: FileSystem
-    base: str
-    webhdfs: str
+    base: Location
+    webhdfs: Location
     user: str
     properties: Mapping[str, str]
     folder: str

@@ -12,6 +12,7 @@ from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.oozie import ScriptedEngines
+from svcd.ports.machines import Location
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import sleep
 from tests.contract.engine import EngineContract
@@ -30,8 +31,8 @@ class ScriptedEngineContract(EngineContract, SynchronousTestCase):
         http = HttpClient(agent, self.clock, engine_error)
         self.engine = OozieClient(http)
         self.files = WebHdfsClient(http)
-        self.base = "http://cloud.memory/engine/c1/oozie"
-        self.webhdfs = "http://cloud.memory/engine/c1"
+        self.base = Location("http://cloud.memory/engine/c1/oozie")
+        self.webhdfs = Location("http://cloud.memory/engine/c1")
         self.user = "svcd"
         self.folder = "/user/svcd/contract"
         self.properties = {

@@ -24,6 +24,7 @@ from svcd.model.ids import ClusterId, ExecutionId, TenantId
 from svcd.model.secret import Secret
 from svcd.ports.cloud import Access
 from svcd.ports.faults import PortError
+from svcd.ports.machines import Location
 from svcd.provisioning.distributions.vanilla import probes
 from svcd.runtime.clock import VirtualClock
 from svcd.settings import CloudSettings
@@ -222,24 +223,24 @@ class EngineTests(AnswerCase):
     def calls(self) -> list[Callable[[], Awaitable[Any]]]:
         http = HttpClient(self.agent, self.clock, engine_error)
         oozie, files = OozieClient(http), WebHdfsClient(http)
-        id_ = str(ENGINE["id"])
+        id_, at = str(ENGINE["id"]), Location(ORIGIN)
 
         async def once() -> Any:
             yield b"x"
 
         return [
-            lambda: oozie.status(ORIGIN),
-            lambda: oozie.submit(ORIGIN, {"a": "b"}),
-            lambda: oozie.find(ORIGIN, ExecutionId("e")),
-            lambda: oozie.record(ORIGIN, id_),
-            lambda: oozie.lines(ORIGIN, ["j"]),
-            lambda: oozie.kill(ORIGIN, id_),
-            lambda: oozie.log(ORIGIN, id_),
-            lambda: files.make_folders(ORIGIN, "/a", "u"),
-            lambda: files.write(ORIGIN, "/a", "u", once(), 1),
-            lambda: files.delete(ORIGIN, "/a", "u"),
-            lambda: files.list(ORIGIN, "/a", "u"),
-            lambda: files.read(ORIGIN, "/a", "u", 10),
+            lambda: oozie.status(at),
+            lambda: oozie.submit(at, {"a": "b"}),
+            lambda: oozie.find(at, ExecutionId("e")),
+            lambda: oozie.record(at, id_),
+            lambda: oozie.lines(at, ["j"]),
+            lambda: oozie.kill(at, id_),
+            lambda: oozie.log(at, id_),
+            lambda: files.make_folders(at, "/a", "u"),
+            lambda: files.write(at, "/a", "u", once(), 1),
+            lambda: files.delete(at, "/a", "u"),
+            lambda: files.list(at, "/a", "u"),
+            lambda: files.read(at, "/a", "u", 10),
         ]
 
     @few(80)

@@ -26,7 +26,7 @@ from svcd.model.ids import ExecutionId, TenantId
 from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.secret import Secret
 from svcd.ports.faults import PortError
-from svcd.ports.machines import RemoteError
+from svcd.ports.machines import Location, RemoteError
 from svcd.provisioning.act.runner import Shells
 from svcd.runtime import logs
 from svcd.runtime.clock import VirtualClock
@@ -137,7 +137,7 @@ class PeerTests(SynchronousTestCase):
         """Those of the engine and of its launcher come from the caller."""
         client = OozieClient(self.http(engine_error))
         given = {"oozie.launcher.x.password": "of-the-<caller>", "oozie.y": "shown"}
-        text = self.refused(client.submit("http://peer/oozie", given))
+        text = self.refused(client.submit(Location("http://peer/oozie"), given))
         self.assertIn("<value>***</value>", text)
         self.assertIn("<value>shown</value>", text)
 
@@ -164,7 +164,7 @@ class PeerTests(SynchronousTestCase):
 
         answer = Answer(status=200, headers={}, body=b'{"Location": "http://peer/webhdfs/v1/f"}')
         self.patch(client, "_call", _gives(answer))
-        text = self.refused(client.write("http://peer", "/f", "u", content(), 51))
+        text = self.refused(client.write(Location("http://peer"), "/f", "u", content(), 51))
         self.assertNotIn("nobody", text)
 
 

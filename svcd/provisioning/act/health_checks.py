@@ -23,7 +23,7 @@ from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
 from svcd.ports.leases import Leases
-from svcd.ports.machines import ProbeError, RemoteError
+from svcd.ports.machines import Location, ProbeError, RemoteError
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.runner import Shells, ending
@@ -269,12 +269,10 @@ class HealthChecks:
         """The answers to `questions`, in their order. Each URL is requested once."""
         urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
         commands = [q for q in questions if isinstance(q, Command)]
-        shells: Shells | None = None
-        if commands:
-            key = self._ports.sealer.open(cluster.management_private_key)
-            shells = Shells(self._ports.remote, cluster, key, _QUESTIONS_AT_ONCE)
-        work = [partial(self._get, url) for url in urls]
-        work += [partial(_run, shells, each) for each in commands if shells is not None]
+        key = self._ports.sealer.open(cluster.management_private_key)
+        shells = Shells(self._ports.remote, cluster, key, _QUESTIONS_AT_ONCE)
+        work = [partial(self._get, shells.at(url)) for url in urls]
+        work += [partial(_run, shells, each) for each in commands]
         answers: list[Answer] = []
         for result in await gather(work, _QUESTIONS_AT_ONCE):
             if isinstance(result, BaseException):
@@ -284,9 +282,9 @@ class HealthChecks:
         ran = iter(answers[len(urls) :])
         return [by_url[q.url] if isinstance(q, HttpProbe) else next(ran) for q in questions]
 
-    async def _get(self, url: str) -> Answer:
+    async def _get(self, at: Location) -> Answer:
         try:
-            status, body = await self._ports.probe.get(url, _PROBE_S)
+            status, body = await self._ports.probe.get(at, _PROBE_S)
         except ProbeError as error:
             return Answer(error=error.text or "no answer")
         return Answer(status=status, body=body)

@@ -22,7 +22,18 @@ from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, Host, Probe, ProbeError, Remote, RemoteError, login
+from svcd.ports.machines import (
+    CommandResult,
+    Host,
+    Location,
+    Probe,
+    ProbeError,
+    Remote,
+    RemoteError,
+    login,
+    reachable,
+    ways_of,
+)
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -101,6 +112,7 @@ class Shells:
         self._gate = Gate(at_once)
         self._instances = {i.instance_id: i for i in cluster.instances()}
         self._secrets = _secrets(cluster)
+        self._ways = ways_of(cluster, key)
 
     def instance(self, instance_id: InstanceId) -> Instance:
         """The instance of the row with this id."""
@@ -114,6 +126,10 @@ class Shells:
     def host(self, instance_id: InstanceId) -> Host:
         """The login of the machine."""
         return login(self._cluster, self._instances[instance_id], self._key)
+
+    def at(self, url: str) -> Location:
+        """The location of a URL of the distribution, on a machine or elsewhere."""
+        return reachable(url, self._ways) or Location(url)
 
     async def run(
         self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
@@ -316,8 +332,11 @@ class PlanRunner:
         next_alive = self._clock.seconds() + _FIRST_ALIVE_S
         while True:
             try:
-                missing = each.missing(*await self._probe.get(each.url, _PROBE_S))
+                missing = each.missing(*await self._probe.get(self._shells.at(each.url), _PROBE_S))
             except ProbeError as error:
+                if error.kind is Fault.FORBIDDEN:  # the machine does not forward to its own ports
+                    name = self._shells.name(each.machine)
+                    raise PlanFailed(Code.MACHINE_UNREACHABLE, name, error.text) from None
                 missing = error.text or "no answer"
             if not missing:
                 self._awaited.pop(number, None)

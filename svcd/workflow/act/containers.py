@@ -16,14 +16,12 @@ from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
-from svcd.model.cluster import Cluster
 from svcd.ports.machines import Probe, ProbeError
+from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide import failures
-from svcd.workflow.decide.addresses import addresses_of, reachable
 from svcd.workflow.decide.causes import cause, own_words, script_end
 from svcd.workflow.decide.record import Action, Record
-from svcd.workflow.engines import Endpoints
 
 _CALL_S: Final = 5.0
 """Time-out of one request."""
@@ -54,14 +52,13 @@ class Containers:
 
     async def logs(
         self,
-        cluster: Cluster,
-        endpoints: Endpoints,
+        place: Place,
         record: Record,
         limit: int,
         budget_s: float,
     ) -> Sequence[Part]:
         """The output of all actions' programs: at most the last `limit` bytes of each file."""
-        reading = self._reading(cluster, endpoints, budget_s)
+        reading = self._reading(place, budget_s)
         parts: list[Part] = []
         for action in record.actions:
             step = action.name
@@ -76,8 +73,7 @@ class Containers:
 
     async def diagnosis(
         self,
-        cluster: Cluster,
-        endpoints: Endpoints,
+        place: Place,
         record: Record,
         budget_s: float,
     ) -> str:
@@ -85,7 +81,7 @@ class Containers:
         action = record.failed
         if action is None:
             return ""
-        reading = self._reading(cluster, endpoints, budget_s)
+        reading = self._reading(place, budget_s)
         for id_ in _ids(action):
             if _JOB.match(id_):
                 found = await reading.task_diagnosis(id_)
@@ -108,9 +104,9 @@ class Containers:
                     return found
         return ""
 
-    def _reading(self, cluster: Cluster, endpoints: Endpoints, budget_s: float) -> _Reading:
+    def _reading(self, place: Place, budget_s: float) -> _Reading:
         until = self._clock.seconds() + budget_s
-        return _Reading(self._probe, self._clock, cluster, endpoints, until)
+        return _Reading(self._probe, self._clock, place, until)
 
 
 _NOT_RUN: Final = "Exception from container-launch"
@@ -124,15 +120,14 @@ class _Reading:
         self,
         probe: Probe,
         clock: IReactorTime,
-        cluster: Cluster,
-        endpoints: Endpoints,
+        place: Place,
         until: float,
     ) -> None:
         self._probe = probe
         self._clock = clock
-        self._addresses = addresses_of(cluster, endpoints)
-        self._history = endpoints.history.rstrip("/")
-        self._manager_host = endpoints.resource_manager.rpartition(":")[0]
+        self._place = place
+        self._history = place.endpoints.history.rstrip("/")
+        self._manager_host = place.endpoints.resource_manager.rpartition(":")[0]
         self._until = until
         self._silent = ""
         """The reason why the last request had no answer."""
@@ -221,7 +216,7 @@ class _Reading:
 
     async def _get(self, url: str) -> bytes | None:
         left = self._until - self._clock.seconds()
-        there = reachable(url, self._addresses)
+        there = self._place.at(url)
         if left <= 0 or there is None:
             return None
         try:

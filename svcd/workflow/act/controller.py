@@ -23,7 +23,7 @@ from svcd.ports.cloud import ObjectStore
 from svcd.ports.engine import Engine, FileSystem
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Probe
-from svcd.ports.store import Store
+from svcd.ports.store import Sealer, Store
 from svcd.runtime.fencing import Alone, if_held
 from svcd.runtime.tasks import Loop, gather, sleep
 from svcd.settings import Workflow
@@ -66,6 +66,7 @@ class Controller:
         object_store: ObjectStore,
         engines: Engines,
         probe: Probe,
+        sealer: Sealer,
         clock: IReactorTime,
         settings: Workflow,
         access: document.ObjectStoreAccess | None,
@@ -80,7 +81,7 @@ class Controller:
         self._tidied = False
         self.binaries = Binaries(store, object_store)
         self.containers = Containers(probe, clock)
-        self.rows = Rows(store, engines, clock, self._leases, noticed)
+        self.rows = Rows(store, engines, clock, self._leases, sealer, noticed)
         performer = Performer(
             store=store,
             rows=self.rows,

@@ -146,7 +146,7 @@ class EngineJobs:
         found: dict[str, JobLine] = {}
         ids = [row.workflow_job_id for row in rows if row.workflow_job_id]
         for at in range(0, len(ids), PAGE):
-            for line in await self._engine.lines(place.endpoints.engine, ids[at : at + PAGE]):
+            for line in await self._engine.lines(place.engine, ids[at : at + PAGE]):
                 found[line.id] = line
         return found
 
@@ -302,7 +302,7 @@ class EngineJobs:
         place, rows, running = handed
         action = stalls.launched(records.stored(running[0].record))
         console = "" if action is None else action.console_url
-        metrics = await self._manager.metrics(place.cluster, place.endpoints, console)
+        metrics = await self._manager.metrics(place, console)
         for row in running:
             share = progress_of(row, metrics.applications or ())
             if share != row.progress:

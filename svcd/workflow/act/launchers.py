@@ -25,16 +25,14 @@ from urllib.parse import quote
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.model.cluster import Cluster
 from svcd.model.job import Failure
-from svcd.ports.machines import Probe, ProbeError
+from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.runtime.tasks import sleep
-from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, manager_of
-from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.act.rows import Place
+from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, below, manager_of
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
 from svcd.workflow.decide.record import Record
 from svcd.workflow.decide.stalls import tag_of
-from svcd.workflow.engines import Endpoints
 
 _LOOK_S: Final = 0.5
 """Time between two checks whether the children have ended."""
@@ -49,9 +47,7 @@ class Launchers:
         self._probe = probe
         self._clock = clock
 
-    async def settle(
-        self, cluster: Cluster, endpoints: Endpoints, record: Record
-    ) -> Failure | None:
+    async def settle(self, place: Place, record: Record) -> Failure | None:
         """The failure, once no child is left. None: the launcher did not die, or is not known.
 
         record: of a workflow that has ended. Takes at most half a minute. Safe to repeat.
@@ -59,27 +55,25 @@ class Launchers:
         action = suspect(record)
         if action is None:
             return None
-        host = endpoints.resource_manager.rpartition(":")[0]
-        manager = manager_of(action.console_url, host)
-        base = reachable(manager, addresses_of(cluster, endpoints))
+        host = place.endpoints.resource_manager.rpartition(":")[0]
+        base = place.at(manager_of(action.console_url, host))
         if base is None:
             return None
-        apps = f"{base}/ws/v1/cluster/apps"
         try:
-            application = (await ask(self._probe, f"{apps}/{action.external_id}")).get("app")
+            application = (await ask(self._probe, base, f"apps/{action.external_id}")).get("app")
         except ProbeError:
             return None
         if not isinstance(application, dict) or not died(application):
             return None
-        sweep = await self._sweep(apps, tag_of(action.id), endpoints.user)
+        sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
         return lost(action, str(application.get("diagnostics") or ""), sweep)
 
-    async def _sweep(self, apps: str, tag: str, user: str) -> Sweep:
+    async def _sweep(self, base: Location, tag: str, user: str) -> Sweep:
         """Kill all applications with the tag, and wait until they have ended."""
         until = self._clock.seconds() + _BUDGET_S
         begun: dict[str, None] = {}
         while True:
-            alive, reason = await self._kill_all(apps, tag, user)
+            alive, reason = await self._kill_all(base, tag, user)
             begun.update(dict.fromkeys(alive or ()))
             if alive is not None and not alive:
                 return Sweep(killed=list(begun))
@@ -88,19 +82,21 @@ class Launchers:
                 return Sweep(killed=gone, left=alive, reason=reason)
             await sleep(self._clock, _LOOK_S)
 
-    async def _kill_all(self, apps: str, tag: str, user: str) -> tuple[Sequence[str] | None, str]:
+    async def _kill_all(
+        self, base: Location, tag: str, user: str
+    ) -> tuple[Sequence[str] | None, str]:
         """The applications that were alive (None: not known), and why they may still be alive."""
         try:
             found = applications_of(
-                await ask(self._probe, f"{apps}?applicationTags={tag}&states={ALIVE}")
+                await ask(self._probe, base, f"apps?applicationTags={tag}&states={ALIVE}")
             )
             if found is None:
                 return None, "the resource manager does not list its applications"
             alive = [each.id for each in found if tag in each.tags]
             reason = "YARN has not ended them in time"
             for id_ in alive:
-                url = f"{apps}/{id_}/state?user.name={quote(user)}"
-                status = await self._probe.put(url, b'{"state": "KILLED"}', CALL_S)
+                at = below(base, f"apps/{id_}/state?user.name={quote(user)}")
+                status = await self._probe.put(at, b'{"state": "KILLED"}', CALL_S)
                 if status >= 400:
                     reason = f"the resource manager refuses to kill them: HTTP {status}"
             return alive, reason

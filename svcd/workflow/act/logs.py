@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from svcd.model.cluster import Cluster
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.record import stored
-from svcd.workflow.engines import Endpoints
 
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
@@ -26,20 +25,16 @@ class Logs:
         self._containers = containers
         self._most_bytes = most_bytes
 
-    async def of(
-        self, row: Execution, cluster: Cluster, endpoints: Endpoints, secrets: Sequence[Secret]
-    ) -> bytes:
+    async def of(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> bytes:
         """The log of an execution whose cluster exists. The text names the faults."""
         if row.workflow_job_id is None:
             return self.without_cluster(row)
         parts: list[tuple[str, bytes]] = []
         room = self._most_bytes
-        found = await self._containers.logs(
-            cluster, endpoints, stored(row.record), room // 2, _CONTAINERS_S
-        )
+        found = await self._containers.logs(place, stored(row.record), room // 2, _CONTAINERS_S)
         parts += [(part.title, part.content) for part in found]
         try:
-            parts.append(("engine", await self._engine.log(endpoints.engine, row.workflow_job_id)))
+            parts.append(("engine", await self._engine.log(place.engine, row.workflow_job_id)))
         except EngineError as error:
             parts.append(("engine", f"not available: {error.text}".encode()))
         share = max(1024, room // max(1, len(parts)))

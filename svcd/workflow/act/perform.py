@@ -32,7 +32,6 @@ from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, library_name
 from svcd.workflow.decide import document, failures, lifecycle, planner, record, submission
-from svcd.workflow.decide.addresses import addresses_of
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.material import Material, secrets_of, work_of
@@ -140,7 +139,7 @@ class Performer:
         if after is None or after.submits == row.submits or lifecycle.is_over(after):
             return Done()
         try:
-            job_id = await self._engine.submit(place.endpoints.engine, properties)
+            job_id = await self._engine.submit(place.engine, properties)
         except EngineError as error:
             if not error.passing:
                 failure = failures.failure(Code.ENGINE_REFUSED, "submit", error.text)
@@ -157,7 +156,7 @@ class Performer:
     async def _find_job(self, row: Execution, place: Place) -> Found | Denied | Retry:
         """Ask the engine for the job of this execution."""
         try:
-            found = await self._engine.find(place.endpoints.engine, row.id)
+            found = await self._engine.find(place.engine, row.id)
         except EngineError as error:
             return _retry(error)
         return Denied() if found is None else Found(job_id=found)
@@ -187,14 +186,14 @@ class Performer:
         if job_id is None:
             return
         try:
-            await self._engine.kill(place.endpoints.engine, job_id)
+            await self._engine.kill(place.engine, job_id)
         except EngineError as error:
             if error.kind is not Fault.NOT_FOUND:
                 raise
 
     async def news(self, row: Execution, job_id: str, place: Place) -> News | None:
         """The engine's answer on a job; None for an unknown status. Raises EngineError."""
-        raw = await self._engine.record(place.endpoints.engine, job_id)
+        raw = await self._engine.record(place.engine, job_id)
         status = lifecycle.status_of(raw.get("status"))
         if status is None:
             log.warn("Engine answered status {s} for {id}", s=raw.get("status"), id=row.id)
@@ -203,15 +202,13 @@ class Performer:
         read = record.read(raw, secrets)
         if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
             return News(status=status, record=read)
-        lost = await self._launchers.settle(place.cluster, place.endpoints, read)
+        lost = await self._launchers.settle(place, read)
         if lost is not None:
             lost = evolve(lost, text=masked_text(lost.text, secrets))
             return News(status=status, record=read, failure=lost)
         diagnosis = ""
         if not row.cancel_requested and failures.is_silent(read):
-            diagnosis = await self._containers.diagnosis(
-                place.cluster, place.endpoints, read, _DIAGNOSIS_S
-            )
+            diagnosis = await self._containers.diagnosis(place, read, _DIAGNOSIS_S)
         diagnosis = masked_text(diagnosis, secrets)
         return News(
             status=status,
@@ -225,15 +222,14 @@ class Performer:
     async def tidy(self, row: Execution, place: Place) -> None:
         """Keep the engine's completed record, remove the folder. Raises EngineError."""
         if row.workflow_job_id is not None and planner.needs_last_record(row):
-            raw = await self._engine.record(place.endpoints.engine, row.workflow_job_id)
+            raw = await self._engine.record(place.engine, row.workflow_job_id)
             last = record.read(raw, await self._rows.secrets(row))
             await self._rows.change(row.id, partial(planner.completed, record=last))
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
 
     async def _remove(self, folder: str, place: Place) -> None:
-        endpoints = place.endpoints
-        await self._files.delete(endpoints.webhdfs, folder, endpoints.user)
+        await self._files.delete(place.webhdfs, folder, place.endpoints.user)
 
 
 class _Staging:
@@ -242,13 +238,12 @@ class _Staging:
     def __init__(self, files: FileSystem, binaries: Binaries, place: Place, folder: str) -> None:
         self._files = files
         self._binaries = binaries
-        self._endpoints = place.endpoints
-        self._machines = addresses_of(place.cluster, place.endpoints)
+        self._place = place
         self._folder = folder
 
     async def all_of(self, row: Execution, material: Material, definition: bytes) -> None:
         """Write definition and binaries into the folder. Raises _Stop."""
-        base, user = self._endpoints.webhdfs, self._endpoints.user
+        base, user = self._place.webhdfs, self._place.endpoints.user
         try:
             await self._files.make_folders(base, self._folder, user, "700")
             for binary in material.mains:
@@ -272,9 +267,9 @@ class _Staging:
             raise _stop(error, Code.BINARY_UNREADABLE, text) from None
 
     async def _write(self, name: str, content: AsyncIterator[bytes], size: int) -> None:
-        base, user = self._endpoints.webhdfs, self._endpoints.user
+        base, user = self._place.webhdfs, self._place.endpoints.user
         path = f"{self._folder}/{name}"
-        await self._files.write(base, path, user, content, size, self._machines)
+        await self._files.write(base, path, user, content, size, self._place.ways)
 
 
 def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> _Stop:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.cluster import Cluster, ClusterEvent
@@ -19,8 +19,10 @@ from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, time
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports.leases import Leases, lease_key
-from svcd.ports.store import Store, Tx, until_saved
+from svcd.ports.machines import Location, Ways, reachable
+from svcd.ports.store import Sealer, Store, Tx, until_saved
 from svcd.workflow.decide import document, lifecycle
+from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.engines import Endpoints, Engines
 
 _STEP: Final = "job"
@@ -30,10 +32,25 @@ _MOST_SHOWN: Final = 1000
 
 @frozen
 class Place:
-    """Where an execution runs."""
+    """Where an execution runs. ways: to all hosts that serve its jobs."""
 
     cluster: Cluster
     endpoints: Endpoints
+    ways: Ways = field(repr=False)
+
+    @property
+    def engine(self) -> Location:
+        """The workflow engine."""
+        return self.at(self.endpoints.engine) or Location(self.endpoints.engine)
+
+    @property
+    def webhdfs(self) -> Location:
+        """The name node's HTTP."""
+        return self.at(self.endpoints.webhdfs) or Location(self.endpoints.webhdfs)
+
+    def at(self, url: str) -> Location | None:
+        """The location of `url`; None when its host does not serve this cluster."""
+        return reachable(url, self.ways)
 
 
 class Rows:
@@ -48,12 +65,14 @@ class Rows:
         engines: Engines,
         clock: IReactorTime,
         leases: Leases,
+        sealer: Sealer,
         notice: Callable[[ClusterId], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._engines = engines
         self._clock = clock
         self._leases = leases
+        self._sealer = sealer
         self._notice = notice
         self._shown: dict[tuple[ClusterId, str], ExecutionId] = {}
 
@@ -96,7 +115,10 @@ class Rows:
     def place_on(self, cluster: Cluster) -> Place | None:
         """The place of a cluster's executions; None when the cluster has no engine."""
         endpoints = self._engines.endpoints(cluster)
-        return None if endpoints is None else Place(cluster, endpoints)
+        if endpoints is None:
+            return None
+        key = self._sealer.open(cluster.management_private_key)
+        return Place(cluster, endpoints, ways_to(cluster, endpoints, key))
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
         """The secrets of its data sources and configurations. Raises NotFound when one is gone."""

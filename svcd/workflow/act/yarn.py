@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+from attrs import evolve
+
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
-from svcd.ports.machines import Probe, ProbeError
-from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.ports.machines import Location, Probe, ProbeError
+from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node
-from svcd.workflow.engines import Endpoints
 
 MOST_APPLICATIONS: Final = 500
 """Applications in one answer."""
@@ -40,32 +41,31 @@ class ResourceManager:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
 
-    async def metrics(self, cluster: Cluster, endpoints: Endpoints, console: str) -> ClusterMetrics:
+    async def metrics(self, place: Place, console: str) -> ClusterMetrics:
         """One round of requests, in 15 s at most. console: of an action, see `manager_of`."""
-        addresses = addresses_of(cluster, endpoints)
-        host = endpoints.resource_manager.rpartition(":")[0]
-        base = reachable(manager_of(console, host), addresses)
+        host = place.endpoints.resource_manager.rpartition(":")[0]
+        base = place.at(manager_of(console, host))
         if base is None:
             return ClusterMetrics()
         try:
-            active = active_of(await ask(self._probe, f"{base}/ws/v1/cluster/metrics"))
+            active = active_of(await ask(self._probe, base, "metrics"))
         except ProbeError as error:
             return ClusterMetrics(error=error.text)
         if active is None:
             return ClusterMetrics()
         try:
             if active == 0:
-                tree = await ask(self._probe, f"{base}/ws/v1/cluster/nodes")
-                return ClusterMetrics(active=0, idle=idle_of(tree, _names(cluster)))
-            tree = await ask(self._probe, f"{base}/ws/v1/cluster/{_APPS}")
+                tree = await ask(self._probe, base, "nodes")
+                return ClusterMetrics(active=0, idle=idle_of(tree, _names(place.cluster)))
+            tree = await ask(self._probe, base, _APPS)
             return ClusterMetrics(active=active, applications=applications_of(tree))
         except ProbeError:
             return ClusterMetrics(active=active)
 
 
-async def ask(probe: Probe, url: str) -> Mapping[str, object]:
-    """The JSON object at `url`; {} for any other answer. Raises ProbeError."""
-    status, body = await probe.get(url, CALL_S)
+async def ask(probe: Probe, base: Location, path: str) -> Mapping[str, object]:
+    """The JSON object at `path`, see `below`; {} for any other answer. Raises ProbeError."""
+    status, body = await probe.get(below(base, path), CALL_S)
     if status != 200:
         return {}
     try:
@@ -73,6 +73,11 @@ async def ask(probe: Probe, url: str) -> Mapping[str, object]:
     except ValueError:
         return {}
     return tree if isinstance(tree, dict) else {}
+
+
+def below(base: Location, path: str) -> Location:
+    """The location of `path` in the web services of the resource manager at `base`."""
+    return evolve(base, url=f"{base.url}/ws/v1/cluster/{path}")
 
 
 def manager_of(console: str, host: str) -> str:

@@ -45,6 +45,8 @@ from svcd.model.job import (
     JobType,
 )
 from svcd.model.requests import ExecuteRequest
+from svcd.model.secret import Secret
+from svcd.ports.machines import Location
 from svcd.ports.store import Tx
 from svcd.runtime.tasks import sleep
 from svcd.settings import Workflow
@@ -112,7 +114,7 @@ class Live(TestCase):
         http = HttpClient(self.agent, self.clock, engine_error)
         self.engine = OozieClient(http)
         self.files = WebHdfsClient(http)
-        self.base, self.webhdfs, self.user = OOZIE, WEBHDFS, USER
+        self.base, self.webhdfs, self.user = Location(OOZIE), Location(WEBHDFS), USER
         self.mark = uuid.uuid4().hex[:8]
         self.folder = f"/user/{USER}/contract-{self.mark}"
 
@@ -168,7 +170,9 @@ class LiveJobs(Live):
     """Whole executions through controller and commands."""
 
     async def world(self) -> None:
-        self.store = SqlStore(SqliteDatabase(None), MemorySealer())
+        sealer = MemorySealer()
+        self.sealed_key = sealer.seal(Secret("key"))
+        self.store = SqlStore(SqliteDatabase(None), sealer)
         now = timestamp(self.clock.seconds())
         await self.store.open(now)
         engines = RealEngines()
@@ -180,6 +184,7 @@ class LiveJobs(Live):
             object_store=None,  # type: ignore[arg-type]
             engines=engines,
             probe=HttpProbe(self.agent, self.clock),
+            sealer=sealer,
             clock=self.clock,
             settings=settings,
             access=None,

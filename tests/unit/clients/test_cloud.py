@@ -16,7 +16,7 @@ from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.ports.cloud import Access, CloudError
 from svcd.ports.faults import Fault
-from svcd.ports.machines import ProbeError
+from svcd.ports.machines import Location, ProbeError
 from svcd.runtime.tasks import gather
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
@@ -218,10 +218,14 @@ class ClientTests(SynchronousTestCase):
     def test_a_probe_answers_status_and_body(self) -> None:
         """Any status is an answer; nobody there is a ProbeError."""
         probe = HttpProbe(self.rig.agent, self.rig.clock)
-        status, body = self.rig.run(probe.get(f"{ORIGIN}/compute/v2.1/limits", 5.0))
+        status, body = self.rig.run(probe.get(Location(f"{ORIGIN}/compute/v2.1/limits"), 5.0))
         self.assertEqual((status, "error" in json.loads(body)), (401, True))
-        error = self.assertRaises(ProbeError, self.rig.run, probe.get("http://nobody/", 5.0))
+        error = self.assertRaises(
+            ProbeError, self.rig.run, probe.get(Location("http://nobody/"), 5.0)
+        )
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         self.rig.faults.add(FaultRule(where="image", effect="timeout_before"))
-        error = self.assertRaises(ProbeError, self.rig.run, probe.get(f"{ORIGIN}/image/", 5.0))
+        error = self.assertRaises(
+            ProbeError, self.rig.run, probe.get(Location(f"{ORIGIN}/image/"), 5.0)
+        )
         self.assertEqual(error.kind, Fault.TIMEOUT)

@@ -13,9 +13,11 @@ from svcd.clients.http import Answer, Stream
 from svcd.clients.oozie import OozieClient, fault_of
 from svcd.ports.engine import EngineError, JobLine
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location
 from tests.unit.workflow.recorded import answer
 
 BASE = "http://oozie.loopback:11000/oozie"
+AT = Location(BASE)
 
 
 def replay(tree: Mapping[str, Any]) -> Answer:
@@ -68,7 +70,7 @@ class Case(SynchronousTestCase):
 class Recorded(Case):
     def test_submit(self) -> None:
         """One call that starts it too; values are escaped."""
-        work = self.client("submit-start").submit(BASE, {"a": "1 < 2"})
+        work = self.client("submit-start").submit(AT, {"a": "1 < 2"})
         self.assertEqual(self.result(work), "0000002-260101000000000-oozie-root-W")
         self.assertEqual(
             self.http.asked,
@@ -84,14 +86,14 @@ class Recorded(Case):
 
     def test_find(self) -> None:
         """The engine's empty text means none."""
-        found = self.result(self.client("jobs-external-id").find(BASE, "svcd"))
+        found = self.result(self.client("jobs-external-id").find(AT, "svcd"))
         self.assertEqual(found, answer("jobs-external-id")["json"]["id"])
-        self.assertEqual(self.result(self.client("jobs-external-id-none").find(BASE, "x")), None)
+        self.assertEqual(self.result(self.client("jobs-external-id-none").find(AT, "x")), None)
 
     def test_lines(self) -> None:
         """Ids are joined by semicolons, the length covers them all."""
         ids = ["0000000-260101000000000-oozie-root-W", "0000002-260101000000000-oozie-root-W"]
-        lines = self.result(self.client("jobs-by-ids").lines(BASE, ids))
+        lines = self.result(self.client("jobs-by-ids").lines(AT, ids))
         self.assertEqual(
             lines,
             [
@@ -114,20 +116,20 @@ class Recorded(Case):
         )
 
     def test_no_ids_ask_nothing(self) -> None:
-        self.assertEqual(self.result(self.client("jobs-none").lines(BASE, [])), [])
+        self.assertEqual(self.result(self.client("jobs-none").lines(AT, [])), [])
         self.assertEqual(self.http.asked, [])
 
     def test_record(self) -> None:
         """As the engine sent it."""
         job_id = "0000000-260101000000000-oozie-root-W"
-        work = self.client("job-running").record(BASE, job_id)
+        work = self.client("job-running").record(AT, job_id)
         self.assertEqual(self.result(work), answer("job-running")["json"])
 
     def test_status_kill_and_log(self) -> None:
-        self.assertEqual(self.result(self.client("admin-status").status(BASE)), "NORMAL")
-        self.assertEqual(self.result(self.client("put-kill").kill(BASE, "0-W")), None)
+        self.assertEqual(self.result(self.client("admin-status").status(AT)), "NORMAL")
+        self.assertEqual(self.result(self.client("put-kill").kill(AT, "0-W")), None)
         self.assertEqual(self.http.asked, [("PUT", f"{BASE}/v1/job/0-W?action=kill", None)])
-        log = self.result(self.client("job-log").log(BASE, "0-W"))
+        log = self.result(self.client("job-log").log(AT, "0-W"))
         self.assertEqual(log, answer("job-log")["text"].encode())
 
     def test_recorded_errors(self) -> None:
@@ -168,12 +170,12 @@ class Nonsense(Case):
         for body in (b"", b"[]", b"<html>", b'{"id": 5}', b'{"id": "../x"}', b"\xff\x00"):
             given = Answer(status=201, headers={}, body=body)
             self.assertEqual(
-                self.fault(self.client(given).submit(BASE, {})), (Fault.SERVER_ERROR, "")
+                self.fault(self.client(given).submit(AT, {})), (Fault.SERVER_ERROR, "")
             )
 
     def test_the_record_of_another_job_is_refused(self) -> None:
         self.assertEqual(
-            self.fault(self.client("job-running").record(BASE, "other-W")),
+            self.fault(self.client("job-running").record(AT, "other-W")),
             (Fault.SERVER_ERROR, ""),
         )
 
@@ -181,17 +183,18 @@ class Nonsense(Case):
         for body in (b"{}", b'{"workflows": 5}', b'{"workflows": [{"id": "a"}]}'):
             given = Answer(status=200, headers={}, body=body)
             self.assertEqual(
-                self.fault(self.client(given).lines(BASE, ["a"])), (Fault.SERVER_ERROR, "")
+                self.fault(self.client(given).lines(AT, ["a"])),
+                (Fault.SERVER_ERROR, ""),
             )
 
     def test_a_long_log_keeps_its_end(self) -> None:
         given = Answer(status=200, headers={}, body=b"x" * 5000 + b"end")
         self.http = Replay(given)
         client = OozieClient(self.http, log_bytes=1000)  # type: ignore[arg-type]
-        self.assertEqual(self.result(client.log(BASE, "0-W")), b"x" * 997 + b"end")
+        self.assertEqual(self.result(client.log(AT, "0-W")), b"x" * 997 + b"end")
 
     def test_the_user_goes_with_every_call(self) -> None:
         self.http = Replay(replay(answer("admin-status")))
         client = OozieClient(self.http, user="svcd")  # type: ignore[arg-type]
-        self.result(client.status(BASE))
+        self.result(client.status(AT))
         self.assertEqual(self.http.asked[0][1], f"{BASE}/v1/admin/status?user.name=svcd")

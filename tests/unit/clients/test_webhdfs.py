@@ -8,10 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.http import Answer
 from svcd.clients.webhdfs import WebHdfsClient, fault_of
+from svcd.model.secret import Secret
 from svcd.ports.engine import EngineError
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Host, Location, Way
 
 BASE = "http://n:9870"
+AT = Location(BASE)
 
 
 def remote(status: int, exception: str, message: str = "m") -> Answer:
@@ -26,14 +29,22 @@ class Script:
         self.answers = list(answers)
         self.asked: list[tuple[str, str]] = []
         self.sent = b""
+        self.through: list[object] = []
 
-    async def request(self, method: str, url: str, **_: object) -> Answer:
+    async def request(self, method: str, url: str, through: object, **_: object) -> Answer:
+        self.through.append(through)
         self.asked.append((method, url))
         return self.answers.pop(0)
 
     async def stream_put(
-        self, url: str, content: AsyncIterator[bytes], size: int | None, **_: object
+        self,
+        url: str,
+        content: AsyncIterator[bytes],
+        size: int | None,
+        through: object,
+        **_: object,
     ) -> Answer:
+        self.through.append(through)
         self.asked.append(("PUT", url))
         async for piece in content:
             self.sent += piece
@@ -64,7 +75,7 @@ class Writes(SynchronousTestCase):
             Answer(status=307, headers={"location": "http://d:9864/x?op=CREATE"}, body=b""),
         ):
             client = self.client(place, made)
-            self.result(client.write(BASE, "/a b/ü", "ann", once(b"data"), 4))
+            self.result(client.write(AT, "/a b/ü", "ann", once(b"data"), 4))
             self.assertEqual(
                 self.http.asked,
                 [
@@ -83,11 +94,11 @@ class Writes(SynchronousTestCase):
         place = '{"Location": "http://d/a b/\u00fc?op=CREATE&x=%20"}'.encode()
         made = Answer(status=201, headers={}, body=b"")
         client = self.client(Answer(status=200, headers={}, body=place), made)
-        self.result(client.write(BASE, "/a b/ü", "ann", once(b""), 0))
+        self.result(client.write(AT, "/a b/ü", "ann", once(b""), 0))
         self.assertEqual(self.http.asked[1][1], "http://d/a%20b/%C3%BC?op=CREATE&x=%20")
 
     def test_only_machines_of_the_cluster_take_content(self) -> None:
-        """By the address that svcd reaches them at."""
+        """Through their own SSH connections."""
         made = Answer(status=201, headers={}, body=b"")
         for host, kind in (
             ("d1.local", None),
@@ -96,33 +107,36 @@ class Writes(SynchronousTestCase):
         ):
             body = f'{{"Location": "http://{host}:9864/x"}}'.encode()
             client = self.client(Answer(status=200, headers={}, body=body), made)
-            machines = {"d1": "10.0.0.9", "10.0.0.9": "10.0.0.9"}
-            work = client.write(BASE, "/a", "ann", once(b""), 0, machines)
+            machine = Host(address="172.24.4.9", port=22, user="sam", private_key=Secret("k"))
+            way = Way("10.0.0.9", machine)
+            ways = {"d1": way, "10.0.0.9": way}
+            work = client.write(AT, "/a", "ann", once(b""), 0, ways)
             if kind is None:
                 self.result(work)
                 self.assertEqual(self.http.asked[1][1], "http://10.0.0.9:9864/x")
+                self.assertEqual(self.http.through, [None, machine])
             else:
                 self.assertEqual(self.fault(work), kind)
 
     def test_a_place_that_is_none_is_nonsense(self) -> None:
         for body in (b"", b"{}", b'{"Location": "file:///etc"}'):
             client = self.client(Answer(status=200, headers={}, body=body))
-            work = client.write(BASE, "/a", "ann", once(b""), 0)
+            work = client.write(AT, "/a", "ann", once(b""), 0)
             self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
 
     def test_a_data_node_that_refuses_is_told(self) -> None:
         place = Answer(status=200, headers={}, body=b'{"Location": "http://d/x"}')
         client = self.client(place, remote(403, "IOException", "could only be written to 0"))
-        work = client.write(BASE, "/a", "ann", once(b""), 0)
+        work = client.write(AT, "/a", "ann", once(b""), 0)
         self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
 
     def test_an_absent_folder_is_none(self) -> None:
         client = self.client(remote(404, "FileNotFoundException"))
-        self.assertIsNone(self.result(client.list(BASE, "/a", "ann")))
+        self.assertIsNone(self.result(client.list(AT, "/a", "ann")))
 
     def test_folders_that_were_not_made_are_a_fault(self) -> None:
         client = self.client(Answer(status=200, headers={}, body=b'{"boolean": false}'))
-        self.assertEqual(self.fault(client.make_folders(BASE, "/a", "ann")), Fault.REFUSED)
+        self.assertEqual(self.fault(client.make_folders(AT, "/a", "ann")), Fault.REFUSED)
 
 
 class Faults(SynchronousTestCase):

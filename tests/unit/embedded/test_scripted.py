@@ -13,7 +13,7 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import Said, ScriptedProbe, ScriptedRemote
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, Host, ProbeError, RemoteError
+from svcd.ports.machines import CommandResult, Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
 
 HOST = Host(address="10.0.0.5", port=22, user="ubuntu", private_key=Secret("k"))
@@ -123,6 +123,9 @@ class ScriptedRemoteTest(SynchronousTestCase):
         self.assertEqual((result.exit_code, result.stderr), (12, "no space"))
 
 
+A = "http://a:1/"
+
+
 class ScriptedProbeTest(SynchronousTestCase):
     """Probes without daemons."""
 
@@ -135,20 +138,19 @@ class ScriptedProbeTest(SynchronousTestCase):
         """200 with an empty object, unless a rule says otherwise."""
         self.probe.answer("/jmx", 503, b"starting")
         self.assertEqual(
-            self.successResultOf(start(self.probe.get("http://a:1/jmx", 5))), (503, b"starting")
+            self.successResultOf(start(self.probe.get(Location(f"{A}jmx"), 5))),
+            (503, b"starting"),
         )
-        self.assertEqual(
-            self.successResultOf(start(self.probe.get("http://a:1/", 5))), (200, b"{}")
-        )
+        self.assertEqual(self.successResultOf(start(self.probe.get(Location(A), 5))), (200, b"{}"))
         self.assertEqual(self.probe.asked, ("http://a:1/jmx", "http://a:1/"))
 
     def test_faults_are_probe_errors(self) -> None:
         """Refused at once, silent until the time-out."""
         self.faults.add(FaultRule(where="probe", times=1, effect=Effect.RESET_BEFORE))
         self.faults.add(FaultRule(where="probe", times=1, effect=Effect.TIMEOUT_BEFORE))
-        refused = self.failureResultOf(start(self.probe.get("http://a:1/", 5)), ProbeError)
+        refused = self.failureResultOf(start(self.probe.get(Location(A), 5)), ProbeError)
         self.assertEqual(refused.value.kind, Fault.UNREACHABLE)
-        waiting = start(self.probe.get("http://a:1/", 5))
+        waiting = start(self.probe.get(Location(A), 5))
         self.clock.advance(4.9)
         self.assertNoResult(waiting)
         self.clock.advance(0.1)

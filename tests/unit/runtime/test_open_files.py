@@ -36,7 +36,7 @@ class FittedTests(SynchronousTestCase):
 
     def test_the_soft_limit_is_raised_as_far_as_needed(self) -> None:
         """Programs that are started inherit it: no further."""
-        self.assertEqual(self.fitted(256, 2000, 1000), (1000, 1512))
+        self.assertEqual(self.fitted(256, 4000, 1000), (1000, 2536))
 
     def test_connections_are_fewer_where_the_hard_limit_is_low(self) -> None:
         """Files of the daemon's own are kept free, half of very few."""

@@ -43,6 +43,7 @@ from svcd.model.job import (
     JobType,
 )
 from svcd.model.requests import ExecuteRequest, NewCluster
+from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Probe
@@ -154,7 +155,9 @@ class WorkflowCase(SynchronousTestCase):
         root.putChild(b"engine", self.engines.resource())
         self.agent = MemoryAgent(self.clock)
         self.agent.serve("http://cloud.memory", root)
-        self.store = SqlStore(SqliteDatabase(None), MemorySealer())
+        self.sealer = MemorySealer()
+        self.sealed_key = self.sealer.seal(Secret("the key of all clusters"))
+        self.store = SqlStore(SqliteDatabase(None), self.sealer)
         self.run_to_end(self.store.open(timestamp(self.clock.seconds())))
         self.objects = FakeObjectStore(self.clock)
         self.probe = ScriptedProbe(self.clock, self.faults)
@@ -178,6 +181,7 @@ class WorkflowCase(SynchronousTestCase):
             object_store=self.objects,
             engines=self.fake_engines,
             probe=self.asks,
+            sealer=self.sealer,
             clock=self.clock,
             settings=self.workflow,
             access=ObjectStoreAccess(auth_url="http://cloud.memory/identity/v3"),
@@ -294,6 +298,7 @@ class WorkflowCase(SynchronousTestCase):
             plugin_name="fake",
             engine_version="1.0",
             default_image_id="image",
+            management_private_key=self.sealed_key,
             status=ClusterStatus.ACTIVE,
             status_since=now,
             created_at=now,

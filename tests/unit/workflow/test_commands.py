@@ -446,7 +446,7 @@ class Log(WorkflowCase):
         self.assertIn("==> engine <==\n", text)
         self.assertIn("INFO submitted", text)
         hosts = {urlsplit(url).hostname for url in self.probe.asked}
-        self.assertEqual(hosts, {"10.0.0.2", "cloud.memory"})
+        self.assertEqual(hosts, {"127.1.0.2", "cloud.memory"})
 
     def test_a_silent_engine_is_named_in_the_text(self) -> None:
         row = self.execute(configs=HANG)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from svcd.ports.machines import Location, Way, reachable
 from svcd.provisioning.distributions.spi import Endpoints
+from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ResourceManager, manager_of
-from svcd.workflow.decide.addresses import reachable
 from svcd.workflow.decide.stalls import ClusterMetrics
 from tests.unit.workflow.support import CLUSTER, WorkflowCase
 
@@ -28,18 +29,18 @@ class Says:
     def __init__(self, *bodies: bytes) -> None:
         self._bodies = list(bodies)
 
-    async def get(self, url: str, timeout_s: float) -> tuple[int, bytes]:
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
         return 200, self._bodies.pop(0)
 
-    async def put(self, url: str, body: bytes, timeout_s: float) -> int:
+    async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
         return 200
 
 
 class ManagerNonsenseTests(WorkflowCase):
     def word(self, *bodies: bytes, console: str = "") -> ClusterMetrics:
-        asked = ResourceManager(Says(*bodies)).metrics(
-            self.cluster(CLUSTER, "mine"), ENDPOINTS, console
-        )
+        cluster = self.cluster(CLUSTER, "mine")
+        place = Place(cluster, ENDPOINTS, {"10.0.0.1": Way("10.0.0.1")})
+        asked = ResourceManager(Says(*bodies)).metrics(place, console)
         return self.successResultOf(Deferred.fromCoroutine(asked))
 
     def test_deeply_nested_answer(self) -> None:
@@ -58,4 +59,4 @@ class ManagerNonsenseTests(WorkflowCase):
     def test_link_that_is_no_url(self) -> None:
         for console in ("http://[::1/proxy/a", "http://localhost:99999999/", "http://h:x/"):
             self.assertEqual(manager_of(console, "10.0.0.1"), BASE)
-            self.assertIsNone(reachable(console, {"10.0.0.1": "10.0.0.1"}))
+            self.assertIsNone(reachable(console, {"10.0.0.1": Way("10.0.0.1")}))

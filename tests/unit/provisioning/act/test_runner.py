@@ -12,6 +12,8 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import Said, ScriptedProbe, ScriptedRemote
 from svcd.model.ids import InstanceId
 from svcd.model.secret import Secret
+from svcd.ports.faults import Fault
+from svcd.ports.machines import Location, ProbeError
 from svcd.provisioning.act.runner import PlanRunner, Shells
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -42,6 +44,13 @@ def serves(machine: InstanceId, **fields: Any) -> HttpProbe:
 
 def stage(*chains: Chain, deadline_s: float = 60.0, name: str = "stage") -> Stage:
     return Stage(name=name, chains=chains, deadline_s=deadline_s, advice="ask somebody")
+
+
+class Forbidding:
+    """A probe of a machine that does not forward."""
+
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
+        raise ProbeError(Fault.FORBIDDEN, "check AllowTcpForwarding")
 
 
 class RunnerTests(SynchronousTestCase):
@@ -209,6 +218,14 @@ class RunnerTests(SynchronousTestCase):
         self.clock.advance(31)
         self.assertIn("stage on demo-worker-002: not done within 30 s", result[0].reason)
         self.assertIn("last lines of /l:\nstill starting", result[0].reason)
+
+    def test_machine_that_does_not_forward_ends_the_wait(self) -> None:
+        """No time can help, so the stage fails at once with the settings to check."""
+        self.probe = Forbidding()  # type: ignore[assignment]
+        result = self.start(stage((serves(A),)))
+        self.clock.advance(0)
+        self.assertEqual(result[0].code, Code.MACHINE_UNREACHABLE)
+        self.assertIn("check AllowTcpForwarding", result[0].reason)
 
     def test_status_deadline_bounds_all_stages(self) -> None:
         """What is left of the phase's time is what a stage gets."""

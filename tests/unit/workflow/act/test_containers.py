@@ -10,10 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model.ids import ClusterId
+from svcd.model.secret import Secret
 from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of
-from svcd.workflow.decide.addresses import addresses_of, reachable
+from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.decide.record import Record, stored
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
@@ -25,7 +27,7 @@ FRAMED = (
 
 
 @frozen
-class Place:
+class Served:
     engine: str = ""
     webhdfs: str = ""
     name_node: str = ""
@@ -37,21 +39,23 @@ class Place:
 class Urls(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = VirtualClock()
-        self.cluster = WorkflowCase.cluster(self, ClusterId("c1"), "c1")  # type: ignore[arg-type]
+        self.sealed_key = ""
+        cluster = WorkflowCase.cluster(self, ClusterId("c1"), "c1")  # type: ignore[arg-type]
+        served = Served()
+        self.place = Place(cluster, served, ways_to(cluster, served, Secret("key")))
 
     def test_names_of_machines_become_addresses(self) -> None:
         """Names with or without a domain, and internal addresses."""
-        addresses = addresses_of(self.cluster, Place())
         for host in ("c1-master-001", "c1-master-001.local", "127.1.0.2", "10.0.0.2"):
-            self.assertEqual(
-                reachable(f"http://{host}:8042/a?b=c", addresses), "http://10.0.0.2:8042/a?b=c"
-            )
+            at = self.place.at(f"http://{host}:8042/a?b=c")
+            assert at is not None and at.machine is not None
+            self.assertEqual(at.url, "http://127.1.0.2:8042/a?b=c")
+            self.assertEqual((at.machine.address, at.machine.internal), ("10.0.0.2", "127.1.0.2"))
 
     def test_a_url_to_elsewhere_is_not_followed(self) -> None:
         """Whoever owns the cluster may write what he likes into its services' answers."""
-        addresses = addresses_of(self.cluster, Place())
-        for url in ("http://169.254.169.254/latest", "http://10.0.0.20:80/", "file:///etc", ""):
-            self.assertIsNone(reachable(url, addresses), url)
+        for url in ("http://169.254.169.254/latest", "http://127.1.0.20:80/", "file:///etc", ""):
+            self.assertIsNone(self.place.at(url), url)
 
     def test_the_resource_manager(self) -> None:
         """An engine that was not told the web address says localhost."""
@@ -91,7 +95,7 @@ class Reading(Urls):
     def test_a_failing_task_tells_its_diagnostics(self) -> None:
         self.history()
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, "Error: java.io.IOException: asked to fail")
 
     def test_a_task_that_could_not_run_tells_more_than_its_first_line(self) -> None:
@@ -107,13 +111,13 @@ class Reading(Urls):
         attempt = {"state": "FAILED", "diagnostics": "\n".join(lines)}
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, " ".join(lines))
 
     def launcher(self) -> Record:
         """Its program died, and neither log nor history of it is to be had."""
         action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
-        action |= {"externalId": "application_1_0001", "consoleUrl": "http://10.0.0.2:8088/p/"}
+        action |= {"externalId": "application_1_0001", "consoleUrl": "http://127.1.0.2:8088/p/"}
         return stored({"status": "KILLED", "actions": [action]})
 
     def ended(self, diagnostics: str) -> None:
@@ -123,14 +127,14 @@ class Reading(Urls):
     def test_a_launcher_that_left_no_log_is_told_by_the_resource_manager(self) -> None:
         """As it was with a data node that was killed under the job."""
         self.ended("IO\nerror\n")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
         self.assertEqual(told, "YARN says of application_1_0001: IO error")
 
     def test_logs_at_what_is_no_url_are_not_read(self) -> None:
         logs = "http://[::1/container_1_1_01_000001"
         app = {"finalStatus": "FAILED", "diagnostics": "IO error", "amContainerLogs": logs}
         self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
         self.assertEqual(told, "YARN says of application_1_0001: IO error")
 
     def test_a_resource_manager_that_does_not_answer_is_told(self) -> None:
@@ -138,15 +142,15 @@ class Reading(Urls):
         faults = Faults()
         faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED))
         self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
-        url = "http://10.0.0.2:8088/ws/v1/cluster/apps/application_1_0001"
+        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
+        url = "http://127.1.0.2:8088/ws/v1/cluster/apps/application_1_0001"
         self.assertEqual(
             told, f"the resource manager does not answer: {url}: connection refused (fault)"
         )
 
     def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
         self.ended("")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), self.launcher(), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
         self.assertEqual(told, "")
 
     def test_a_list_of_one_comes_without_brackets(self) -> None:
@@ -156,7 +160,7 @@ class Reading(Urls):
         self.answer(r"tasks$", {"tasks": {"task": {"id": "t_m_1", "state": "FAILED"}}})
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, "java.io.IOException: alone")
 
     def test_a_reduce_that_was_killed_with_its_job_is_no_reason(self) -> None:
@@ -167,14 +171,14 @@ class Reading(Urls):
         killed = {"state": "KILLED", "diagnostics": "Task KILL is received. Killing attempt!"}
         self.answer(r"tasks/t_r_1/attempts$", {"taskAttempts": {"taskAttempt": killed}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, "Error: java.io.IOException: asked to fail")
 
     def test_the_logs_of_a_failing_task(self) -> None:
         """Of the failed tasks only, without the node manager's frame."""
         self.history()
         real = parsed("job-killed-mapreduce-error")
-        parts = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        parts = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual(
             [(part.title, part.content) for part in parts],
             [("job-node attempt_1 stderr", b"boom\n")],
@@ -182,71 +186,63 @@ class Reading(Urls):
 
     def test_a_launchers_log(self) -> None:
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         page = b"<!DOCTYPE html><pre>java.io.IOException: old\n</pre></html>"
         self.answer(r"container_1_1_01_000001/stdout", page)
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
         real = stored(tree)
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0))
+        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, "java.io.IOException: old")
 
     def test_the_end_of_a_script(self) -> None:
         """The launcher's output has its exit code, and the script's own may tell more."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         end = "Exit code of the Shell command 3"
         self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, stored(real), 10.0))
         self.assertEqual(told, end)
         self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
-        told = self.result(self.containers.diagnosis(self.cluster, Place(), stored(real), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, stored(real), 10.0))
         self.assertEqual(told, f"java.io.IOException: full; {end}")
 
     def test_a_launchers_own_output_is_left_out(self) -> None:
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         page = b"a\n>>> Invoking Main class now >>>\nb\n>>> Invoking Pig command line now >>>\nc\n"
         self.answer(r"container_1_1_01_000001/stdout", page)
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        [part] = self.result(self.containers.logs(self.cluster, Place(), stored(real), 1000, 10.0))
+        [part] = self.result(self.containers.logs(self.place, stored(real), 1000, 10.0))
         self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
 
     def test_a_page_without_an_end(self) -> None:
         """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"10.0.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         self.answer(r"container_1_1_01_000001/", b"<!DOCTYPE html>" + b"<pre>" * 800_000)
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
         real = stored(tree)
-        told = self.result(self.containers.logs(self.cluster, Place(), real, 1000, 10.0))
+        told = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual(told, [])
 
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""
         real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(
-            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
-        )
+        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
         self.answer("tasks$", b"<html>")
-        self.assertEqual(
-            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
-        )
+        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
 
     def test_after_its_time_nothing_is_asked(self) -> None:
         real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(
-            self.result(self.containers.diagnosis(self.cluster, Place(), real, 0.0)), ""
-        )
+        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 0.0)), "")
         self.assertEqual(self.probe.asked, ())
 
     def test_a_job_that_did_not_fail_is_not_asked_about(self) -> None:
         real = parsed("job-succeeded-mapreduce")
-        self.assertEqual(
-            self.result(self.containers.diagnosis(self.cluster, Place(), real, 10.0)), ""
-        )
+        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
         self.assertEqual(self.probe.asked, ())
