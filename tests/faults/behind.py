@@ -80,7 +80,7 @@ class BehindTests(FaultCase):
         (mine,) = await self.servers(cluster_id)
         self.assertNotEqual(mine["id"], server["id"])
         self.assertEqual(mine["id"], instances(cluster)[0]["server_id"])
-        (told,) = [e for e in await alpha.story(cluster_id) if e["step"] == "make again"]
+        (told,) = [e for e in await alpha.story(cluster_id) if e["step"] == "replace"]
         self.assertEqual((told["machine"], told["attempt"]), (server["name"], 1))
         self.assertIn(f"server {server['id']} of {server['name']} is in ERROR", told["text"])
         await alpha.delete(cluster_id)
