@@ -128,6 +128,7 @@ class SqliteDatabase:
 
         Raises SchemaError when the file cannot be opened.
         """
+        self._path = path
         try:
             self._connection = sqlite3.connect(
                 ":memory:" if path is None else path,
@@ -146,6 +147,7 @@ class SqliteDatabase:
                 execute("pragma synchronous=full")
                 execute(f"pragma journal_size_limit={_JOURNAL_BYTES}")
         except sqlite3.Error as error:
+            self._refuse_damage(error)
             raise SchemaError(
                 f"cannot open the database {path}: {error}; check the folder's owner and space"
             ) from None
@@ -156,7 +158,6 @@ class SqliteDatabase:
                 return _RESERVE_BYTES if folder is None else shutil.disk_usage(folder).free
 
         self._statements = _Statements(self._connection, free_bytes)
-        self._path = path
 
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
         """Raises ServiceUnavailable when the file cannot be written (disk full, locked)."""
