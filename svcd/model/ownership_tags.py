@@ -6,6 +6,7 @@
 | floating IP | description `svcd:CLUSTER:INSTALLATION:INSTANCE` |
 | security group | name `svcd-CLUSTER`, description `cluster NAME of svcd INSTALLATION` |
 | server group | name `svcd-CLUSTER` (the service stores no other field that svcd could set) |
+| application credential of a job | name `svcd:CLUSTER:INSTALLATION:EXECUTION:NUMBER` |
 | trust | its expiry time, a second between the years 2100 and 2200 (as above) |
 
 The expiry times of one user's trusts in one project differ: the service refuses a second trust with
@@ -35,6 +36,7 @@ _CLUSTER_ID: Final = re.compile(_ID)
 _GROUP: Final = re.compile(rf"svcd-({_ID})")
 _GROUP_TEXT: Final = re.compile(r"cluster \S+ of svcd(?: ([0-9a-f]{16}))?")
 _ADDRESS: Final = re.compile(rf"svcd:({_ID}):(?:([0-9a-f]{{16}}):)?{_ID}")
+_CREDENTIAL: Final = re.compile(rf"svcd:({_ID}):([0-9a-f]{{16}}):{_ID}:[0-9]{{1,2}}")
 _FAR: Final = datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC)
 _CENTURY_S: Final = 36_524 * 86_400
 """The expiry times of trusts are within this time after 2100."""
@@ -69,6 +71,17 @@ def address_text(cluster_id: str, instance_id: str, installation: str) -> str:
     """The description of a floating IP."""
     middle = f"{installation}:" if installation else ""
     return f"svcd:{cluster_id}:{middle}{instance_id}"
+
+
+def credential_name(cluster_id: str, installation: str, execution_id: str, number: int) -> str:
+    """The name of an application credential. number: of the account, from 1, in its execution."""
+    return f"svcd:{cluster_id}:{installation}:{execution_id}:{number}"
+
+
+def of_credential(name: str) -> Tag | None:
+    """The tag of an application credential; None when svcd did not create it."""
+    match = _CREDENTIAL.fullmatch(name)
+    return None if match is None else Tag(match[1], match[2])
 
 
 def of_metadata(found: Mapping[str, str]) -> Tag | None:

@@ -27,6 +27,7 @@ from svcd.model.ids import (
     TenantId,
 )
 from svcd.model.job import DataSource, Execution, Job, JobBinary, JobBinaryInternal
+from svcd.model.job_credential import JobCredential
 from svcd.model.secret import Secret
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.trust import LooseTrust
@@ -201,6 +202,31 @@ class LooseTrustRows(Protocol):
         ...
 
 
+class JobCredentialRows(Protocol):
+    """Application credentials of jobs."""
+
+    async def add(self, new: JobCredential) -> None:
+        """Idempotent: an existing name changes nothing."""
+        ...
+
+    async def save(self, row: JobCredential) -> bool:
+        """Write its `made`, times, tries and trouble. False: there is no such row any more."""
+        ...
+
+    async def forget(self, name: str) -> None: ...
+    async def of_execution(self, id_: ExecutionId) -> Sequence[JobCredential]:
+        """Ordered by name."""
+        ...
+
+    async def loose(self, limit: int) -> Sequence[JobCredential]:
+        """At most `limit` of executions that have ended or do not exist, ordered by `due_at`."""
+        ...
+
+    async def known(self, tenant_id: TenantId) -> Sequence[str]:
+        """The names in one tenant, without those that svcd could not delete so far."""
+        ...
+
+
 class Tx(Protocol):
     """One transaction. Only methods of its families may be awaited inside."""
 
@@ -224,6 +250,8 @@ class Tx(Protocol):
     def executions(self) -> ExecutionRows: ...
     @property
     def loose_trusts(self) -> LooseTrustRows: ...
+    @property
+    def job_credentials(self) -> JobCredentialRows: ...
     async def notify(self, text: str) -> None:
         """Notify the other daemons of the database with `text` after the commit (best effort)."""
         ...

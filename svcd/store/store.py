@@ -17,6 +17,7 @@ from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, DatabaseFigures, Distant, Sql
 from svcd.store.executions import Executions
 from svcd.store.family import Family
+from svcd.store.job_credentials import JobCredentials
 from svcd.store.loose_trusts import LooseTrusts
 from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
@@ -95,6 +96,10 @@ class _Tx:
     @property
     def loose_trusts(self) -> LooseTrusts:
         return LooseTrusts(self._sql)
+
+    @property
+    def job_credentials(self) -> JobCredentials:
+        return JobCredentials(self._sql, self._sealer)
 
 
 class SqlStore:

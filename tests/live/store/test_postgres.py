@@ -18,6 +18,7 @@ from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
 from tests.contract.store.families import FamiliesContract
+from tests.contract.store.job_credentials import JobCredentialsContract
 from tests.contract.store.loose_trusts import LooseTrustsContract
 from tests.contract.store.rows import StoreContract, at, execution
 from tests.support.database.postgres_server import drop_database, execute, new_database
@@ -60,7 +61,13 @@ def shared_database() -> str:
     return url
 
 
-class PostgresStoreTests(SynchronousTestCase, StoreContract, FamiliesContract, LooseTrustsContract):
+class PostgresStoreTests(
+    SynchronousTestCase,
+    StoreContract,
+    FamiliesContract,
+    LooseTrustsContract,
+    JobCredentialsContract,
+):
     """The contract, on one database that each test finds empty."""
 
     def setUp(self) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from twisted.internet.defer import Deferred
 
 from svcd.model import ownership_tags
-from svcd.model.ids import ClusterId, JobBinaryInternalId, TenantId, timestamp
-from svcd.model.job import JobBinaryInternal
+from svcd.model.ids import ClusterId, ExecutionId, JobBinaryInternalId, TenantId, timestamp
+from svcd.model.job import Credentials, JobBinaryInternal
+from svcd.model.job_credential import JobCredential
 from svcd.model.trust import LooseTrust
 from svcd.ports.store import Sealer
 from svcd.store.database import Database
@@ -124,3 +125,15 @@ def live(database: Database, sealer: Sealer) -> None:
         trouble=STRANGE,
     )
     now(Deferred.fromCoroutine(store.tx(lambda tx: tx.loose_trusts.add(loose))))
+    noted = JobCredential(
+        name="svcd:noted",
+        execution_id=ExecutionId("gone"),
+        cluster_id=ClusterId(cluster),
+        tenant_id=TenantId(svcd.tenant),
+        account=Credentials(user="demo", password=PASSWORD),
+        asked_at=timestamp(svcd.clock.seconds()),
+        expires_at=timestamp(svcd.clock.seconds() + 600.0),
+        due_at=timestamp(svcd.clock.seconds() + 300.0),
+        trouble=STRANGE,
+    )
+    now(Deferred.fromCoroutine(store.tx(lambda tx: tx.job_credentials.add(noted))))

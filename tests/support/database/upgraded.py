@@ -29,7 +29,7 @@ select 'twin', tenant_id, 'Mine', plugin_name, engine_version, cluster_template_
   '2142-01-01 00:00:00.000000', refs,
   replace(replace(record, '"name":"mine"', '"name":"Mine"'), id, 'twin'), wire, used from clusters;
 """
-_LATER = {"loose_trusts": 5}
+_LATER = {"loose_trusts": 5, "job_credentials": 7}
 """Tables that came with a later schema than the first: of no older one are there rows."""
 
 ADD = "run `python -m tests.support.database.dump` and commit what it writes"
@@ -76,6 +76,7 @@ class UpgradeContract:
         self._data()
         self._executions()
         self._trusts(number)
+        self._job_credentials(number)
         session, sealer = self.checked()
         try:
             found = list(check(session, sealer))
@@ -126,6 +127,16 @@ class UpgradeContract:
             [(f.id, f.tenant_id, f.expires_at, f.doomed, f.trouble) for f in found],
             [("loose", "demo", "2142-09-28T14:28:54.000000Z", False, STRANGE)]
             if number >= _LATER["loose_trusts"]
+            else [],
+        )
+
+    def _job_credentials(self, number: int) -> None:
+        """The record of one whose execution does not exist."""
+        found = self.now(lambda tx: tx.job_credentials.loose(10))
+        self.assertEqual(
+            [(f.name, f.account.password, f.made, f.trouble) for f in found],
+            [("svcd:noted", PASSWORD, None, STRANGE)]
+            if number >= _LATER["job_credentials"]
             else [],
         )
 

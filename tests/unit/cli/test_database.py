@@ -31,6 +31,7 @@ _KEPT = [
     "jobs",
     "executions",
     "loose_trusts",
+    "job_credentials",
 ]
 
 

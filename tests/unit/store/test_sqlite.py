@@ -22,6 +22,7 @@ from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
 from tests.contract.store.families import FamiliesContract
+from tests.contract.store.job_credentials import JobCredentialsContract
 from tests.contract.store.loose_trusts import LooseTrustsContract
 from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution, internal
 from tests.support.api import now
@@ -48,7 +49,9 @@ class _Sqlite(SynchronousTestCase):
         return str(self.database._connection.execute(f"select * from {table}").fetchall())
 
 
-class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
+class MemoryStoreTests(
+    _Sqlite, StoreContract, FamiliesContract, LooseTrustsContract, JobCredentialsContract
+):
     """`:memory:`, as the in-process fake uses it."""
 
     def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
@@ -62,7 +65,9 @@ class MemoryStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsCont
         self.now(lambda tx: tx.clusters.add(cluster()))
 
 
-class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContract):
+class FileStoreTests(
+    _Sqlite, StoreContract, FamiliesContract, LooseTrustsContract, JobCredentialsContract
+):
     """A file, as the embedded default uses it."""
 
     def setUp(self) -> None:
@@ -191,11 +196,10 @@ class FileStoreTests(_Sqlite, StoreContract, FamiliesContract, LooseTrustsContra
         with self.path.open("r+b") as file:
             file.seek(8192)
             file.write(b"\xa5" * (size - 8192))
-        later = self._again()
-        failure = self.failureResultOf(Deferred.fromCoroutine(later.open(at(1))), SchemaError)
-        self.assertIn(f"{self.path} is damaged", str(failure.value))
-        self.assertIn("restore a backup", str(failure.value))
-        self.successResultOf(Deferred.fromCoroutine(later.close()))
+        with self.assertRaises(SchemaError) as raised:
+            self._again()
+        self.assertIn(f"{self.path} is damaged", str(raised.exception))
+        self.assertIn("restore a backup", str(raised.exception))
         self.path.unlink()
         FileStoreTests.setUp(self)
 

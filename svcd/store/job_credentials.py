@@ -1,0 +1,129 @@
+"""Application credentials of jobs: those in use, and those that svcd still has to delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from svcd.model.ids import ClusterId, ExecutionId, TenantId, Timestamp
+from svcd.model.job import Credentials
+from svcd.model.job_credential import ApplicationCredential, JobCredential
+from svcd.model.secret import Secret
+from svcd.ports.store import Sealer
+from svcd.store.database import Sql
+
+_NAMES: Final = (
+    "name",
+    "execution_id",
+    "cluster_id",
+    "tenant_id",
+    "sealed",
+    "asked_at",
+    "expires_at",
+    "due_at",
+    "tries",
+    "trouble",
+)
+_ADD: Final = f"""
+insert into job_credentials ({", ".join(_NAMES)}) values ({", ".join(f":{n}" for n in _NAMES)})
+on conflict (name) do nothing
+"""
+_SAVE: Final = """
+update job_credentials
+   set sealed = :sealed, asked_at = :asked_at, expires_at = :expires_at, due_at = :due_at,
+       tries = :tries, trouble = :trouble
+ where name = :name
+"""
+_FORGET: Final = "delete from job_credentials where name = :name"
+_SELECT: Final = f"select {', '.join(_NAMES)} from job_credentials"
+_OF_EXECUTION: Final = f"{_SELECT} where execution_id = :id order by name"
+_LOOSE: Final = f"""
+{_SELECT} where not exists (
+  select 1 from executions e where e.id = job_credentials.execution_id and e.ended = 0
+) order by due_at, name limit :limit
+"""
+_KNOWN: Final = """
+select name from job_credentials where tenant_id = :tenant_id and trouble = '' order by name
+"""
+
+
+class JobCredentials:
+    """Implements ports.JobCredentialRows within one transaction."""
+
+    def __init__(self, sql: Sql, sealer: Sealer) -> None:
+        self._sql = sql
+        self._sealer = sealer
+
+    async def add(self, new: JobCredential) -> None:
+        await self._sql.later(_ADD, self._values(new))
+
+    async def save(self, row: JobCredential) -> bool:
+        return await self._sql.run(_SAVE, self._values(row)) == 1
+
+    async def forget(self, name: str) -> None:
+        await self._sql.run(_FORGET, {"name": name})
+
+    async def of_execution(self, id_: ExecutionId) -> Sequence[JobCredential]:
+        return [self._record(*row) for row in await self._sql.all(_OF_EXECUTION, {"id": id_})]
+
+    async def loose(self, limit: int) -> Sequence[JobCredential]:
+        return [self._record(*row) for row in await self._sql.all(_LOOSE, {"limit": limit})]
+
+    async def known(self, tenant_id: TenantId) -> Sequence[str]:
+        rows = await self._sql.all(_KNOWN, {"tenant_id": tenant_id})
+        return [str(row[0]) for row in rows]
+
+    def _values(self, row: JobCredential) -> dict[str, object]:
+        made = row.made
+        inner = {
+            "user": row.account.user,
+            "password": row.account.password,
+            "id": "" if made is None else made.id,
+            "secret": "" if made is None else made.secret.reveal(),
+        }
+        return {
+            "name": row.name,
+            "execution_id": row.execution_id,
+            "cluster_id": row.cluster_id,
+            "tenant_id": row.tenant_id,
+            "sealed": self._sealer.seal(Secret(msgspec.json.encode(inner).decode())),
+            "asked_at": row.asked_at,
+            "expires_at": row.expires_at,
+            "due_at": row.due_at,
+            "tries": row.tries,
+            "trouble": row.trouble,
+        }
+
+    def _record(
+        self,
+        name: str,
+        execution_id: str,
+        cluster_id: str,
+        tenant_id: str,
+        sealed: str,
+        asked_at: str,
+        expires_at: str,
+        due_at: str,
+        tries: int,
+        trouble: str,
+    ) -> JobCredential:
+        """The columns in the order of `_NAMES`."""
+        inner: dict[str, Any] = msgspec.json.decode(self._sealer.open(sealed).reveal())
+        made = None
+        if inner["id"]:
+            made = ApplicationCredential(id=inner["id"], secret=Secret(inner["secret"]))
+        return JobCredential(
+            name=name,
+            execution_id=ExecutionId(execution_id),
+            cluster_id=ClusterId(cluster_id),
+            tenant_id=TenantId(tenant_id),
+            account=Credentials(user=inner["user"], password=inner["password"]),
+            made=made,
+            asked_at=Timestamp(asked_at),
+            expires_at=Timestamp(expires_at),
+            due_at=Timestamp(due_at),
+            tries=tries,
+            trouble=trouble,
+        )
