@@ -34,7 +34,7 @@ from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import JobType
 from svcd.open_database import open_database
-from svcd.ports.cloud import Cloud, Identity, ObjectStore
+from svcd.ports.cloud import ApplicationCredentials, Cloud, Identity, ObjectStore
 from svcd.ports.engine import Engine, FileSystem
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Probe, Remote
@@ -94,6 +94,7 @@ class Outside:
     identity: Identity | None
     cloud: Cloud
     object_store: ObjectStore
+    credentials: ApplicationCredentials
     remote: Remote
     probe: Probe
     engine: Engine
@@ -161,11 +162,14 @@ class Daemon:
         clock, store, new_id, rng = outside.clock, outside.store, outside.new_id, outside.rng
         keeper = outside.keeper
         leases: Leases = Alone() if keeper is None else keeper.holdings
+        own_login = settings.cloud.job_credentials == "application"
         self.executions = JobController(
             store=store,
             engine=outside.engine,
             files=outside.files,
             object_store=outside.object_store,
+            credentials=outside.credentials if own_login else None,
+            installation=outside.installation,
             engines=engines,
             probe=outside.probe,
             sealer=outside.sealer,
@@ -429,6 +433,7 @@ class DaemonService:
             identity=platform.identity(settings.auth) if settings.auth.mode == "keystone" else None,
             cloud=platform,
             object_store=platform,
+            credentials=platform,
             remote=remote,
             probe=HttpProbe(agent, reactor, remote),
             engine=OozieClient(engine_http),

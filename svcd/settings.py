@@ -160,6 +160,13 @@ class CloudSettings:
     project_domain: str = field(default="default", metadata=_doc("domain id of the project"))
     region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
     interface: str = field(default="public", metadata=_doc("public, internal or admin"))
+    job_credentials: str = field(
+        default="application",
+        metadata=_doc(
+            "application: a job logs in at the object store with an application credential of its"
+            " own; password: with the password of its data source"
+        ),
+    )
     job_roles: tuple[str, ...] = field(
         default=("member",),
         metadata=_doc("roles of a job's application credential, as far as the user has them"),
@@ -276,6 +283,12 @@ class Workflow:
             "longest time without engine, resource manager or worker; then the execution ends"
         ),
     )
+    job_credential_s: float = field(
+        default=604_800.0,
+        metadata=_doc(
+            "life of a job's application credential; a longer job loses the object store"
+        ),
+    )
     log_bytes: int = field(
         default=1_048_576, metadata=_doc("most bytes of a job's log in an answer")
     )
@@ -317,6 +330,7 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "auth.mode": ("none", "keystone"),
     "cloud.kind": ("embedded", "openstack"),
     "cloud.interface": ("public", "internal", "admin"),
+    "cloud.job_credentials": ("application", "password"),
     "provisioning.on_failure": ("remove", "keep"),
     "log.format": ("human", "json"),
     "log.level": ("debug", "info", "warn", "error"),

@@ -360,6 +360,7 @@ class FakeService:
             identity=platform.identity(settings.auth) if trusted else None,
             cloud=platform,
             object_store=platform,
+            credentials=platform,
             remote=line.remote(self.remote),
             probe=line.probe(ScriptedProbe(self.clock, self.faults, HttpProbe(agent, line))),
             engine=OozieClient(engine_http),

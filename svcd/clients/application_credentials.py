@@ -67,11 +67,15 @@ class UserCredentials:
         return shaped(_SERVICE, "an application credential", convert, answer)
 
     async def delete(self, name: str, id_: str) -> bool:
-        """See ports.ApplicationCredentials."""
+        """See ports.ApplicationCredentials. It is gone when a list does not have it either."""
         path = await self._path()
         found = [id_] if id_ else await self._named(path, name)
         for each in found:
-            await self._rest.call("DELETE", f"{path}/{quote(each, safe='')}", absent_ok=True)
+            try:
+                await self._rest.call("DELETE", f"{path}/{quote(each, safe='')}")
+            except RestError as error:
+                if error.status != 404 or each in await self._named(path, name):
+                    raise
         return bool(found)
 
     async def _named(self, path: str, name: str) -> Sequence[str]:

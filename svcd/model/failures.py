@@ -47,6 +47,7 @@ class Code(enum.StrEnum):
     CLUSTER_FAILED = "CLUSTER_FAILED"
     NO_ENGINE = "NO_ENGINE"
     BINARY_UNREADABLE = "BINARY_UNREADABLE"
+    JOB_CREDENTIAL = "JOB_CREDENTIAL"
     DOCUMENT_REFUSED = "DOCUMENT_REFUSED"
     STAGING_FAILED = "STAGING_FAILED"
     ENGINE_REFUSED = "ENGINE_REFUSED"
@@ -224,6 +225,12 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "svcd could not read a binary of the job.",
         "check the url and the credentials of the job binary",
     ),
+    Code.JOB_CREDENTIAL: _execution(
+        "The identity service did not create (or delete) the application credential of the job.",
+        "read the quoted message; the user of the data source needs a role of cloud.job_roles in "
+        "the project; in a cloud without application credentials the operator can set "
+        "cloud.job_credentials to password",
+    ),
     Code.DOCUMENT_REFUSED: _execution(
         "svcd cannot write a workflow definition from the request.",
         "correct the named value in job_configs",
@@ -299,8 +306,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.JOB_CREDENTIAL_EXPIRED: _execution(
         "The job lasted longer than its application credential for the object store.",
-        "split the job into shorter ones, or ask the operator for a longer life of the "
-        "credential, and execute the job again",
+        "split the job into shorter ones, or raise workflow.job_credential_s, and execute "
+        "the job again",
     ),
     Code.CONTAINER_MISSING: _execution(
         "The container of a data source does not exist in the project's object store.",

@@ -447,8 +447,9 @@ class Jobs:
             input=sources["input_id"],
             output=sources["output_id"],
         )
+        logins = self._controller.credentials.samples(material)
         try:
-            document.workflow(work_of(row, material, self._access, cluster))
+            document.workflow(work_of(row, material, self._access, cluster, logins))
         except document.DocumentError as error:
             raise InvalidData(str(error)) from None
 

@@ -272,6 +272,15 @@ class ObjStoreFaultTest(_HadoopCase):
         self.assertTrue(said.startswith("objstore: EXPIRED: application credential c1 "), said)
         self.assertTrue(said.endswith("was valid until 2026-01-01T00:00:00Z"), said)
 
+    async def test_refused_account_is_unauthorized_where_it_is_used(self) -> None:
+        """With the words of svcd, and without a request to Keystone."""
+        peer = await self.peer(**{"container.d.refused": "user ann is refused"})
+        said = await self.fails("read", "objstore://d/a")
+        self.assertEqual(said, "objstore: UNAUTHORIZED: user ann is refused")
+        self.assertEqual(peer.count("POST"), 0)
+        ran = await self.probe("read", "objstore://c/a")
+        self.assertEqual(ran.lines[-1], READ_WHOLE, ran.said)
+
     async def test_refused_application_credential_before_its_end_is_unauthorized(self) -> None:
         """Its end is not the reason."""
         await self.with_credential(401, **{"credential.expires": "2199-01-01T00:00:00Z"})

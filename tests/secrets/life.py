@@ -72,11 +72,12 @@ class Life:
         self._warnings = warnings.catch_warnings(record=True)
         self._warned = self._warnings.__enter__()
         warnings.simplefilter("always")
+        self._password = self.canary("user")
         self.svcd = FakeService(
             settings={
                 "auth.mode": ("keystone", "none")[seed // 2 % 2],
                 "log.access": "true",
-                "embedded.password": self.canary("user"),
+                "embedded.password": self._password,
                 "embedded.token_ttl_s": "600",
                 "provisioning.spawn_deadline_s": "200",
                 "workflow.submit_deadline_s": "200",
@@ -162,6 +163,8 @@ class Life:
             self.canaries.add("token", token.id)
         for trust in state.trusts.values():
             self.canaries.add("trust", trust.id)
+        for credential in state.credentials.values():
+            self.canaries.add("job credential", credential.secret)
         store = SqlStore(self.svcd._database, self.svcd._sealer)
         tenant: Any = self.svcd.tenant
         reading = store.read(lambda tx: tx.clusters.page(tenant, Page()))
@@ -182,7 +185,10 @@ class Life:
         return str(self.ask("POST", "/job-binaries", body).json["job_binary"]["id"])
 
     def _source(self, number: int) -> str:
+        """The first one of a user who exists, the second one of another."""
         given = {"user": "reader", "password": self.canary("source")}
+        if number == 0:
+            given = {"user": "demo", "password": self._password}
         body: dict[str, Any] = {
             "name": f"s{number}",
             "type": "objstore",

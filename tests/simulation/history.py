@@ -52,6 +52,7 @@ PLACES = (
     ("volume", "", ""),
     ("identity", "POST", "/tokens"),
     ("identity", "", "trusts"),
+    ("identity", "", "application_credentials"),
     ("image", "", ""),
     ("engine", "POST", "/jobs"),
     ("engine", "GET", ""),

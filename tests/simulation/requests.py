@@ -25,7 +25,11 @@ def job(world: World, tenant: str) -> tuple[str, tuple[str, str]]:
     world.name(job_id, f"{tenant}-job")
     ends = []
     for end in ("in", "out"):
-        body = {"name": end, "type": "hdfs", "url": f"/data/{end}"}
+        body: dict[str, Any] = {"name": end, "type": "hdfs", "url": f"/data/{end}"}
+        if end == "in":  # so that the job needs an application credential
+            account = {"user": USERS[tenant], "password": USERS[tenant]}
+            where = {"type": "objstore", "url": "objstore://data.svc/in"}
+            body |= where | {"credentials": account}
         source = made(world, world.ask(tenant, "POST", "/data-sources", body))
         ends.append(source["data_source"]["id"])
     return job_id, (ends[0], ends[1])

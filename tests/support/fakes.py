@@ -77,15 +77,17 @@ class Api:
         lists = {"mains": [binary_id]} if kind == "Pig" else {"mains": [], "libs": [binary_id]}
         return str(self.post("/jobs", {"name": name, "type": kind, **lists})["job"]["id"])
 
-    def new_sources(self, name: str = "data") -> tuple[str, str]:
-        """Input and output in the object store."""
+    def new_sources(
+        self, name: str = "data", password: str = "demo-password-of-a-source"
+    ) -> tuple[str, str]:
+        """Input and output in the object store, of an account that is refused by default."""
         ids = []
         for end in ("in", "out"):
             body = {
                 "name": f"{name}-{end}",
                 "type": "objstore",
                 "url": f"objstore://demo.svcd/{name}/{end}",
-                "credentials": {"user": "demo", "password": "demo-password-of-a-source"},
+                "credentials": {"user": "demo", "password": password},
             }
             ids.append(self.post("/data-sources", body)["data_source"]["id"])
         return ids[0], ids[1]

@@ -16,7 +16,7 @@ from svcd.embedded.scripted import Said
 from svcd.model.failures import KNOWN, Code, Of
 from svcd.ports.machines import Host
 from svcd.provisioning.distributions.fake import Fake
-from svcd.testing import FakeService
+from svcd.testing import FakeService, FaultRule
 from tests.support.cloud_watch import NEVER, WatchedCloudTestCase
 from tests.support.fakes import Api
 
@@ -501,6 +501,16 @@ def variable_unknown(case: FailureTests) -> str:
 def _telling(code: Code, message: str) -> None:
     """A code that is read from what Oozie says of the action."""
     reaches(code, EXECUTION)(lambda case: case.telling(message))
+
+
+@reaches(Code.JOB_CREDENTIAL, EXECUTION)
+def job_credential(case: FailureTests) -> str:
+    case.svcd.faults.add(
+        FaultRule(where="identity", method="POST", path="application_credentials", status=403)
+    )
+    api = case.api
+    sources = api.new_sources(password="demo")
+    return case.ended(api.execute(api.new_job(), api.active_cluster(), sources))
 
 
 _telling(Code.INPUT_MISSING, "JA017: Input path does not exist: hdfs://10.0.0.5:8020/in")

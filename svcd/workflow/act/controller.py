@@ -19,7 +19,7 @@ from twisted.logger import Logger
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
-from svcd.ports.cloud import ObjectStore
+from svcd.ports.cloud import ApplicationCredentials, ObjectStore
 from svcd.ports.engine import Engine, FileSystem
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Probe
@@ -30,6 +30,7 @@ from svcd.settings import Workflow
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs, raise_first
+from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Rows
@@ -52,9 +53,10 @@ class Controller:
     """Drives all executions.
 
     idle: called when an execution of a transient cluster has ended. noticed: called with a cluster
-    when an execution begins to wait for something of it. access: the object store as the clusters'
-    machines reach it. leases: svcd drives only executions of leases that they hold. It performs
-    requests (refresh, kill) for any execution, and notifies the daemon that drives it.
+    when an execution begins to wait for something of it. credentials: makes the application
+    credentials of jobs; None: jobs get the passwords of their accounts. access: the object store as
+    the clusters' machines reach it. leases: svcd drives only executions of leases that they hold.
+    It performs requests (refresh, kill) for any execution, and notifies the daemon that drives it.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Controller:
         engine: Engine,
         files: FileSystem,
         object_store: ObjectStore,
+        credentials: ApplicationCredentials | None,
         engines: Engines,
         probe: Probe,
         sealer: Sealer,
@@ -72,6 +75,7 @@ class Controller:
         access: document.ObjectStoreAccess | None,
         idle: Callable[[], None],
         rng: random.Random,
+        installation: str = "",
         leases: Leases | None = None,
         noticed: Callable[[ClusterId], None] = lambda _: None,
     ) -> None:
@@ -82,12 +86,21 @@ class Controller:
         self.binaries = Binaries(store, object_store)
         self.containers = Containers(probe, clock)
         self.rows = Rows(store, engines, clock, self._leases, sealer, noticed)
+        self.credentials = JobCredentials(
+            store=store,
+            cloud=credentials,
+            clock=clock,
+            leases=self._leases,
+            installation=installation,
+            life_s=settings.job_credential_s,
+        )
         performer = Performer(
             store=store,
             rows=self.rows,
             engine=engine,
             files=files,
             binaries=self.binaries,
+            credentials=self.credentials,
             containers=self.containers,
             launchers=Launchers(probe, clock),
             clock=clock,
@@ -97,6 +110,7 @@ class Controller:
         self._endings = Endings(
             rows=self.rows,
             performer=performer,
+            credentials=self.credentials,
             clock=clock,
             rng=rng,
             leases=self._leases,
@@ -132,6 +146,7 @@ class Controller:
     def start(self) -> None:
         """Begin with a tick at once; the starts of many executions are spread."""
         self._ticks.start()
+        self.credentials.start()
 
     async def stop(self) -> None:
         """Stop all tasks. The rows hold the remaining work."""
@@ -139,6 +154,7 @@ class Controller:
         await self.jobs.stop()
         await self._submissions.stop()
         await self._endings.stop()
+        await self.credentials.stop()
 
     def wake(self, id_: ExecutionId | None = None) -> None:
         """Read one execution soon, or all of them."""
@@ -157,6 +173,7 @@ class Controller:
         """Read all unfinished executions as after a start, because this daemon has got leases."""
         self._tidied = False
         self._ticks.wake()
+        self.credentials.wake()
 
     def forget(self) -> None:
         """Drop the memory of executions and engines whose leases this daemon has lost."""

@@ -1,4 +1,4 @@
-"""Ended executions: keeps the engine's last record of each, and removes its folder from HDFS.
+"""Ended executions: keeps the engine's last record of each, removes its folder and its login.
 
 The daemon that drives the execution does this. A daemon that finds the end during a request does it
 too, because the other daemon may not know of the end. It is safe to repeat. svcd gives up some time
@@ -20,6 +20,7 @@ from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
 from svcd.ports.leases import Leases
 from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, with_deadline
+from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Rows
 from svcd.workflow.decide import lifecycle, planner
@@ -47,6 +48,7 @@ class Endings:
         *,
         rows: Rows,
         performer: Performer,
+        credentials: JobCredentials,
         clock: IReactorTime,
         rng: random.Random,
         leases: Leases,
@@ -54,6 +56,7 @@ class Endings:
     ) -> None:
         self._rows = rows
         self._performer = performer
+        self._credentials = credentials
         self._clock = clock
         self._leases = leases
         self._starting = starting
@@ -95,12 +98,20 @@ class Endings:
         return key
 
     async def _tidy(self, id_: ExecutionId) -> float | None:
-        """Keep the engine's last record, and remove the folder. Safe to repeat."""
+        """Keep the engine's last record, remove folder and login. Safe to repeat."""
         row = await self._rows.find(id_)
         stranger = id_ in self._strangers
         self._strangers.discard(id_)
         if row is None or not planner.is_to_tidy(row) or id_ in self._starting:
             return None
+        again = await self._tidy_place(row, stranger)
+        await self._credentials.give_back(id_)
+        if again is None:
+            await self._rows.change(id_, planner.tidied)
+        return again
+
+    async def _tidy_place(self, row: Execution, stranger: bool) -> float | None:
+        """The same in the cluster; return the seconds until the next try."""
         place = await self._rows.place(row)
         if place is not None and place.cluster.status is not ClusterStatus.DELETING:
             tidy = self._performer.tidy(row, place)
@@ -109,8 +120,7 @@ class Endings:
             except (DeadlineExceeded, EngineError) as error:
                 if not planner.leaves_folder(row, self._clock.seconds()):
                     if stranger:
-                        self._strangers.add(id_)
+                        self._strangers.add(row.id)
                     return _AGAIN_S
-                log.warn("Folder of execution {id} was not removed: {why}", id=id_, why=error)
-        await self._rows.change(id_, planner.tidied)
+                log.warn("Folder of execution {id} was not removed: {why}", id=row.id, why=error)
         return None

@@ -28,6 +28,7 @@ from svcd.ports.engine import Engine, EngineError, FileSystem
 from svcd.ports.faults import Fault
 from svcd.ports.store import Store, Tx
 from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, library_name
@@ -78,6 +79,7 @@ class Performer:
         engine: Engine,
         files: FileSystem,
         binaries: Binaries,
+        credentials: JobCredentials,
         containers: Containers,
         launchers: Launchers,
         clock: IReactorTime,
@@ -88,6 +90,7 @@ class Performer:
         self._engine = engine
         self._files = files
         self._binaries = binaries
+        self._credentials = credentials
         self._containers = containers
         self._launchers = launchers
         self._clock = clock
@@ -112,7 +115,16 @@ class Performer:
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
         """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
         material = await self._store.read(lambda tx: gather_material(tx, row))
-        work = work_of(row, material, self._access, place.cluster)
+        logins = self._credentials.samples(material)
+        if step.stage:
+            try:
+                obtained = await self._credentials.obtain(row, material)
+            except CloudError as error:
+                return _hidden(_no_credential(error), secrets_of(row, material, {}))
+            if obtained is None:
+                return Done()
+            logins = obtained
+        work = work_of(row, material, self._access, place.cluster, logins)
         try:
             definition = document.workflow(work)
             properties = document.properties(work, place.endpoints, step.folder)
@@ -127,7 +139,7 @@ class Performer:
                 )
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
-            return _hidden(stop.outcome, secrets_of(row, material))
+            return _hidden(stop.outcome, secrets_of(row, material, logins))
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
@@ -276,6 +288,13 @@ def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> 
     if not isinstance(error, NotFound) and error.passing:
         return _Stop(Retry(code=code, step="staging", text=text))
     return _Stop(Fail(failure=failures.failure(code, "staging", text)))
+
+
+def _no_credential(error: CloudError) -> Retry | Fail:
+    code, step = Code.JOB_CREDENTIAL, "credential"
+    if error.passing:
+        return Retry(code=code, step=step, text=error.text)
+    return Fail(failure=failures.failure(code, step, error.text))
 
 
 def _retry(error: EngineError, least_s: float = 0.0) -> Retry:

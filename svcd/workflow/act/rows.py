@@ -21,7 +21,7 @@ from svcd.model.secret import Secret
 from svcd.ports.leases import Leases, lease_key
 from svcd.ports.machines import Location, Ways, reachable
 from svcd.ports.store import Sealer, Store, Tx, until_saved
-from svcd.workflow.decide import document, lifecycle
+from svcd.workflow.decide import document, job_credentials, lifecycle
 from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.engines import Endpoints, Engines
 
@@ -121,12 +121,16 @@ class Rows:
         return Place(cluster, endpoints, ways_to(cluster, endpoints, key))
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
-        """The secrets of its data sources and configurations. Raises NotFound when one is gone."""
+        """The secrets of its data sources, logins and configurations.
+
+        Raises NotFound when a data source is gone.
+        """
 
         async def read_secrets(tx: Tx) -> Sequence[Secret]:
             ids = [id_ for id_ in (row.input_id, row.output_id) if id_ is not None]
             sources = [await tx.data_sources.get(row.tenant_id, id_) for id_ in ids]
-            return document.secrets_of(sources, row.job_configs)
+            made = job_credentials.secrets_of(await tx.job_credentials.of_execution(row.id))
+            return [*document.secrets_of(sources, row.job_configs), *made]
 
         return await self._store.read(read_secrets)
 

@@ -53,12 +53,14 @@ from svcd.workflow.decide.job_configs import (
     faults_of,
     xml_fault,
 )
+from svcd.workflow.decide.job_credentials import Logins, keys_of
 from svcd.workflow.engines import Endpoints
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
 OBJECT_STORE_CLASS: Final = "org.svcd.objstore.ObjStoreFileSystem"
 CONTAINER_SUFFIX: Final = ".svc"
+_USERNAME: Final = ".username"
 
 RENDERED: Final = frozenset(
     {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL}
@@ -112,7 +114,8 @@ class Work:
     """The input of a definition.
 
     project: the tenant whose object store is used. mains, libs: names of the staged files, in the
-    order of the job. most_characters: limit of the definition; None when unknown.
+    order of the job. logins: at the object store. most_characters: limit of the definition; None
+    when unknown.
     """
 
     execution_id: ExecutionId
@@ -124,6 +127,7 @@ class Work:
     output: DataSource | None = None
     configs: JobConfigs = field(factory=JobConfigs)
     object_store: ObjectStoreAccess | None = None
+    logins: Logins = field(factory=dict, repr=False)
     most_characters: int | None = None
 
 
@@ -327,8 +331,8 @@ def _callers(work: Work) -> dict[str, str]:
 def _object_store(work: Work) -> dict[str, str]:
     """The configurations for access to the object store of every data source.
 
-    Each container has its account. The first account is also used for any other container that the
-    job's program names.
+    Each container has its login. The first login is also used for any other container that the
+    job's program names. Where the caller names a user, that user is used instead.
     """
     sources = [
         source
@@ -346,17 +350,18 @@ def _object_store(work: Work) -> dict[str, str]:
     }
     if store.region:
         found["fs.objstore.region"] = _quoted(store.region)
+    done = {name for name in work.configs.configs if name.endswith(_USERNAME)}
     for source in sources:
         if source.credentials is None:
             continue
-        user = _quoted(source.credentials.user)
-        password = _quoted(source.credentials.password)
-        found.setdefault("fs.objstore.username", user)
-        found.setdefault("fs.objstore.password", password)
         own = f"fs.objstore.container.{container_of(source.url)}"
-        found.setdefault(f"{own}.username", user)
-        found.setdefault(f"{own}.password", password)
-        found.setdefault(f"{own}.project", _quoted(work.project))
+        for place in ("fs.objstore", own):
+            if f"{place}{_USERNAME}" in done:
+                continue
+            done.add(f"{place}{_USERNAME}")
+            keys = keys_of(source.credentials, work.logins)
+            found |= {f"{place}.{key}": _quoted(value) for key, value in keys.items()}
+        found[f"{own}.project"] = _quoted(work.project)
     return found
 
 

@@ -11,6 +11,7 @@ from svcd.model.job import DataSource, Execution, Job, JobBinary, JobConfigs
 from svcd.model.secret import Secret
 from svcd.model.template import Configs
 from svcd.workflow.decide import document
+from svcd.workflow.decide.job_credentials import Login, Logins
 
 
 @frozen(kw_only=True)
@@ -24,9 +25,10 @@ class Material:
     output: DataSource | None
 
 
-def secrets_of(row: Execution, material: Material) -> Sequence[Secret]:
-    """The secrets that svcd sends to the engine and to HDFS."""
-    found = list(document.secrets_of([material.input, material.output], row.job_configs))
+def secrets_of(row: Execution, material: Material, logins: Logins) -> Sequence[Secret]:
+    """The secrets that svcd sends to the engine and to HDFS, and the passwords of accounts."""
+    found = [each.credential.secret for each in logins.values() if isinstance(each, Login)]
+    found += document.secrets_of([material.input, material.output], row.job_configs)
     binaries = (*material.mains, *material.libs)
     return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
 
@@ -36,6 +38,7 @@ def work_of(
     material: Material,
     access: document.ObjectStoreAccess | None,
     cluster: Cluster | None,
+    logins: Logins,
 ) -> document.Work:
     """The input of the definition. cluster: None while it is not known."""
     options: list[Configs] = []
@@ -51,5 +54,6 @@ def work_of(
         output=material.output,
         configs=row.job_configs or JobConfigs(),
         object_store=access,
+        logins=logins,
         most_characters=None if cluster is None else document.most_characters(options),
     )

@@ -42,6 +42,7 @@ from svcd.model.job import (
     JobConfigs,
     JobType,
 )
+from svcd.model.job_credential import ApplicationCredential
 from svcd.model.requests import ExecuteRequest, NewCluster
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
@@ -142,6 +143,51 @@ class FakeObjectStore:
         return len(content), pieces()
 
 
+class FakeCredentials:
+    """Application credentials by name. errors: of the next calls, None for a call without one.
+
+    lose: the answer of the next creation is lost. lag_s: of each creation, after it took effect.
+    """
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.living: dict[str, ApplicationCredential] = {}
+        self.ends: dict[str, float] = {}
+        self.accounts: dict[str, Credentials] = {}
+        self.errors: list[CloudError | None] = []
+        self.lose = False
+        self.lag_s = 0.0
+        self.made = 0
+        self._clock = clock
+
+    async def create_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, expires_at: float
+    ) -> ApplicationCredential:
+        self._fail()
+        self.made += 1
+        new = ApplicationCredential(id=f"ac-{self.made}", secret=Secret(f"ac-secret-{self.made}"))
+        self.living[name], self.ends[name], self.accounts[name] = new, expires_at, account
+        if self.lag_s:
+            await sleep(self._clock, self.lag_s)
+        if self.lose:
+            self.lose = False
+            raise CloudError("identity", Fault.TIMEOUT, "no answer")
+        return new
+
+    async def delete_application_credential(
+        self, tenant_id: TenantId, account: Credentials, name: str, id_: str
+    ) -> bool:
+        self._fail()
+        there = self.living.get(name)
+        if there is not None and id_ in ("", there.id):
+            del self.living[name]
+        return bool(id_) or there is not None
+
+    def _fail(self) -> None:
+        error = self.errors.pop(0) if self.errors else None
+        if error is not None:
+            raise error
+
+
 class WorkflowCase(SynchronousTestCase):
     """The world. `run` drives the clock until something is done."""
 
@@ -160,6 +206,7 @@ class WorkflowCase(SynchronousTestCase):
         self.store = SqlStore(SqliteDatabase(None), self.sealer)
         self.run_to_end(self.store.open(timestamp(self.clock.seconds())))
         self.objects = FakeObjectStore(self.clock)
+        self.credentials = FakeCredentials(self.clock)
         self.probe = ScriptedProbe(self.clock, self.faults)
         self.asks: Probe = self.probe
         self.fake_engines = FakeEngines()
@@ -179,6 +226,7 @@ class WorkflowCase(SynchronousTestCase):
             engine=self.oozie,
             files=WebHdfsClient(http),
             object_store=self.objects,
+            credentials=self.credentials,
             engines=self.fake_engines,
             probe=self.asks,
             sealer=self.sealer,

@@ -10,6 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.oozie_jobs import define_job
 from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
+from svcd.model.job_credential import ApplicationCredential
+from svcd.model.secret import Secret
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
     DocumentError,
@@ -21,6 +23,7 @@ from svcd.workflow.decide.document import (
     workflow,
 )
 from svcd.workflow.decide.job_configs import unusable
+from svcd.workflow.decide.job_credentials import Login, Refused
 
 NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
 
@@ -202,6 +205,63 @@ class ObjectStore(SynchronousTestCase):
             + prop("mapred.output.dir", "objstore://out/b")
             + ONE
             + "</configuration></map-reduce>",
+        )
+
+    def login_keys(self, **configs: str) -> dict[str, str]:
+        """The logins in the definition: an application credential for ann, none for bob."""
+        ann = Credentials(user="ann", password="p")
+        bob = Credentials(user="bob", password="q")
+        credential = ApplicationCredential(id="ac", secret=Secret("s${1}"))
+        work = evolve(
+            JAR,
+            input=source("objstore://in/a", ann),
+            output=source("objstore://out/b", bob),
+            configs=JobConfigs(configs=configs),
+            object_store=ObjectStoreAccess(auth_url="http://c/identity/v3"),
+            logins={
+                ann: Login(credential=credential, expires="2026-01-01T00:00:00Z"),
+                bob: Refused(text="no such user"),
+            },
+        )
+        body = ElementTree.fromstring(action_of(work))
+        found = {
+            str(each.findtext("name")): str(each.findtext("value"))
+            for each in body.iter("property")
+        }
+        prefix = "fs.objstore."
+        known = ("credential", "refused", "username", "password")
+        return {
+            name.removeprefix(prefix): value
+            for name, value in found.items()
+            if name.startswith(prefix) and any(word in name for word in known)
+        }
+
+    def test_an_application_credential_in_place_of_the_password(self) -> None:
+        """The first login also serves containers that are not named; a refusal is a reason."""
+        login = {
+            "credential.expires": "2026-01-01T00:00:00Z",
+            "credential.id": "ac",
+            "credential.secret": "s${'$'}{1}",
+        }
+        self.assertEqual(
+            self.login_keys(),
+            {
+                **login,
+                **{f"container.in.{key}": value for key, value in login.items()},
+                "container.out.refused": "no such user",
+            },
+        )
+
+    def test_a_user_of_the_caller_goes_before_a_login(self) -> None:
+        """For other containers, and for one."""
+        mine = {"fs.objstore.username": "me", "fs.objstore.container.in.username": "me"}
+        self.assertEqual(
+            self.login_keys(**mine),
+            {
+                "container.in.username": "me",
+                "container.out.refused": "no such user",
+                "username": "me",
+            },
         )
 
     def test_the_container_is_named_without_the_suffix(self) -> None:

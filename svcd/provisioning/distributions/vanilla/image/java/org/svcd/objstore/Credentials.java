@@ -41,13 +41,19 @@ record Credentials(
    * {@code fs.objstore.<key>}. Passwords and secrets may lie in a Hadoop credential provider.
    *
    * <p>Where one of the two names an application credential, that is used; but a container's own user goes before the
-   * application credential of all containers.
+   * application credential of all containers. Where svcd found that Keystone refuses the account, it writes the reason
+   * ({@code refused}) in place of a login.
    */
   static Credentials of(Configuration conf, String container) throws IOException {
     String userDomain = value(conf, container, "user.domain", "default");
     boolean ownUser = !conf.getTrimmed(own(container, "username"), "").isEmpty();
     String common = ownUser ? "" : conf.getTrimmed("fs.objstore.credential.id", "");
     String credentialId = conf.getTrimmed(own(container, "credential.id"), common);
+    boolean ownLogin = ownUser || !conf.getTrimmed(own(container, "credential.id"), "").isEmpty();
+    String refused = conf.getTrimmed(own(container, "refused"), ownLogin ? "" : value(conf, container, "refused", ""));
+    if (!refused.isEmpty()) {
+      throw new ObjStoreException(ObjStoreException.Code.UNAUTHORIZED, refused);
+    }
     boolean isUser = credentialId.isEmpty();
     return new Credentials(
         authUrl(required(conf, container, "auth.url")),

@@ -1,0 +1,229 @@
+"""Creates the application credentials of jobs, and deletes them after the jobs.
+
+`decide.job_credentials` says which and when. The end of an execution deletes them; a sweep deletes
+what crashes and faults have left. Both are safe to repeat, at any number of daemons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.cluster import ClusterEvent
+from svcd.model.failures import Code
+from svcd.model.ids import ExecutionId, iso_seconds, seconds_of, timestamp
+from svcd.model.job import Credentials, Execution
+from svcd.model.job_credential import JobCredential
+from svcd.ports.cloud import ApplicationCredentials, CloudError
+from svcd.ports.faults import Fault
+from svcd.ports.leases import Leases
+from svcd.ports.store import Store, Tx
+from svcd.runtime.fencing import if_held
+from svcd.runtime.tasks import Loop, gather
+from svcd.workflow.decide import job_credentials as decide
+from svcd.workflow.decide import lifecycle
+from svcd.workflow.decide.job_credentials import Login, Logins, Refused
+from svcd.workflow.decide.material import Material
+
+log = Logger()
+
+_AT_ONCE: Final = 4
+"""Application credentials that one turn deletes in parallel."""
+_LIMIT: Final = 1000
+"""Rows that one turn reads."""
+
+
+class JobCredentials:
+    """Application credentials of jobs.
+
+    cloud: None when jobs get the passwords of their accounts (`cloud.job_credentials`). What was
+    created before that setting then stays until its end. life_s: of an application credential.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        cloud: ApplicationCredentials | None,
+        clock: IReactorTime,
+        leases: Leases,
+        installation: str,
+        life_s: float,
+    ) -> None:
+        self._store = store
+        self._cloud = cloud
+        self._clock = clock
+        self._leases = leases
+        self._installation = installation
+        self._life_s = life_s
+        self._loop = Loop(clock, "application credentials of jobs", decide.LOOK_S, self._turn)
+
+    def start(self) -> None:
+        self._loop.start(now=False)
+
+    def wake(self) -> None:
+        """Begin a turn of the sweep now."""
+        self._loop.wake()
+
+    async def stop(self) -> None:
+        await self._loop.stop()
+
+    # ---- before a job ----
+
+    def samples(self, material: Material) -> Logins:
+        """Logins that are as long as those of a start, for a check of the definition."""
+        return {} if self._cloud is None else decide.samples((material.input, material.output))
+
+    async def obtain(self, row: Execution, material: Material) -> Logins | None:
+        """The logins of a start of `row`; None when the execution has ended. Raises CloudError."""
+        if self._cloud is None:
+            return {}
+        now = self._clock.seconds()
+        sources = (material.input, material.output)
+        wanted = decide.wanted(row, sources, self._installation, now, self._life_s)
+        if not wanted:
+            return {}
+        noted = await self._store.tx(lambda tx: self._note(tx, row.id, wanted))
+        logins: dict[Credentials, Login | Refused] = {}
+        for each in noted:
+            login = await self._login(self._cloud, each)
+            if login is None:
+                return None
+            logins[each.account] = login
+        return logins if noted else None
+
+    async def _note(
+        self, tx: Tx, id_: ExecutionId, wanted: Sequence[JobCredential]
+    ) -> Sequence[JobCredential]:
+        """Write the records that are not there; return all, or none when `id_` has ended."""
+        if not await _is_open(tx, id_):
+            return []
+        known = {each.name: each for each in await tx.job_credentials.of_execution(id_)}
+        noted = []
+        for each in wanted:
+            before = known.get(each.name)
+            if before is not None and decide.is_usable(before, each):
+                noted.append(before)
+                continue
+            await tx.job_credentials.add(each)
+            if before is not None:
+                await tx.job_credentials.save(each)
+            noted.append(each)
+        return noted
+
+    async def _login(
+        self, cloud: ApplicationCredentials, row: JobCredential
+    ) -> Login | Refused | None:
+        """The login by `row`; None when its execution has ended meanwhile. Raises CloudError."""
+        if row.made is not None:
+            return decide.login_of(row, row.made)
+        ends = seconds_of(row.expires_at)
+        try:
+            made = await cloud.create_application_credential(
+                row.tenant_id, row.account, row.name, ends
+            )
+        except CloudError as error:
+            if error.kind not in decide.UNSURE:
+                await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))
+            if error.kind is not Fault.UNAUTHORIZED:
+                raise
+            log.warn(
+                "Execution {id} starts without a login: {why}", id=row.execution_id, why=error.text
+            )
+            return Refused(text=error.text)
+        confirmed = evolve(row, made=made)
+
+        async def confirm(tx: Tx) -> bool:
+            return await _is_open(tx, row.execution_id) and await tx.job_credentials.save(confirmed)
+
+        if not await self._store.tx(confirm):
+            await self._delete(confirmed)
+            return None
+        return decide.login_of(row, made)
+
+    # ---- after a job ----
+
+    async def give_back(self, id_: ExecutionId) -> None:
+        """Delete those of an execution that has ended. The sweep repeats it after a fault."""
+        for row in await self._store.read(lambda tx: tx.job_credentials.of_execution(id_)):
+            await self._delete(row)
+
+    async def _turn(self) -> None:
+        rows = await self._store.read(lambda tx: tx.job_credentials.loose(_LIMIT))
+        now = self._clock.seconds()
+        due = [r for r in rows if decide.is_due(r, now) and self._leases.holds(r.cluster_id)]
+        work = [
+            partial(if_held, self._leases, row.cluster_id, partial(self._delete, row))
+            for row in due
+        ]
+        for failure in await gather(work, _AT_ONCE):
+            if failure is not None:
+                raise failure
+
+    async def _delete(self, row: JobCredential) -> None:
+        """Delete one, and write the result."""
+        after: JobCredential | None
+        try:
+            found = await self._deleted(row)
+        except CloudError as error:
+            after = decide.after_fault(row, error.text, self._clock.seconds())
+            log.warn(
+                "The application credential {name} of a job could not be deleted"
+                " ({n} tries; it ends by itself at {end}): {text}",
+                name=row.name,
+                n=row.tries + 1,
+                end=iso_seconds(row.expires_at),
+                text=error.text,
+            )
+            if error.kind is Fault.UNAUTHORIZED and not row.trouble:
+                await self._record(row, error.text)
+        else:
+            after = decide.after_deletion(row, found, self._clock.seconds())
+        if after is None:
+            await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))
+        else:
+            await self._store.tx(lambda tx: tx.job_credentials.save(after))
+
+    async def _deleted(self, row: JobCredential) -> bool:
+        """Delete one. False: the account has none of the name. Raises CloudError."""
+        if self._cloud is None:
+            text = "cloud.job_credentials is password, so that svcd deletes none"
+            raise CloudError("identity", Fault.REFUSED, text)
+        id_ = "" if row.made is None else row.made.id
+        return await self._cloud.delete_application_credential(
+            row.tenant_id, row.account, row.name, id_
+        )
+
+    async def _record(self, row: JobCredential, why: str) -> None:
+        """An event of the cluster: the application credential outlives its job."""
+        now = timestamp(self._clock.seconds())
+        text = (
+            f"the application credential of job execution {row.execution_id} could not be deleted;"
+            f" it ends at {iso_seconds(row.expires_at)}: {why}"
+        )
+
+        async def write(tx: Tx) -> None:
+            cluster = await tx.clusters.find(row.cluster_id)
+            if cluster is None:
+                return
+            event = ClusterEvent(
+                at=now,
+                generation=cluster.generation,
+                step="job",
+                outcome="retry",
+                code=Code.JOB_CREDENTIAL.value,
+                text=text,
+            )
+            await tx.clusters.add_events(row.cluster_id, [event])
+
+        await self._store.tx(write)
+
+
+async def _is_open(tx: Tx, id_: ExecutionId) -> bool:
+    row = await tx.executions.find(id_)
+    return row is not None and not lifecycle.is_over(row)

@@ -1,0 +1,300 @@
+"""Application credentials of jobs: handed over, deleted at every end, found after every crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.errors import ServiceUnavailable
+from svcd.model.ids import ExecutionId
+from svcd.model.job import ExecutionStatus as S
+from svcd.model.job_credential import JobCredential
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+from svcd.workflow.act.controller import Controller
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
+
+HOUR = 3600.0
+
+
+def fault(kind: Fault) -> CloudError:
+    return CloudError("identity", kind, "said the identity service")
+
+
+class _Case(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+    def rows(self) -> list[JobCredential]:
+        """Those of all executions."""
+
+        async def read(tx: Any) -> list[JobCredential]:
+            found = list(await tx.job_credentials.loose(100))
+            for row in await tx.executions.unfinished():
+                found += await tx.job_credentials.of_execution(row.id)
+            return found
+
+        return self.tx(read)
+
+    def definition(self, id_: ExecutionId) -> str:
+        return self.scripted.files.read(f"/user/hadoop/svcd/{id_}/workflow.xml").decode()
+
+    def assertNothingLeft(self) -> None:
+        self.assertEqual((self.rows(), self.credentials.living), ([], {}))
+
+    def assertEnded(self, id_: ExecutionId, status: S) -> None:
+        self.assertEqual(self.execution(id_).status, status)
+
+    def events(self) -> list[str]:
+        found = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
+        return [event.text for event in found if event.code == "JOB_CREDENTIAL"]
+
+
+class HandedOverTests(_Case):
+    def test_the_job_gets_an_application_credential_and_no_password(self) -> None:
+        """With its end; its name says whose it is."""
+        row = self.execute()
+        self.clock.advance(0.1)
+        text = self.definition(row.id)
+        for name, value in (
+            ("credential.id", "ac-1"),
+            ("credential.secret", "ac-secret-1"),
+            ("credential.expires", "2026-01-08T00:00:00Z"),
+            ("container.box.credential.id", "ac-1"),
+        ):
+            self.assertIn(f"<name>fs.objstore.{name}</name><value>{value}</value>", text)
+        self.assertNotIn("password", text)
+        self.assertNotIn("ann", text)
+        self.assertEqual(list(self.credentials.living), [f"svcd:c1::{row.id}:1"])
+
+    def test_a_refused_account_gives_the_reason_to_the_job(self) -> None:
+        """Which may not need it."""
+        self.credentials.errors = [fault(Fault.UNAUTHORIZED)]
+        row = self.execute()
+        self.clock.advance(0.1)
+        text = self.definition(row.id)
+        reason = "identity: said the identity service"
+        self.assertIn(f"<name>fs.objstore.refused</name><value>{reason}</value>", text)
+        self.assertNotIn("credential", text)
+        self.clock.advance(20.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertNothingLeft()
+
+    def test_a_passing_fault_is_shown_and_tried_again(self) -> None:
+        """As a wait of the execution."""
+        self.credentials.errors = [fault(Fault.SERVER_ERROR)]
+        row = self.execute()
+        self.clock.advance(0.1)
+        waiting = self.execution(row.id).waiting
+        assert waiting is not None
+        self.assertEqual((waiting.code, waiting.step), ("JOB_CREDENTIAL", "credential"))
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertNothingLeft()
+
+    def test_a_cloud_that_gives_none_fails_the_job(self) -> None:
+        """The setting for such a cloud is named."""
+        self.credentials.errors = [fault(Fault.FORBIDDEN)]
+        row = self.execute()
+        self.clock.advance(0.1)
+        failure = self.execution(row.id).failure
+        assert failure is not None
+        self.assertEqual(failure.code, "JOB_CREDENTIAL")
+        self.assertIn("cloud.job_credentials", failure.text)
+        self.clock.advance(70.0)
+        self.assertNothingLeft()
+
+    def test_a_second_try_to_stage_uses_the_same_one(self) -> None:
+        """It was confirmed."""
+        self.objects.error = CloudError("object-store", Fault.TIMEOUT, "away")
+        row = self.execute()
+        self.clock.advance(0.5)
+        self.objects.error = None
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertEqual(self.credentials.made, 1)
+        self.assertNothingLeft()
+
+
+class PasswordTests(_Case):
+    def make_controller(self) -> Controller:
+        self.credentials: Any = None
+        return super().make_controller()
+
+    def test_a_job_gets_the_password_where_the_operator_wants_it(self) -> None:
+        """`cloud.job_credentials` is password."""
+        row = self.execute()
+        self.clock.advance(0.1)
+        self.assertIn(
+            "<name>fs.objstore.password</name><value>secret</value>", self.definition(row.id)
+        )
+        self.assertEqual(self.rows(), [])
+
+
+class EndTests(_Case):
+    def test_after_each_end(self) -> None:
+        """Success and failure of the program."""
+        for outcome, status in (("succeed", S.SUCCEEDED), ("error", S.FAILED)):
+            row = self.execute(configs={"svcd.fake.outcome": outcome})
+            self.clock.advance(0.1)
+            self.assertEqual(len(self.credentials.living), 1)
+            self.clock.advance(20.0)
+            self.assertEnded(row.id, status)
+            self.assertNothingLeft()
+
+    def test_after_a_cancel(self) -> None:
+        """Within seconds."""
+        row = self.execute(configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(5.0)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.clock.advance(5.0)
+        self.assertEnded(row.id, S.KILLED)
+        self.assertNothingLeft()
+
+    def test_after_a_cancel_while_it_is_created(self) -> None:
+        """The start then finds that nobody wants it."""
+        self.credentials.lag_s = 4.0
+        row = self.execute()
+        self.clock.advance(1.0)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEnded(row.id, S.KILLED)
+        self.assertEqual(len(self.credentials.living), 1)
+        self.clock.advance(5.0)
+        self.assertNothingLeft()
+        self.assertEqual(self.scripted.submissions, 0)
+
+    def test_after_the_deletion_of_a_running_execution(self) -> None:
+        """Its row is gone then."""
+        row = self.execute(configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(5.0)
+        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.clock.advance(10.0)
+        self.assertEqual(self.tx(lambda tx: tx.executions.find(row.id)), None)
+        self.assertNothingLeft()
+
+    def test_after_the_cluster_is_gone(self) -> None:
+        """No engine is left to tidy up."""
+        row = self.execute(configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(5.0)
+        self.run_to_end(self.controller.jobs.kill_all_of(CLUSTER))
+        self.tx(lambda tx: tx.clusters.drop(CLUSTER))
+        self.clock.advance(70.0)
+        self.assertEnded(row.id, S.KILLED)
+        self.assertNothingLeft()
+
+    def test_while_the_engine_is_dead(self) -> None:
+        """The folder has to wait, the application credential does not."""
+        row = self.execute(configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(5.0)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.faults.add(FaultRule(where="hdfs", effect=Effect.RESET_BEFORE))
+        self.clock.advance(60.0)
+        self.assertNothingLeft()
+        assert self.execution(row.id).workflow_dir is not None
+
+
+class SweepTests(_Case):
+    def crash(self) -> None:
+        """Another daemon goes on with the rows."""
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
+
+    def test_a_lost_answer_costs_a_second_one(self) -> None:
+        """Of the same name, which takes the place of the first."""
+        self.credentials.lose = True
+        row = self.execute()
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertEqual(self.credentials.made, 2)
+        self.assertNothingLeft()
+
+    def test_a_daemon_that_dies_before_the_answer(self) -> None:
+        """The next one starts the job with another one of the same name."""
+        self.credentials.lag_s = 3.0
+        row = self.execute()
+        self.clock.advance(1.0)
+        self.assertEqual(len(self.credentials.living), 1)
+        self.crash()
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertEqual(self.credentials.made, 2)
+        self.assertNothingLeft()
+
+    def test_a_daemon_that_dies_before_the_answer_of_a_cancelled_job(self) -> None:
+        """The sweep finds it by its name."""
+        self.credentials.lag_s = 3.0
+        row = self.execute()
+        self.clock.advance(1.0)
+        self.run_to_end(self.controller.stop())
+        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.controller = self.make_controller()
+        self.controller.start()
+        self.assertEqual(len(self.credentials.living), 1)
+        self.clock.advance(61.0)
+        self.assertNothingLeft()
+
+    def test_one_that_appears_late_is_found_an_hour_later(self) -> None:
+        """The service was stopped for a while, and then did what it had been asked for."""
+        self.credentials.errors = [fault(Fault.TIMEOUT)]
+        row = self.execute()
+        self.clock.advance(0.1)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.clock.advance(120.0)
+        (left,) = self.rows()
+        self.run_to_end(
+            self.credentials.create_application_credential(TENANT, left.account, left.name, 0.0)
+        )
+        self.clock.advance(HOUR)
+        self.assertNothingLeft()
+
+    def test_a_deletion_that_fails_is_repeated(self) -> None:
+        """It is no event as long as it can succeed."""
+        self.execute()
+        self.clock.advance(1.0)
+        self.credentials.errors = [fault(Fault.SERVER_ERROR), fault(Fault.TIMEOUT)]
+        self.clock.advance(20.0)
+        self.assertEqual(len(self.credentials.living), 1)
+        self.clock.advance(300.0)
+        self.assertNothingLeft()
+        self.assertEqual(self.events(), [])
+
+    def test_a_changed_password_keeps_it_until_its_end(self) -> None:
+        """An event of the cluster says so once, and svcd tries until then."""
+        row = self.execute()
+        self.clock.advance(1.0)
+        self.credentials.errors = [fault(Fault.UNAUTHORIZED)] * 1000
+        self.clock.advance(24 * HOUR)
+        (text,) = self.events()
+        self.assertTrue(
+            text.startswith(f"the application credential of job execution {row.id} could not be"),
+            text,
+        )
+        self.assertIn("it ends at 2026-01-08T00:00:00", text)
+        self.assertEqual(self.tx(lambda tx: tx.job_credentials.known(TENANT)), [])
+        self.assertEqual(len(self.rows()), 1)
+        self.clock.advance(6.1 * 24 * HOUR)
+        self.assertEqual(self.rows(), [])
+        self.assertLess(1000 - len(self.credentials.errors), 50)
+
+    def test_a_lost_database_is_no_end_of_the_sweep(self) -> None:
+        """The next turn goes on."""
+        self.execute()
+        self.clock.advance(1.0)
+        self.credentials.errors = [fault(Fault.SERVER_ERROR)]
+        self.clock.advance(20.0)
+        real, self.store._database = self.store._database, _Away()  # type: ignore[assignment]
+        self.clock.advance(130.0)
+        self.store._database = real
+        self.clock.advance(130.0)
+        self.flushLoggedErrors(ServiceUnavailable)
+        self.assertNothingLeft()
+
+
+class _Away:
+    async def tx(self, work: object) -> object:
+        raise ServiceUnavailable("away")
+
+    read = tx
