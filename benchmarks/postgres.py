@@ -190,7 +190,7 @@ def contestants(more: Sequence[str] = ()) -> Iterator[tuple[Contestant, Contesta
             "cloud.kind": "openstack",
             "cloud.auth_url": str(endpoints["identity"]),
             "cloud.username": str(endpoints["username"]),
-            "cloud.password": "demo",
+            "cloud.password": str(endpoints["password"]),
             "cloud.project": str(endpoints["tenant"]),
             "database.url": database.url("svcd"),
             "log.access": "false",

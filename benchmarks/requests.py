@@ -122,7 +122,7 @@ def contestants() -> Iterator[Sequence[Contestant]]:
             "cloud.kind": "openstack",
             "cloud.auth_url": str(endpoints["identity"]),
             "cloud.username": str(endpoints["username"]),
-            "cloud.password": "demo",
+            "cloud.password": str(endpoints["password"]),
             "cloud.project": str(endpoints["tenant"]),
         }
         for name, access in (("svcd", "false"), ("svcd, access log", "true")):

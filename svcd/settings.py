@@ -69,6 +69,10 @@ class Server:
     max_connections: int = field(default=20000, metadata=_doc("most open connections"))
     max_json_bytes: int = field(default=1_048_576, metadata=_doc("largest JSON body"))
     max_binary_bytes: int = field(default=536_870_912, metadata=_doc("largest internal job binary"))
+    hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=_doc("names that callers may use besides loopback addresses; *: any name"),
+    )
     trusted_proxies: tuple[str, ...] = field(
         default=(),
         metadata=_doc(
@@ -204,7 +208,9 @@ class Embedded:
         default="demo", metadata=_doc("user of the embedded cloud, named in endpoints.json")
     )
     password: str = field(
-        default="demo", repr=False, metadata={"doc": "its password", "secret": True}
+        default="",
+        repr=False,
+        metadata={"doc": "its password; empty: random, see endpoints.json", "secret": True},
     )
     tenant: str = field(default="demo", metadata=_doc("project of the user: id and name"))
     image_prefix: str = field(

@@ -35,7 +35,12 @@ from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.cloud.cloud import EmbeddedCloud
-from svcd.embedded.cloud.core import DEMO_KEYPAIR, PLAIN_IMAGE_ID
+from svcd.embedded.cloud.core import (
+    DEMO_KEYPAIR,
+    PLAIN_IMAGE_ID,
+    SERVICE_PROJECT,
+    SERVICE_USER,
+)
 from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.host import LOGIN
@@ -208,9 +213,11 @@ class FakeService:
         password: demo in project demo, alice (member), carol (reader) and dave (admin) in alpha,
         bob (member) in beta.
         """
+        name = username or self._settings.embedded.username
+        known = self.cloud.core.users_by_name.get(name)
         user = {
-            "name": username or self._settings.embedded.username,
-            "password": password or username or self._settings.embedded.password,
+            "name": name,
+            "password": password or (known.password if known else name),
             "domain": {"id": domain},
         }
         scope = {"project": {"name": project or self.tenant, "domain": {"id": domain}}}
@@ -345,12 +352,13 @@ class FakeService:
         agent = line.agent(self._memory)
         auth_url = f"{CLOUD_URL}/identity/v3"
         trusted = settings.auth.mode == "keystone"
+        name = SERVICE_USER if trusted else settings.embedded.username
         cloud_settings = evolve(
             settings.cloud,
             auth_url=auth_url,
-            username="svcd" if trusted else settings.embedded.username,
-            password="svcd" if trusted else settings.embedded.password,
-            project="service" if trusted else settings.embedded.tenant,
+            username=name,
+            password=self.cloud.core.users_by_name[name].password,
+            project=SERVICE_PROJECT if trusted else settings.embedded.tenant,
         )
         platform = OpenStack(agent, line, cloud_settings)
         engine_http = HttpClient(agent, line, engine_error)

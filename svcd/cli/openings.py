@@ -10,6 +10,7 @@ from svcd.model.loopback import is_loopback_url
 from svcd.runtime.audit import OFF
 from svcd.runtime.listening import beyond_loopback, encrypted
 from svcd.runtime.preflight import open_without_login
+from svcd.runtime.same_origin import ANY
 from svcd.settings import UNIX, Settings
 
 
@@ -18,6 +19,7 @@ def examine_openings(settings: Settings) -> Iterator[Finding]:
     yield _login(settings)
     yield _clear_text(settings)
     yield _roles(settings)
+    yield _hosts(settings)
     yield _proxies(settings)
     yield _audit(settings)
 
@@ -76,6 +78,17 @@ def _roles(settings: Settings) -> Finding:
     return Finding(
         what, True, f"{', '.join(auth.read_roles)} read, {', '.join(auth.write_roles)} change"
     )
+
+
+def _hosts(settings: Settings) -> Finding:
+    what, hosts = "server.hosts", settings.server.hosts
+    if ANY in hosts:
+        return _warning(
+            what,
+            "web pages can reach svcd through the browsers of its users (DNS rebinding)",
+            f"name the hosts of svcd instead of {ANY}",
+        )
+    return Finding(what, True, ", ".join(hosts) or "none but those of the listener")
 
 
 def _proxies(settings: Settings) -> Finding:

@@ -17,14 +17,24 @@ from urllib.parse import urlsplit
 
 from attrs import evolve
 from twisted.internet.interfaces import IListeningPort
-from twisted.web.server import Site
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from svcd.embedded.cloud.cloud import EmbeddedCloud
-from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, PLAIN_IMAGE_ID, VANILLA_IMAGE_ID
+from svcd.embedded.cloud.core import (
+    DEMO_KEYPAIR,
+    FLAVORS,
+    PLAIN_IMAGE_ID,
+    SERVICE_PROJECT,
+    SERVICE_USER,
+    VANILLA_IMAGE_ID,
+)
 from svcd.embedded.faults import Faults
 from svcd.embedded.machines import LoopbackMachines
 from svcd.embedded.oozie import ScriptedEngines
+from svcd.embedded.services import Reply, send
 from svcd.runtime.listening import ListenError, listen, url_of, with_port
+from svcd.runtime.same_origin import SameOrigin
 from svcd.settings import CloudSettings, Settings
 
 LOGIN = "svcd"
@@ -32,13 +42,41 @@ LOGIN = "svcd"
 
 
 class _QuietSite(Site):
-    """A site without a log line for each request: the daemon's own log is enough."""
+    """A site without a log line for each request: the daemon's own log is enough.
+
+    It refuses requests that web pages of others send by a browser.
+    """
 
     noisy = False
     displayTracebacks = False
 
+    def __init__(self, resource: IResource, same_origin: SameOrigin) -> None:
+        super().__init__(resource, parsePOSTFormSubmission=False)
+        self._same_origin = same_origin
+
+    def getResourceFor(self, request: Request) -> IResource:
+        """See Site."""
+        fault = self._same_origin.fault(request.requestHeaders)
+        return _Refused(fault) if fault else cast("IResource", super().getResourceFor(request))
+
     def log(self, request: object) -> None:
         """Nothing."""
+
+
+class _Refused(Resource):
+    """A 403 in the form of the identity service."""
+
+    isLeaf = True
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self._fault = fault
+
+    def render(self, request: Request) -> int:
+        """See Resource."""
+        error = {"code": 403, "message": self._fault, "title": "Forbidden"}
+        send(request, Reply(status=403, body={"error": error}))
+        return NOT_DONE_YET
 
 
 class EmbeddedHost:
@@ -59,6 +97,7 @@ class EmbeddedHost:
         self._reactor = reactor
         self._settings = settings
         self._state = state
+        self._alone = admin
         prefix = image_prefix(settings, state)
         self.faults = Faults()
         self._machines = LoopbackMachines(
@@ -88,7 +127,8 @@ class EmbeddedHost:
 
     async def start(self) -> None:
         """Listen, adopt the machines of a former process, end the strays. Raises ListenError."""
-        site = _QuietSite(self.cloud.resource, parsePOSTFormSubmission=False)
+        same_origin = SameOrigin.at(self._settings.cloud.listen, self._settings.server.hosts)
+        site = _QuietSite(self.cloud.resource, same_origin)
         self._port = await self._listen(site)
         self._origin = url_of(self._port, self._settings.cloud.listen)
         self.cloud.set_public_url(self._origin)
@@ -122,46 +162,56 @@ class EmbeddedHost:
 
     def client_settings(self) -> CloudSettings:
         """The settings with which a daemon uses this cloud."""
-        embedded = self._settings.embedded
-        trusted = self._settings.auth.mode == "keystone"
+        if self._settings.auth.mode == "keystone":
+            name, project = SERVICE_USER, SERVICE_PROJECT
+        else:
+            name, project = self._settings.embedded.username, self._settings.embedded.tenant
         return evolve(
             self._settings.cloud,
             auth_url=f"{self._origin}/identity/v3",
-            username="svcd" if trusted else embedded.username,
-            password="svcd" if trusted else embedded.password,
-            project="service" if trusted else embedded.tenant,
+            username=name,
+            password=self._password(name),
+            project=project,
         )
+
+    def _password(self, name: str) -> str:
+        return self.cloud.core.users_by_name[name].password
+
+    def _service(self) -> Mapping[str, str]:
+        """The account that a daemon in another process uses."""
+        return {
+            "username": SERVICE_USER,
+            "password": self._password(SERVICE_USER),
+            "project": SERVICE_PROJECT,
+        }
 
     def endpoints(self) -> Mapping[str, Any]:
         """The part of `endpoints.json` on the embedded cloud."""
-        return endpoints(self._origin, self._settings)
-
-
-def endpoints(origin: str, settings: Settings) -> dict[str, Any]:
-    """The embedded cloud's part of `endpoints.json`."""
-    tenant = settings.embedded.tenant
-    return {
-        "identity": f"{origin}/identity/v3",
-        "compute": f"{origin}/compute/v2.1",
-        "image": f"{origin}/image",
-        "network": f"{origin}/network",
-        "volume": f"{origin}/volume/v3/{tenant}",
-        "object_store": f"{origin}/object-store/v1/AUTH_{tenant}",
-        "tenant": tenant,
-        "username": settings.embedded.username,
-        "password": settings.embedded.password,
-        "images": [
-            {
-                "id": VANILLA_IMAGE_ID,
-                "name": "vanilla-3.5.0",
-                "username": LOGIN,
-                "tags": ["vanilla", "3.5.0"],
-            },
-            {"id": PLAIN_IMAGE_ID, "name": "plain", "username": LOGIN, "tags": []},
-        ],
-        "flavors": [{"id": f.id, "name": f.name} for f in FLAVORS.values()],
-        "keypairs": [DEMO_KEYPAIR],
-    }
+        origin, settings = self._origin, self._settings
+        tenant = settings.embedded.tenant
+        return {
+            "identity": f"{origin}/identity/v3",
+            "compute": f"{origin}/compute/v2.1",
+            "image": f"{origin}/image",
+            "network": f"{origin}/network",
+            "volume": f"{origin}/volume/v3/{tenant}",
+            "object_store": f"{origin}/object-store/v1/AUTH_{tenant}",
+            "tenant": tenant,
+            "username": settings.embedded.username,
+            "password": self._password(settings.embedded.username),
+            **({"service": self._service()} if self._alone else {}),
+            "images": [
+                {
+                    "id": VANILLA_IMAGE_ID,
+                    "name": "vanilla-3.5.0",
+                    "username": LOGIN,
+                    "tags": ["vanilla", "3.5.0"],
+                },
+                {"id": PLAIN_IMAGE_ID, "name": "plain", "username": LOGIN, "tags": []},
+            ],
+            "flavors": [{"id": f.id, "name": f.name} for f in FLAVORS.values()],
+            "keypairs": [DEMO_KEYPAIR],
+        }
 
 
 def image_prefix(settings: Settings, state: Path) -> Path:

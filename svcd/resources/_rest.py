@@ -240,6 +240,11 @@ class Rest(Routed[Route]):
         request = x.request
         method: bytes = request.method
         x.method = _METHODS.get(method, "other")
+        fault = self._options.same_origin.fault(
+            request.requestHeaders, isinstance(request, ApiRequest)
+        )
+        if fault:
+            raise Forbidden(fault)
         found = self._find(request.path, method)
         if found is None:
             await self._authorize(x, tenant_in(request.path))

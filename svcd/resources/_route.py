@@ -14,6 +14,7 @@ from svcd.model.shapes import Shape
 from svcd.resources._addresses import Addresses
 from svcd.resources._policy import Needs, Policy
 from svcd.runtime.audit import Audit
+from svcd.runtime.same_origin import SameOrigin
 from svcd.web import routing
 from svcd.web.routing import Endpoint, HasRoutes, endpoints
 
@@ -197,12 +198,13 @@ class Call:
 class Options:
     """The settings of the door.
 
-    policy: who may send which request. addresses: of callers. audit: None when it is off. stall_s:
-    the door disconnects a peer that reads nothing of a download for so many seconds. sizes: most
-    bytes of a body, by the `limit` names of routes.
+    policy: who may send which request. same_origin: the check of requests of browsers. addresses:
+    of callers. audit: None when it is off. stall_s: the door disconnects a peer that reads nothing
+    of a download for so many seconds. sizes: most bytes of a body, by the `limit` names of routes.
     """
 
     policy: Policy
+    same_origin: SameOrigin
     addresses: Addresses = field(factory=Addresses)
     audit: Audit | None = None
     request_timeout_s: float = 60.0

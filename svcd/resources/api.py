@@ -23,6 +23,7 @@ from svcd.resources.node_group_templates import NodeGroupTemplates
 from svcd.resources.ownership_tags import OwnershipTags
 from svcd.resources.plugins import Plugins
 from svcd.resources.system import System
+from svcd.runtime.same_origin import SameOrigin
 
 __all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
 
@@ -66,6 +67,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         services.identity,
         Options(
             policy=Policy.of(services.settings, anonymous=services.identity is None),
+            same_origin=SameOrigin.at(server.listen, server.hosts),
             addresses=Addresses(server.trusted_proxies),
             audit=services.audit,
             request_timeout_s=server.request_timeout_s,

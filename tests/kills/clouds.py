@@ -78,9 +78,7 @@ class EmbeddedCloud:
         return {
             "embedded.network": self._daemon.settings["embedded.network"],
             "cloud.auth_url": self.told["identity"],
-            "cloud.username": "svcd",
-            "cloud.password": "svcd",
-            "cloud.project": "service",
+            **{f"cloud.{name}": value for name, value in self.told["service"].items()},
         }
 
     async def token(self) -> str:
@@ -93,7 +91,7 @@ class EmbeddedCloud:
     async def check(
         self, shown: Sequence[Any], ids: Sequence[str], trusts: Sequence[str], whole: bool
     ) -> set[str]:
-        admin = await Tenant({"api": ""}, self.told).token("svcd", "svcd", "service")
+        admin = await Tenant({"api": ""}, self.told).token(*self.told["service"].values())
         things = await listed(self.told, await self.token(), admin)
         wrong, loose = faults(things, shown, ids, trusts, whole)
         if wrong:

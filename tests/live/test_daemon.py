@@ -304,8 +304,8 @@ class KeystoneTests(_LiveCase):
         daemon = self.daemon(auth__mode="keystone")
         told = await daemon.start()
         open_door = Tenant(told)
-        alice = await open_door.token("alice", "alice", "alpha")
-        bob = await open_door.token("bob", "bob", "beta")
+        alice = await open_door.token("alice", daemon.password("alice"), "alpha")
+        bob = await open_door.token("bob", daemon.password("bob"), "beta")
         mine = Tenant(told, tenant="alpha", headers={"X-Auth-Token": alice})
         theirs = Tenant(told, tenant="alpha", headers={"X-Auth-Token": bob})
         self.assertEqual((await mine.ask("GET", "/clusters")).status, 200)
@@ -323,7 +323,7 @@ class KeystoneTests(_LiveCase):
         door = Tenant(told)
 
         async def alice() -> Tenant:
-            token = await door.token("alice", "alice", "alpha")
+            token = await door.token("alice", daemon.password("alice"), "alpha")
             return Tenant(told, tenant="alpha", headers={"X-Auth-Token": token})
 
         first = await alice()
@@ -335,7 +335,7 @@ class KeystoneTests(_LiveCase):
 
         await until(expired, "the end of the token", 30)
         await (await alice()).scale(cluster_id, 2)
-        bob = await door.token("bob", "bob", "beta")
+        bob = await door.token("bob", daemon.password("bob"), "beta")
         other = Tenant(told, tenant="beta", headers={"X-Auth-Token": bob})
         self.assertEqual((await other.ask("GET", f"/clusters/{cluster_id}")).status, 404)
 

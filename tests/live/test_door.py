@@ -90,7 +90,7 @@ class DoorTests(TestCase):
 
     async def setUp(self) -> None:
         given = {f"server.{name}": str(value) for name, value in self.server.items()}
-        self.fake = FakeService({"plugins.enabled": "vanilla", **given})
+        self.fake = FakeService({"plugins.enabled": "vanilla", "server.hosts": "a", **given})
         self.addCleanup(self.fake.close)
         self.api = await served(reactor, self.fake)
         self.addCleanup(self.api.stop)
@@ -199,6 +199,21 @@ class HttpTests(DoorTests):
         peer.send(b"GET / HTTP/1.1\r\n\r\n")
         self.check_error(await peer.answer(), 400, "BAD_REQUEST")
         await peer.end()
+
+    async def test_pages_of_others_are_refused(self) -> None:
+        """403 for a name that is not ours, for a foreign page, and across sites; no change."""
+        body = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(NGT), NGT)
+        for lines in (
+            b"Host: evil.example\r\n",
+            b"Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n",
+            b"Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n",
+        ):
+            peer = await self.peer()
+            peer.send(b"POST /v1.1/demo/node-group-templates HTTP/1.1\r\n" + lines + body)
+            self.check_error(await peer.answer(), 403, "FORBIDDEN")
+        self.assertEqual([r["status"] for r in self.fake.audited], [403] * 3)
+        peer.send(get("/v1.1/demo/node-group-templates"))
+        self.assertEqual((await peer.answer())[2], b'{"node_group_templates":[]}')
 
     async def test_http_10_needs_no_host(self) -> None:
         peer = await self.peer()

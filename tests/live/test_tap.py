@@ -196,6 +196,7 @@ class LifeTests(DaemonCase):
                 "tenant", "username", "password", "images", "flavors", "keypairs", "pid",
             },
         )  # fmt: skip
+        self.assertEqual(endpoints["password"], daemon.password("demo"))
         self.assertEqual(endpoints["keypairs"], ["demo"])
         self.assertEqual(set(endpoints["flavors"][0]), {"id", "name"})
         self.assertEqual(set(endpoints["images"][0]), {"id", "name", "username", "tags"})

@@ -207,7 +207,7 @@ class Tenant:
         """Of the identity service."""
         user = {
             "name": username or self.cloud["username"],
-            "password": password or username or self.cloud["password"],
+            "password": password or self.cloud["password"],
             "domain": {"id": "default"},
         }
         scope = {"project": {"name": project or self.tenant, "domain": {"id": "default"}}}

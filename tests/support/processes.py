@@ -184,6 +184,11 @@ class Daemon:
         self.endpoints = json.loads((self.state / "endpoints.json").read_text())
         return self.endpoints
 
+    def password(self, user: str) -> str:
+        """Of a user of the embedded cloud besides the one in `endpoints.json`."""
+        known = json.loads((self.state / "cloud" / "passwords.json").read_text())
+        return str(known[user])
+
     async def stop(self) -> Ended:
         """SIGTERM, and how it ended."""
         self.program.signal(signal.SIGTERM)

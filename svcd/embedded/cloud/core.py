@@ -6,9 +6,13 @@ It answers no request and starts no task.
 from __future__ import annotations
 
 import ipaddress
+import json
+import os
 import random
+import secrets
+import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -35,6 +39,9 @@ PUBLIC_SUBNET_ID = "00000000-0000-4000-8000-000000000022"
 REGION = "RegionOne"
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 DEMO_KEYPAIR = "demo"
+SERVICE_USER = "svcd"
+"""The account of a daemon with `auth.mode=keystone`."""
+SERVICE_PROJECT = "service"
 
 FLAVORS = {
     each.id: each
@@ -104,7 +111,7 @@ class Core:
         self.open_projects = open_projects
         self.newest_compute = (2, 79)  # what the compute service says of itself
         self.state = State(folder)
-        self.users = _users(config, open_projects)
+        self.users = _users(config, open_projects, folder)
         self.users_by_name = {user.name: user for user in self.users.values()}
         self.projects = _projects(config, self.state)
         self._gone: list[_Gone] = []
@@ -293,24 +300,54 @@ def _image(id_: str, name: str, properties: dict[str, str]) -> Image:
     )
 
 
-def _users(config: Embedded, open_projects: bool) -> dict[str, User]:
+def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:
+    """User name -> password: random for each folder, and the same after a restart.
+
+    Without a folder only the own process reaches the cloud, and the password is the name.
+    """
+    if folder is None:
+        return {name: name for name in names}
+    path = folder / "passwords.json"
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = {}
+    fresh = {name: secrets.token_hex(16) for name in names if name not in known}
+    if fresh:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, new = tempfile.mkstemp(dir=folder, prefix=".passwords-")  # of mode 600
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(known | fresh, file, indent=2)
+        Path(new).replace(path)
+    return {**known, **fresh}
+
+
+def _users(config: Embedded, open_projects: bool, folder: Path | None) -> dict[str, User]:
     member = ("member", "reader")
-    service = ("admin", "service", "member", "reader")
-    built_in: list[tuple[str, str, dict[str, tuple[str, ...]], bool]] = [
-        ("svcd", "svcd", {"service": service}, False),
-        ("alice", "alice", {"alpha": member}, False),
-        ("bob", "bob", {"beta": member}, False),
-        ("carol", "carol", {"alpha": ("reader",)}, False),
-        ("dave", "dave", {"alpha": ("admin", *member)}, False),
-        (config.username, config.password, {config.tenant: member}, open_projects),
-    ]
+    built_in: dict[str, dict[str, tuple[str, ...]]] = {
+        SERVICE_USER: {SERVICE_PROJECT: ("admin", "service", *member)},
+        "alice": {"alpha": member},
+        "bob": {"beta": member},
+        "carol": {"alpha": ("reader",)},
+        "dave": {"alpha": ("admin", *member)},
+        config.username: {config.tenant: member},
+    }
+    passwords = dict(_passwords(folder, built_in))
+    if config.password:
+        passwords[config.username] = config.password
     users = {}
-    for name, password, roles, is_open in built_in:
+    for name, roles in built_in.items():
         id_ = fixed_id("user", name)
-        users[id_] = User(id=id_, name=name, password=password, roles=roles, open=is_open)
+        users[id_] = User(
+            id=id_,
+            name=name,
+            password=passwords[name],
+            roles=roles,
+            open=open_projects and name == config.username,
+        )
     return users
 
 
 def _projects(config: Embedded, state: State) -> dict[str, Project]:
-    built_in = {p: Project(id=p, name=p) for p in (config.tenant, "service", "alpha", "beta")}
+    built_in = {p: Project(id=p, name=p) for p in (config.tenant, SERVICE_PROJECT, "alpha", "beta")}
     return built_in | {project.id: project for project in state.projects.values()}

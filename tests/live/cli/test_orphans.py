@@ -51,14 +51,14 @@ class EmbeddedTests(DaemonCase):
             cloud__kind="openstack",
             cloud__auth_url=daemon.endpoints["identity"],
             cloud__username="demo",
-            cloud__password="demo",
+            cloud__password=daemon.endpoints["password"],
             cloud__project="demo",
         )
         endpoints = await other.start()
         user = {
             "OS_AUTH_URL": daemon.endpoints["identity"],
             "OS_USERNAME": "demo",
-            "OS_PASSWORD": "demo",
+            "OS_PASSWORD": daemon.endpoints["password"],
             "OS_PROJECT_NAME": "demo",
         }
         api = ("--api", endpoints["api"], "--tenant", "demo")

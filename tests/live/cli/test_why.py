@@ -52,7 +52,7 @@ class WhyTests(DaemonCase):
         user = {
             "OS_AUTH_URL": endpoints["identity"],
             "OS_USERNAME": "alice",
-            "OS_PASSWORD": "alice",
+            "OS_PASSWORD": daemon.password("alice"),
             "OS_PROJECT_NAME": "alpha",
         }
         let_in = await self.why("nothing", *api, **user)

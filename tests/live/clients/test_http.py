@@ -62,7 +62,7 @@ class SocketTests(TestCase):
         self.faults = Faults()
         self.cloud = EmbeddedCloud(
             clock,
-            Embedded(),
+            Embedded(password="demo"),
             Guests(),
             self.faults,
             Path(self.mktemp()),

@@ -37,6 +37,7 @@ class OpeningsTests(SynchronousTestCase):
             ((*REAL, "cloud.auth_url=http://cloud.test/v3"), ("identity service", "https://")),
             ((*REAL, "auth.write_roles=operator"), ("auth.write_roles", "auth.read_roles")),
             (("server.trusted_proxies=0.0.0.0/0",), ("server.trusted_proxies", "invent")),
+            (("server.hosts=*",), ("server.hosts: ", "DNS rebinding")),
             (("log.audit=off",), ("log.audit: off", "--set log.audit=FILE")),
         ):
             found = self.warnings(*flags)

@@ -48,7 +48,7 @@ class Connected:
     def __init__(self, of: Connected | None = None, **flags: Any) -> None:
         named = {k.replace("__", ".") if "__" in k else f"server.{k}": v for k, v in flags.items()}
         given = {"plugins.enabled": "vanilla,fake", **{k: str(v) for k, v in named.items()}}
-        self.service = of.service if of else FakeService(given)
+        self.service = of.service if of else FakeService({"server.hosts": "a", **given})
         self.site = daemon_of(self.service).site
         self.channel: Any = self.site.buildProtocol(None)
         self.transport = StringTransport()

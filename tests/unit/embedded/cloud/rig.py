@@ -30,6 +30,13 @@ ORIGIN = "http://cloud.memory"
 T = TypeVar("T")
 
 
+def _with_plain_passwords(folder: Path) -> None:
+    """Give the users of the cloud in `folder` their names as passwords, as in memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("svcd", "alice", "bob", "carol", "dave", "demo")
+    (folder / "passwords.json").write_text(json.dumps({name: name for name in names}))
+
+
 class Rig:
     """One cloud. `problem` is what is wrong with the vanilla image's software."""
 
@@ -45,6 +52,8 @@ class Rig:
         self.faults = Faults()
         self.problem = ""
         self._count = int(self.clock.seconds())
+        if state is not None:
+            _with_plain_passwords(state / "cloud")
         self.cloud = EmbeddedCloud(
             self.clock,
             embedded or Embedded(),

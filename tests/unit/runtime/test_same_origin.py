@@ -1,0 +1,89 @@
+"""Requests of browsers on behalf of other sites are refused, and all programs are served."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
+
+from svcd.runtime.same_origin import SameOrigin
+
+
+class SameOriginTests(SynchronousTestCase):
+    def faults(self, check: SameOrigin, **headers: str) -> str:
+        return check.fault(Headers({k.replace("_", "-"): [v] for k, v in headers.items()}))
+
+    def test_a_loopback_listener_answers_to_loopback_hosts(self) -> None:
+        """And to those of the setting; a page that rebinds its name to 127.0.0.1 gets nothing."""
+        check = SameOrigin.at("tcp:127.0.0.1:8386", ("svcd.example.org",))
+        for host in (
+            "127.0.0.1:8386",
+            "127.9.9.9",
+            "localhost:1",
+            "LOCALHOST",
+            "[::1]:8386",
+            "svcd.example.org",
+            "SVCD.example.org:443",
+        ):
+            for _ in range(2):
+                self.assertEqual(self.faults(check, host=host), "", host)
+        for host in (
+            "evil.example",
+            "evil.example:8386",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.example#127.0.0.1",
+            "127.0.0.1@evil.example",
+            "10.0.0.1",
+            "[",
+        ):
+            for _ in range(2):
+                self.assertIn("server.hosts", self.faults(check, host=host), host)
+
+    def test_other_listeners_answer_to_any_host_unless_some_are_given(self) -> None:
+        """Their names are unknown; `*` is any name."""
+        for endpoint, hosts, good in (
+            ("tcp:8386", (), True),
+            ("tcp:8386", ("a.example",), False),
+            ("tcp:127.0.0.1:1", ("*",), True),
+            ("unix:/run/svcd.sock", (), False),
+        ):
+            fault = self.faults(SameOrigin.at(endpoint, hosts), host="b.example")
+            self.assertEqual(fault == "", good, (endpoint, hosts))
+
+    def test_pages_of_other_origins(self) -> None:
+        """Another scheme's, port's or name's page, no origin, two origins; and cross-site."""
+        check = SameOrigin.at("tcp:127.0.0.1:8386", ("console.example",))
+        host = "127.0.0.1:8386"
+        for origin in (
+            "http://127.0.0.1:8386",
+            "https://console.example",
+            "http://console.example",
+        ):
+            self.assertEqual(self.faults(check, host=host, origin=origin), "", origin)
+        for origin in (
+            "https://evil.example",
+            "http://127.0.0.1:3000",
+            "http://localhost:8386",
+            "null",
+            "",
+            "file://",
+            "127.0.0.1:8386",
+        ):
+            self.assertIn("web page", self.faults(check, host=host, origin=origin), origin)
+        two = Headers({"host": [host], "origin": ["http://" + host, "https://evil.example"]})
+        self.assertIn("web page", check.fault(two))
+        for site, good in (("cross-site", False), ("same-origin", True), ("none", True)):
+            fault = self.faults(check, host=host, sec_fetch_site=site)
+            self.assertEqual(fault == "", good, site)
+
+    def test_programs_send_neither(self) -> None:
+        """Also HTTP/1.0 without a host."""
+        check = SameOrigin.at("tcp:127.0.0.1:8386", ())
+        self.assertEqual(check.fault(Headers({})), "")
+
+    def test_what_is_remembered_is_bounded(self) -> None:
+        """A peer may send any number of good hosts."""
+        check = SameOrigin.at("tcp:127.0.0.1:8386", ())
+        for port in range(1, 2000):
+            self.assertEqual(self.faults(check, host=f"127.0.0.1:{port}"), "")
+        self.assertLessEqual(len(check._known), 256)
