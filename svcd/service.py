@@ -45,6 +45,7 @@ from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.transient import Transient
 from svcd.provisioning.act.trusts import TrustSweep
 from svcd.provisioning.commands import Clusters, Templates
+from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.machines_view import machines, planned
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
@@ -190,6 +191,9 @@ class Daemon:
             sealer=outside.sealer,
             kill_executions=self.executions.jobs.kill_all_of,
             installation=outside.installation,
+            firewall=Firewall(
+                ssh_cidrs=settings.cloud.ssh_cidrs, web_cidrs=settings.cloud.web_cidrs
+            ),
         )
         self.controller = Controller(
             ports,

@@ -181,6 +181,17 @@ class CloudSettings:
         metadata=_doc("roles that the trust of a cluster carries, if its creator has them"),
     )
     calls_at_once: int = field(default=20, metadata=_doc("most calls in flight"))
+    ssh_cidrs: tuple[str, ...] = field(
+        default=("0.0.0.0/0",),
+        metadata=_doc("networks that may reach the SSH port of servers; svcd must be in one"),
+    )
+    web_cidrs: tuple[str, ...] = field(
+        default=(),
+        metadata=_doc("networks that may reach Hadoop's pages, and so run programs there"),
+    )
+    allow_public_web: bool = field(
+        default=False, metadata=_doc("svcd doctor accepts every address in cloud.web_cidrs")
+    )
 
 
 @frozen(kw_only=True)

@@ -8,6 +8,7 @@ the needs of that user's clusters. It creates only a trust of that user, and rem
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
@@ -111,6 +112,7 @@ class CloudDoctor:
 
     async def examine(self, user: Login | None, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
         """The findings, the most important first. A fault skips the checks that depend on it."""
+        self._firewall()
         if await self._version() and (own := await self._own()) is not None:
             usable = await self._services(own)
             if user is None:
@@ -125,11 +127,28 @@ class CloudDoctor:
                 session = CallerSession(self._keystone, token.text, token.project_id)
                 cloud = TenantCloud(self._http, session, token.project_id, {})
                 rest = Rest(self._http, session, "compute", ("compute",), "")
-                tenant = Tenant(
-                    self._keystone, cloud, Compute(rest, {}), token, self._settings.trust_roles
-                )
+                tenant = Tenant(self._keystone, cloud, Compute(rest, {}), token, self._settings)
                 self.findings += await tenant.examine(tags)
         return self.findings
+
+    def _firewall(self) -> None:
+        """Whether the settings open Hadoop's pages to everybody."""
+        cidrs, what = self._settings.web_cidrs, "cloud.web_cidrs"
+        public = [each for each in cidrs if ip_network(each).prefixlen == 0]
+        if not cidrs:
+            self._good(what, "none: SSH is the only open port of servers")
+        elif not public:
+            self._good(what, f"{', '.join(cidrs)} may run programs on all clusters")
+        elif self._settings.allow_public_web:
+            text = f"{', '.join(public)}: everybody may run programs on all clusters"
+            self._warn(what, text, "name the networks of users, unset cloud.allow_public_web")
+        else:
+            self._fail(
+                what,
+                f"{', '.join(public)} opens Hadoop's pages to everybody, who may then run programs"
+                " on all clusters",
+                "name the networks of users, or accept it: cloud.allow_public_web=true",
+            )
 
     def _good(self, what: str, text: str) -> None:
         self.findings.append(Finding(what, True, text))

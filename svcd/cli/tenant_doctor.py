@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from svcd.cli.finding import Finding
 from svcd.clients.cloud import TenantCloud
@@ -16,6 +16,7 @@ from svcd.model.ids import TenantId
 from svcd.model.trust import delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
+from svcd.settings import CloudSettings
 
 
 class Tenant:
@@ -27,13 +28,14 @@ class Tenant:
         cloud: TenantCloud,
         compute: Compute,
         token: Token,
-        trust_roles: Sequence[str],
+        settings: CloudSettings,
     ) -> None:
         self._keystone = keystone
         self._cloud = cloud
         self._compute = compute
         self._token = token
-        self._trust_roles = trust_roles
+        self._settings = settings
+        self._trust_roles = settings.trust_roles
         self._findings: list[Finding] = []
 
     async def examine(self, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
@@ -44,6 +46,7 @@ class Tenant:
             ("network of clusters", self._networks),
             ("key pairs", self._keypairs),
             ("quota", self._quota),
+            ("security groups", self._security_groups),
         ):
             try:
                 await probe()
@@ -163,6 +166,25 @@ class Tenant:
                 "to log in to servers yourself: openstack keypair create NAME > NAME.pem",
                 warning=True,
             )
+
+    async def _security_groups(self) -> None:
+        """Groups of clusters that open more ports than SSH to networks outside cloud.web_cidrs."""
+        web, found = self._settings.web_cidrs, []
+        groups = await self._cloud.openings(ownership_tags.group_name(""))
+        for name, openings in groups.items():
+            ports = sorted({each.port for each in openings if each.cidr not in web})
+            if len(ports) > 1:
+                found.append(f"{name} (ports {', '.join(map(str, ports))})")
+        if not found:
+            self._add("security groups", f"{len(groups)} of clusters, none opens more than it must")
+            return
+        self._add(
+            "security groups",
+            f"open more ports than SSH, so others may run programs: {_some(found)}",
+            "an older release has made them: resize each cluster, for example to its present size,"
+            " and svcd closes the ports; remove rules of your own with the openstack command",
+            warning=True,
+        )
 
     async def _quota(self) -> None:
         quota = await self._cloud.quota()

@@ -25,6 +25,7 @@ from svcd.model.cloud import (
     KeyPair,
     Network,
     NewServer,
+    Opening,
     Quota,
     Server,
     VolumeState,
@@ -208,9 +209,17 @@ class TenantCloud:
         return await self._networks.networks()
 
     async def create_security_group(
-        self, name: str, description: str, tcp_ports: Sequence[int]
+        self,
+        name: str,
+        description: str,
+        openings: Sequence[Opening],
+        others: Sequence[int] = (),
     ) -> str:
-        return await self._networks.create_security_group(name, description, tcp_ports)
+        return await self._networks.create_security_group(name, description, openings, others)
+
+    async def openings(self, prefix: str) -> Mapping[str, Sequence[Opening]]:
+        """Name -> openings, for the tenant's security groups whose name begins with `prefix`."""
+        return await self._networks.openings(prefix)
 
     async def delete_security_group(self, group_id: str) -> None:
         """See CloudSession. Deletes ports in the group that the cloud kept without a server."""

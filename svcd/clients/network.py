@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from attrs import frozen
+
 from svcd.clients.rest import Rest, RestError, shaped
-from svcd.model.cloud import FloatingIp, Network
+from svcd.model.cloud import FloatingIp, Network, Opening
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
@@ -34,33 +36,52 @@ class Networks:
         return [group_id for group_id, _ in await self._groups(name)]
 
     async def create_security_group(
-        self, name: str, description: str, tcp_ports: Sequence[int]
+        self,
+        name: str,
+        description: str,
+        openings: Sequence[Opening],
+        others: Sequence[int] = (),
     ) -> str:
-        """Create a security group, or complete an existing one of that name, and return its id.
+        """Create a security group, or correct an existing one of that name, and return its id.
 
-        Its rules open `tcp_ports` to all, and all ports between members. A rule that exists
-        already is no fault.
+        Its rules are `openings`, and all traffic between members. A rule that exists already is no
+        fault. Of an existing group it removes the other rules for the ports of `openings` and for
+        the ports `others`, and leaves rules for further ports alone.
         """
         found = await self._groups(name)
         if found:
-            group_id, have = found[0]
+            group_id, rules = found[0]
         else:
             new = {"name": name, "description": description}
             body = await self._rest.call("POST", "/security-groups", {"security_group": new})
-            group_id, have = _part(body, "security_group", _group)
-        wanted: list[dict[str, Any]] = [
-            {"protocol": "tcp", "port_range_min": port, "port_range_max": port}
-            for port in tcp_ports
-        ]
-        wanted.append({"remote_group_id": group_id})
-        for rule in wanted:
-            key = (rule.get("port_range_min"), rule.get("remote_group_id"), "IPv4")
-            if key not in have:
-                await self._add_rule(
-                    {"security_group_id": group_id, "direction": "ingress", "ethertype": "IPv4"}
-                    | rule
-                )
+            group_id, rules = _part(body, "security_group", _group)
+        for opening in openings:
+            if opening not in [rule.opening for rule in rules]:
+                await self._add_rule(group_id, _ether_type(opening.cidr), _of_opening(opening))
+        if not any(rule.members == group_id for rule in rules):
+            await self._add_rule(group_id, "IPv4", {"remote_group_id": group_id})
+        ports = {*others, *(opening.port for opening in openings)}
+        for rule in rules:
+            if rule.opening is None or rule.opening.port not in ports:
+                continue
+            if rule.opening not in openings:
+                path = f"/security-group-rules/{rule.id}"
+                await self._rest.call("DELETE", path, absent_ok=True)
         return group_id
+
+    async def openings(self, prefix: str) -> Mapping[str, Sequence[Opening]]:
+        """Name -> openings, for the tenant's groups whose name begins with `prefix`."""
+        query = f"tenant_id={quote(self._tenant_id, safe='')}"
+        rows = await self._rest.pages(
+            f"/security-groups?{query}",
+            "security_groups",
+            lambda row: (str(row.get("name") or ""), _group(row)[1]),
+        )
+        return {
+            name: sorted(rule.opening for rule in rules if rule.opening is not None)
+            for name, rules in rows
+            if name.startswith(prefix)
+        }
 
     async def delete_security_group(self, group_id: str) -> None:
         """Delete a security group. A missing group is no fault."""
@@ -77,11 +98,13 @@ class Networks:
         """Delete a port. A missing port is no fault."""
         await self._rest.call("DELETE", f"/ports/{port_id}", absent_ok=True)
 
-    async def _groups(self, name: str) -> list[tuple[str, set[tuple[object, ...]]]]:
+    async def _groups(self, name: str) -> list[tuple[str, list[_Rule]]]:
         query = f"name={quote(name, safe='')}&tenant_id={quote(self._tenant_id, safe='')}"
         return await self._rest.pages(f"/security-groups?{query}", "security_groups", _group)
 
-    async def _add_rule(self, rule: Mapping[str, Any]) -> None:
+    async def _add_rule(self, group_id: str, ether_type: str, what: Mapping[str, Any]) -> None:
+        rule = {"security_group_id": group_id, "direction": "ingress", "ethertype": ether_type}
+        rule |= what
         try:
             await self._rest.call("POST", "/security-group-rules", {"security_group_rule": rule})
         except RestError as error:
@@ -145,13 +168,46 @@ def _network(row: Mapping[str, Any]) -> Network:
     )
 
 
-def _group(row: Mapping[str, Any]) -> tuple[str, set[tuple[object, ...]]]:
-    """Id of a group, and for each ingress rule its first port, remote group and ethertype."""
-    return str(row["id"]), {
-        (rule.get("port_range_min"), rule.get("remote_group_id"), rule.get("ethertype"))
+@frozen
+class _Rule:
+    """An ingress rule. opening: of one TCP port to a network. members: the group with access."""
+
+    id: str
+    opening: Opening | None
+    members: str | None
+
+
+def _group(row: Mapping[str, Any]) -> tuple[str, list[_Rule]]:
+    """Id of a group, and its ingress rules."""
+    return str(row["id"]), [
+        _Rule(str(rule["id"]), _opening(rule), rule.get("remote_group_id"))
         for rule in row.get("security_group_rules") or ()
         if rule.get("direction") == "ingress"
-    }
+    ]
+
+
+def _opening(rule: Mapping[str, Any]) -> Opening | None:
+    """The opening that a rule makes; None for rules of another form."""
+    port = rule.get("port_range_min")
+    if not isinstance(port, int) or rule.get("port_range_max") != port:
+        return None
+    if rule.get("protocol") != "tcp" or rule.get("remote_group_id"):
+        return None
+    everywhere = "::/0" if rule.get("ethertype") == "IPv6" else "0.0.0.0/0"
+    return Opening(port, str(rule.get("remote_ip_prefix") or everywhere))
+
+
+def _of_opening(opening: Opening) -> Mapping[str, Any]:
+    """The fields of a rule. Neutron means every address when the rule has no network."""
+    rule: dict[str, Any] = {"protocol": "tcp"}
+    rule |= {"port_range_min": opening.port, "port_range_max": opening.port}
+    if opening.cidr not in ("0.0.0.0/0", "::/0"):
+        rule["remote_ip_prefix"] = opening.cidr
+    return rule
+
+
+def _ether_type(cidr: str) -> str:
+    return "IPv6" if ":" in cidr else "IPv4"
 
 
 def _port(row: Mapping[str, Any]) -> tuple[str, bool]:

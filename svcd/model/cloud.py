@@ -80,6 +80,17 @@ class Server:
     host_id: str = ""
 
 
+@frozen(order=True)
+class Opening:
+    """A TCP port of a security group that is open to a network (`cidr`)."""
+
+    port: int
+    cidr: str
+
+    def __str__(self) -> str:
+        return f"{self.port} {self.cidr}"
+
+
 @frozen(kw_only=True)
 class NewServer:
     """The request for a new server. user_data: the raw text (the client encodes it)."""

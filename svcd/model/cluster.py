@@ -168,6 +168,9 @@ class Cluster:
     username, ssh_port: login of the image, read when the request was checked.
     management_public_key: OpenSSH line; management_private_key: sealed text, never on the wire.
     trust_id: the trust for later calls to the cloud; None where tokens are not needed.
+    openings: open ports of the security group, as `port network`. Empty: not made yet, or made by a
+    release that opened Hadoop's ports to all; svcd then reaches Hadoop directly, until it closes
+    these ports at the next change of the cluster.
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
@@ -206,6 +209,7 @@ class Cluster:
     emptied: bool = False
     server_group_id: str | None = None
     security_group_id: str | None = None
+    openings: tuple[str, ...] = ()
     created_at: Timestamp
     updated_at: Timestamp | None = None
 

@@ -20,6 +20,7 @@ from svcd.model.cloud import (
     KeyPair,
     Network,
     NewServer,
+    Opening,
     Quota,
     Server,
     VolumeState,
@@ -92,11 +93,16 @@ class CloudSession(Protocol):
     # networks
     async def networks(self) -> Sequence[Network]: ...
     async def create_security_group(
-        self, name: str, description: str, tcp_ports: Sequence[int]
+        self,
+        name: str,
+        description: str,
+        openings: Sequence[Opening],
+        others: Sequence[int] = (),
     ) -> str:
         """Create a group, or adopt one of the same name; returns its id.
 
-        The group opens `tcp_ports`, and all traffic between its members.
+        The group opens `openings`, and all traffic between its members. An adopted group loses its
+        other openings of these ports and of the ports `others`.
         """
         ...
 

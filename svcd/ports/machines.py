@@ -76,12 +76,17 @@ class Location:
 
 
 def ways_of(cluster: Cluster, key: Secret) -> dict[str, Way]:
-    """The ways to the cluster's machines. key: the cluster's private key."""
+    """The ways to the cluster's machines. key: the cluster's private key.
+
+    svcd reaches the daemons of a cluster with open ports directly, see `Cluster.openings`.
+    """
     found: dict[str, Way] = {}
     for instance in cluster.instances():
         machine = login(cluster, instance, key)
         if machine.address:
-            way = Way(machine.internal or machine.address, machine)
+            way = Way(machine.address)
+            if cluster.openings:
+                way = Way(machine.internal or machine.address, machine)
             names = (instance.instance_name, instance.internal_ip, instance.management_ip)
             found.update({name: way for name in names if name})
     return found

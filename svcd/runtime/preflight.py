@@ -50,6 +50,7 @@ def check(settings: Settings) -> None:
     check_database(settings.database)
     _check_roles(settings)
     _check_proxies(settings.server.trusted_proxies)
+    _check_cidrs(settings.cloud)
     if not settings.log.audit:
         raise SettingsError("log.audit is empty: name a file, - for standard output, or off")
     if settings.cloud.kind == "embedded":
@@ -99,6 +100,21 @@ def _check_roles(settings: Settings) -> None:
             "cloud.trust_roles: admin must not be in the list, because a cluster's trust would rule"
             " the whole cloud: name the roles that create servers, usually member"
         )
+
+
+def _check_cidrs(cloud: CloudSettings) -> None:
+    if not cloud.ssh_cidrs:
+        raise SettingsError("cloud.ssh_cidrs is empty: name at least the network of svcd itself")
+    for name, cidrs in (("ssh", cloud.ssh_cidrs), ("web", cloud.web_cidrs)):
+        for each in cidrs:
+            try:
+                good = str(ip_network(each)) == each
+            except ValueError:
+                good = False
+            if not good:
+                raise SettingsError(
+                    f"cloud.{name}_cidrs: {each!r} is no network; write it like 10.0.0.0/24"
+                )
 
 
 def _check_proxies(proxies: Sequence[str]) -> None:

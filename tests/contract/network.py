@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from svcd.model.cloud import Opening
 from svcd.model.ids import ClusterId
 from svcd.ports.faults import Fault
 from tests.contract.cloud import CloudCase
+
+SSH = Opening(22, "0.0.0.0/0")
 
 
 class NetworkContract(CloudCase):
@@ -15,19 +20,33 @@ class NetworkContract(CloudCase):
         self.assertEqual(len([each for each in networks if not each.external]), 1)
 
     async def check_a_security_group_is_adopted(self) -> None:
-        """The second create gives the same group, also when rules exist; delete is idempotent."""
+        """The second create gives the same group with other openings; delete is idempotent."""
         name = self.unique("svcd")
-        group_id = await self.session.create_security_group(name, "text", [22])
-        again = await self.session.create_security_group(name, "text", [22, 8088])
-        self.assertEqual(again, group_id)
+        group_id = await self.session.create_security_group(name, "text", [SSH])
+        self.assertEqual(await self.openings(name), [SSH])
+        everywhere, office = Opening(8088, "0.0.0.0/0"), Opening(8088, "192.0.2.0/24")
+        for wanted, others in (
+            ([SSH, everywhere], ()),
+            ([SSH, office], ()),
+            ([Opening(22, "192.0.2.0/24")], ()),  # 8088 is nothing of this call: it stays
+            ([SSH], (8088, 9870)),
+        ):
+            again = await self.session.create_security_group(name, "text", wanted, others)
+            self.assertEqual(again, group_id)
+            kept = [office] if wanted[0] != SSH else []
+            self.assertEqual(await self.openings(name), [*wanted, *kept])
         self.assertEqual(list(await self.session.find_security_groups(name)), [group_id])
         await self.session.delete_security_group(group_id)
         await self.session.delete_security_group(group_id)
         self.assertEqual(list(await self.session.find_security_groups(name)), [])
 
+    async def openings(self, name: str) -> Sequence[Opening]:
+        """The openings of a group, as the service lists them."""
+        return (await self.session.openings(name))[name]
+
     async def check_a_group_in_use_is_busy(self) -> None:
         """It can go when its server has gone."""
-        group_id = await self.session.create_security_group(self.unique("svcd"), "", [22])
+        group_id = await self.session.create_security_group(self.unique("svcd"), "", [SSH])
         cluster_id = ClusterId(self.unique("cluster"))
         server = await self.active_server(cluster_id, security_groups=(group_id,))
         error = await self.refused(self.session.delete_security_group(group_id))

@@ -19,7 +19,7 @@ from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.ownership_tags import TaggedCloud
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.memory_agent import MemoryAgent
-from svcd.model.cloud import Caller, NewServer
+from svcd.model.cloud import Caller, NewServer, Opening
 from svcd.model.ids import ClusterId, ExecutionId, TenantId
 from svcd.model.secret import Secret
 from svcd.ports.cloud import Access
@@ -89,6 +89,8 @@ ROWS: Mapping[str, Any] = {
     "catalog": CATALOG,
 }
 
+SSH = Opening(22, "0.0.0.0/0")
+
 
 class Peer(Resource):
     """Answers every call with one and the same body, but issues a token that is in order."""
@@ -155,7 +157,7 @@ class OpenStackTests(AnswerCase):
             lambda: s.keypair("k"),
             s.quota,
             s.networks,
-            lambda: s.create_security_group("n", "d", [22]),
+            lambda: s.create_security_group("n", "d", [SSH]),
             lambda: s.delete_security_group("g"),
             lambda: s.find_security_groups("n"),
             s.floating_ips,

@@ -408,6 +408,16 @@ class Network(Service):
         self._core.state.security_groups.put(evolve(group, rules=(*group.rules, rule)))
         return Reply(status=201, body={"security_group_rule": self._rule(group, rule)})
 
+    @route(app, ["DELETE"], "/v2.0/security-group-rules/<rule_id>")
+    def delete_rule(self, call: Call, rule_id: str) -> Reply:
+        for group in of_project(self._core.state.security_groups, call.project):
+            rules = tuple(rule for rule in group.rules if rule.id != rule_id)
+            if rules != group.rules:
+                self._core.state.security_groups.put(evolve(group, rules=rules))
+                return Reply(status=204)
+        text = f"Security group rule {rule_id} does not exist"
+        raise Refusal(404, text, "SecurityGroupRuleNotFound")
+
     # ---- quotas ----
 
     def _limits(self, call: Call, project_id: str) -> dict[str, int]:

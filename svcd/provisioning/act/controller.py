@@ -35,6 +35,7 @@ from svcd.provisioning.decide.observed import Observed
 from svcd.provisioning.decide.outcomes import OBSERVE, Outcomes
 from svcd.provisioning.decide.planner import World, needs_sight, plan
 from svcd.provisioning.decide.steps import AnyStep, Fail, Memory, Outcome, Retry
+from svcd.provisioning.distributions.spi import web_ports
 from svcd.runtime.fencing import Alone
 from svcd.runtime.logs import about
 from svcd.runtime.tasks import Interrupt, KeyedTasks, Loop, gather
@@ -254,7 +255,8 @@ class Controller:
                 observed=observed,
                 memory=memory,
                 settings=self._settings,
-                open_ports=self._open_ports(cluster),
+                firewall=self._ports.firewall,
+                web_ports=self._web_ports(cluster),
                 installation=self._ports.installation,
                 now=now,
             ),
@@ -362,14 +364,14 @@ class Controller:
         state.memory = outcomes.observed(memory, trouble, self._clock.seconds(), self._rng)
         return observed
 
-    def _open_ports(self, cluster: Cluster) -> tuple[int, ...]:
+    def _web_ports(self, cluster: Cluster) -> tuple[int, ...]:
         try:
             distribution = self._ports.distributions.get(cluster.plugin_name)
         except NotFound:
             return ()  # the step `configure` reports this; a deletion needs no distribution
         ports: set[int] = set()
         for group in cluster.node_groups:
-            ports.update(distribution.open_ports(cluster.engine_version, group.node_processes))
+            ports.update(web_ports(distribution, cluster.engine_version, group.node_processes))
         return tuple(sorted(ports))
 
     # ---- writing ----

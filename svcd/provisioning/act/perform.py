@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
 from svcd.model import ownership_tags
 from svcd.model.cloud import Network
-from svcd.model.cluster import Cluster, Volume
+from svcd.model.cluster import Cluster, Instance, Volume
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
-from svcd.ports.machines import CommandResult, Probe, Remote, RemoteError
+from svcd.ports.machines import CommandResult, Location, Probe, ProbeError, Remote, RemoteError
 from svcd.ports.store import Sealer, Store, Tx
 from svcd.provisioning.act.runner import PlanRunner, Report, Shells
 from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code, code_of
+from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.decide.observed import VISIBLE_S, Observed
 from svcd.provisioning.decide.steps import (
@@ -69,11 +71,13 @@ _PREPARE_S = 180.0
 """Time-out of the command that writes hosts and mounts volumes."""
 _KILL_S = 30.0
 """Time-out for killing all executions of a cluster."""
+_PROBES_AT_ONCE = 8
+"""Machines whose SSH server svcd checks in parallel."""
 _LIMITED = 5
 """Tries of a step after a fault that rarely goes away by itself."""
 
 _TRUST_GONE = Done(cluster={"trust_id": None})
-_GROUPS_GONE = Done(cluster={"security_group_id": None, "server_group_id": None})
+_GROUPS_GONE = Done(cluster={"security_group_id": None, "openings": (), "server_group_id": None})
 REMOVING = (DeleteServer, DeleteFloatingIp, DeleteVolume, DeleteGroups, DeleteTrust)
 
 
@@ -94,6 +98,7 @@ class Ports:
     sealer: Sealer
     kill_executions: Callable[[ClusterId], Awaitable[None]]
     installation: str = ""
+    firewall: Firewall = field(factory=Firewall)
 
 
 class Performer:
@@ -209,9 +214,7 @@ class Performer:
     ) -> Outcome:
         match step:
             case EnsureSecurityGroup():
-                text = ownership_tags.group_text(self._cluster.name, self._ports.installation)
-                group = await session.create_security_group(step.name, text, step.ports)
-                return Done(cluster={"security_group_id": group})
+                return await self._secure(step, session)
             case EnsureServerGroup():
                 found = await session.find_server_groups(step.name)
                 group = found[0] if found else await session.create_server_group(step.name)
@@ -250,6 +253,46 @@ class Performer:
                 return _GROUPS_GONE
             case _:
                 assert_never(step)
+
+    async def _secure(self, step: EnsureSecurityGroup, session: CloudSession) -> Outcome:
+        """Create the group or change its rules.
+
+        A group whose Hadoop ports are still open stays as it is when svcd could not reach Hadoop
+        otherwise: then a machine does not answer, or its SSH server does not forward.
+        """
+        cluster = self._cluster
+        if cluster.security_group_id is not None and not cluster.openings:
+            fault = await self._no_forward()
+            if fault:
+                text = f"Hadoop's ports stay open to all: {fault}"
+                self._report(step.what, "waiting", text, code=Code.MACHINE_UNREACHABLE)
+                return Done(quiet=True)
+        text = ownership_tags.group_text(cluster.name, self._ports.installation)
+        group = await session.create_security_group(step.name, text, step.openings, step.others)
+        openings = tuple(map(str, step.openings))
+        return Done(cluster={"security_group_id": group, "openings": openings})
+
+    async def _no_forward(self) -> str:
+        """The reason why svcd cannot take the way through SSH to each machine; "" when it can."""
+        shells = self._machines()
+
+        async def ask(each: Instance) -> str:
+            machine = shells.host(each.instance_id)
+            at = Location(f"http://{machine.internal}:{machine.port}/", machine)
+            try:
+                await self._ports.probe.get(at, _REACH_S)
+            except ProbeError as error:  # any answer of the SSH server is good: it is not HTTP
+                if error.kind in (Fault.FORBIDDEN, Fault.UNREACHABLE):
+                    return f"{each.instance_name}: {error.text}"
+            return ""
+
+        reached = [i for i in self._cluster.instances() if i.facts is not None]
+        for result in await gather([partial(ask, each) for each in reached], _PROBES_AT_ONCE):
+            if isinstance(result, BaseException):
+                raise result
+            if result:
+                return result
+        return ""
 
     async def _pool(self, given: str, session: CloudSession) -> str:
         """The id of an external network that a user named by id or name."""

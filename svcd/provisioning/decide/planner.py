@@ -19,10 +19,12 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from svcd.model import ownership_tags
+from svcd.model.cloud import Opening
 from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance
 from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.lifecycle import Input, has_reached, with_instances
 from svcd.provisioning.decide.observed import Observed, is_fresh, seen_at
 from svcd.provisioning.decide.removal import (
@@ -72,15 +74,20 @@ class World:
     """The input of a plan beside the row.
 
     observed: None when the cloud could not be read (the memory has the reason under "observe").
-    open_ports: of the distribution, SSH aside. installation: see svcd.model.ownership_tags.
+    web_ports: of the distribution. installation: see svcd.model.ownership_tags.
     """
 
     observed: Observed | None = field(factory=Observed)
     memory: Memory = field(factory=Memory)
     settings: Provisioning = field(factory=Provisioning)
-    open_ports: tuple[int, ...] = ()
+    firewall: Firewall = field(factory=Firewall)
+    web_ports: tuple[int, ...] = ()
     installation: str = ""
     now: float
+
+    def openings(self, cluster: Cluster) -> tuple[Opening, ...]:
+        """The openings that the cluster's security group must have."""
+        return self.firewall.openings(cluster.ssh_port, self.web_ports)
 
 
 def needs_sight(cluster: Cluster) -> bool:
@@ -157,6 +164,9 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
     leaving = tuple(i for i in cluster.instances() if i.leaving)
     if leaving:
         return _decommission(cluster, leaving, observed, world)
+    access = _access(cluster, world)
+    if access is not None:
+        return Plan(cluster=cluster, steps=(access,))
     complete = all(has_reached(i, lifecycle.STARTED) for i in cluster.instances())
     if not complete or cluster.status is ClusterStatus.VALIDATING:
         lost = _lost(cluster, observed, world)
@@ -177,6 +187,25 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
     return Plan(cluster=lifecycle.move(cluster, what, world.now), steps=(step,))
 
 
+def _access(cluster: Cluster, world: World) -> EnsureSecurityGroup | None:
+    """The step that gives an existing security group other openings, once for each request.
+
+    The group may be of a release that opened Hadoop's ports, or the settings have changed.
+    """
+    openings, key = world.openings(cluster), "security-group:rules"
+    if cluster.security_group_id is None or world.memory.of(key).done:
+        return None
+    if cluster.openings == tuple(map(str, openings)):
+        return None
+    return EnsureSecurityGroup(
+        key=key,
+        what="change the rules of the security group",
+        name=ownership_tags.group_name(cluster.id),
+        openings=openings,
+        others=world.web_ports,
+    )
+
+
 # ---- removing -----------------------------------------------------------------------------------
 
 
@@ -192,6 +221,7 @@ def _remove(cluster: Cluster, observed: Observed, world: World) -> Plan:
         blank,
         server_group_id=None,
         security_group_id=None,
+        openings=(),
         settled_generation=cluster.generation,
         updated_at=timestamp(world.now),
     )
@@ -285,10 +315,12 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
     ensure: list[AnyStep] = []
     name = ownership_tags.group_name(cluster.id)
     if cluster.security_group_id is None:
-        ports = tuple(sorted({cluster.ssh_port, *world.open_ports}))
         ensure.append(
             EnsureSecurityGroup(
-                key="security-group", what="create security group", name=name, ports=ports
+                key="security-group",
+                what="create security group",
+                name=name,
+                openings=world.openings(cluster),
             )
         )
     if cluster.anti_affinity and cluster.server_group_id is None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from svcd.model.cloud import NewServer
+from svcd.model.cloud import NewServer, Opening
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide.failures import Code
 
@@ -29,8 +29,14 @@ class Step:
 
 @frozen(kw_only=True)
 class EnsureSecurityGroup(Step):
+    """Create the security group, or give an existing one these openings.
+
+    others: further ports that no other rule may open.
+    """
+
     name: str
-    ports: tuple[int, ...]
+    openings: tuple[Opening, ...]
+    others: tuple[int, ...] = ()
 
 
 @frozen(kw_only=True)

@@ -36,6 +36,7 @@ from svcd.provisioning.distributions.spi import (
     Plan,
     Scope,
     WriteFile,
+    web_ports,
 )
 
 if TYPE_CHECKING:
@@ -189,12 +190,12 @@ class DistributionKit(_Base):
                 names = [h.name for h in distribution.hints(version, job_type)]
                 self.assertEqual(len(names), len(set(names)), job_type)
 
-    def test_kit_open_ports_are_ports(self) -> None:
+    def test_kit_web_ports_are_ports(self) -> None:
         """The ports of every process are valid TCP ports."""
         distribution = self.distribution()
         for version in distribution.versions:
             for processes in distribution.node_processes(version).values():
-                for port in distribution.open_ports(version, processes):
+                for port in web_ports(distribution, version, processes):
                     self.assertTrue(0 < port < 65536)
 
     # ---- rules ------------------------------------------------------------------------------

@@ -35,11 +35,13 @@ __all__ = [
     "HttpProbe",
     "IDistribution",
     "IPlugin",
+    "IWebPorts",
     "Machine",
     "Plan",
     "Scope",
     "Stage",
     "WriteFile",
+    "web_ports",
 ]
 
 
@@ -186,6 +188,16 @@ class Endpoints:
     user: str
 
 
+class IWebPorts(Interface):
+    """A part of a distribution that is optional. Without it `open_ports` has this meaning."""
+
+    def web_ports(version: str, processes: Sequence[str]) -> Sequence[int]:
+        """TCP ports of pages for users, which svcd opens to the networks of cloud.web_cidrs.
+
+        svcd itself needs no open port beside SSH.
+        """
+
+
 class IDistribution(Interface):
     """A distribution of one or more versions. All methods are pure and fast."""
 
@@ -210,7 +222,7 @@ class IDistribution(Interface):
         """Names that are worth setting in the configuration of a job."""
 
     def open_ports(version: str, processes: Sequence[str]) -> Sequence[int]:
-        """TCP ports that svcd and users need to reach from outside, beside SSH."""
+        """TCP ports of web pages. A distribution that provides `IWebPorts` is not asked."""
 
     def check_topology(cluster: Cluster) -> Sequence[SvcdError]:
         """All faults of a cluster as it will be after its creation or after scaling."""
@@ -247,3 +259,9 @@ class IDistribution(Interface):
 
     def endpoints(cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
         """The addresses for jobs. None: the cluster has no engine."""
+
+
+def web_ports(distribution: IDistribution, version: str, processes: Sequence[str]) -> Sequence[int]:
+    """The web ports of processes of a distribution."""
+    asked = IWebPorts(distribution, None)
+    return (distribution.open_ports if asked is None else asked.web_ports)(version, processes)

@@ -10,8 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli.cloud_doctor import CloudDoctor, Login, login
 from svcd.cli.finding import Finding
 from svcd.embedded.faults import FaultRule
+from svcd.model.cloud import Opening
 from svcd.model.ids import TenantId
-from svcd.ports.cloud import Access
+from svcd.ports.cloud import Access, CloudSession
 from svcd.settings import CloudSettings
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
@@ -23,9 +24,9 @@ class CloudDoctorTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
 
-    def found(self, user: Login | None = ALICE, **settings: str) -> dict[str, Finding]:
+    def found(self, user: Login | None = ALICE, **settings: Any) -> dict[str, Finding]:
         """Findings by their subject."""
-        given = {
+        given: dict[str, Any] = {
             "auth_url": f"{ORIGIN}/identity/v3",
             "username": "svcd",
             "password": "svcd",
@@ -41,12 +42,15 @@ class CloudDoctorTests(SynchronousTestCase):
         """What is not good."""
         return [(f.word, f.what) for f in found.values() if not f.good]
 
+    def session(self) -> CloudSession:
+        """Of Alice."""
+        alice = self.rig.client("alice", "alice", "alpha")
+        return alice.session(Access(tenant_id=TenantId("alpha")))
+
     def registered(self) -> None:
         """The plain image, with the tags."""
-        alice = self.rig.client("alice", "alice", "alpha")
         properties = {"_svc_username": "u", "_svc_tag_fake": "True", "_svc_tag_0.1": "True"}
-        session = alice.session(Access(tenant_id=TenantId("alpha")))
-        self.rig.run(session.set_image_properties(PLAIN_IMAGE_ID, properties, []))
+        self.rig.run(self.session().set_image_properties(PLAIN_IMAGE_ID, properties, []))
 
     def test_a_cloud_without_a_fault(self) -> None:
         """Every check is told, and the trust is gone again."""
@@ -56,6 +60,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertEqual(
             list(found),
             [
+                "cloud.web_cidrs",
                 "identity service",
                 "svcd's user",
                 "compute",
@@ -71,6 +76,7 @@ class CloudDoctorTests(SynchronousTestCase):
                 "floating IPs",
                 "key pairs",
                 "quota",
+                "security groups",
                 "images for fake 0.1",
             ],
         )
@@ -81,6 +87,30 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertEqual(found["images for fake 0.1"].text, "plain")
         self.assertEqual(found["quota"].text[:29], "left: servers 200, cores 800,")
         self.assertEqual(list(self.rig.cloud.core.state.trusts.values()), [])
+
+    def test_pages_that_are_open_to_everybody(self) -> None:
+        """A failure, unless the operator has accepted it; a network of users is fine."""
+        for given, words in (
+            ({"web_cidrs": ("192.0.2.0/24",)}, []),
+            ({"web_cidrs": ("192.0.2.0/24", "0.0.0.0/0")}, [("fail", "cloud.web_cidrs")]),
+            ({"web_cidrs": ("::/0",), "allow_public_web": True}, [("warn", "cloud.web_cidrs")]),
+        ):
+            self.registered()
+            self.assertEqual(self.words(self.found(**given)), words)
+
+    def test_groups_of_an_older_release(self) -> None:
+        """Their names and open ports, and what closes them; a group with SSH alone is fine."""
+        self.registered()
+        session = self.session()
+        ssh, pages = Opening(22, "0.0.0.0/0"), Opening(9870, "0.0.0.0/0")
+        self.rig.run(session.create_security_group("svcd-new", "", [ssh]))
+        self.rig.run(session.create_security_group("svcd-old", "", [ssh, pages]))
+        self.rig.run(session.create_security_group("theirs", "", [ssh, pages]))
+        found = self.found()
+        self.assertEqual(self.words(found), [("warn", "security groups")])
+        self.assertIn("svcd-old (ports 22, 9870)", found["security groups"].text)
+        self.assertNotIn("svcd-new", found["security groups"].text)
+        self.assertIn("resize", found["security groups"].cure)
 
     def test_nobody_is_given(self) -> None:
         """Then the roles of svcd's user tell."""

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import FaultRule
-from svcd.model.cloud import NewServer
+from svcd.model.cloud import NewServer, Opening
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.ports.cloud import Access, CloudError
@@ -19,6 +19,8 @@ from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
 from svcd.runtime.tasks import gather
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
+
+SSH = Opening(22, "0.0.0.0/0")
 
 
 class ClientTests(SynchronousTestCase):
@@ -141,7 +143,7 @@ class ClientTests(SynchronousTestCase):
 
     def test_a_port_without_its_server_does_not_hold_a_group(self) -> None:
         """The compute service forgot it; a port of a living server does hold the group."""
-        group = self.rig.run(self.session.create_security_group("g", "", [22]))
+        group = self.rig.run(self.session.create_security_group("g", "", [SSH]))
         server = self.rig.run(
             self.session.create_server(evolve(self.new, security_groups=(group,)))
         )

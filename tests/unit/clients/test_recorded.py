@@ -16,6 +16,7 @@ from svcd.model.cloud import (
     FloatingIp,
     Network,
     NewServer,
+    Opening,
     Quota,
     Server,
     VolumeState,
@@ -32,6 +33,8 @@ from tests.unit.clients.recorded import PROJECT, Played, answer
 TENANT = TenantId(PROJECT)
 MARK = "2134-05-06T07:08:09.000000Z"
 MINE = {"svcd_cluster_id": "c", "svcd_instance_id": "i"}
+
+SSH = Opening(22, "0.0.0.0/0")
 
 
 def path_id(name: str) -> str:
@@ -521,7 +524,7 @@ class NetworkTests(RecordedCase):
         session = self.session(
             "security-groups-none", "security-group-create", "security-group-rule"
         )
-        self.assertEqual(self.got(session.create_security_group("recorded", "", [22])), group)
+        self.assertEqual(self.got(session.create_security_group("recorded", "", [SSH])), group)
         self.assertEqual(
             [each for each in self.played.player.asked if "security" in each],
             [
@@ -538,10 +541,11 @@ class NetworkTests(RecordedCase):
         """Rules that it has are not asked for; one that appears meanwhile is no fault."""
         group = path_id("security-group-delete")
         session = self.session("security-groups")
-        self.assertEqual(self.got(session.create_security_group("recorded", "", [22])), group)
+        self.assertEqual(self.got(session.create_security_group("recorded", "", [SSH])), group)
         self.assertEqual(self.played.player.asked[-1], "GET network /security-groups")
         session = self.session("security-groups", "security-group-rule-exists")
-        self.assertEqual(self.got(session.create_security_group("recorded", "", [22, 80])), group)
+        both = [SSH, Opening(80, "0.0.0.0/0")]
+        self.assertEqual(self.got(session.create_security_group("recorded", "", both)), group)
         self.assertEqual(self.played.player.asked[-1], "POST network /security-group-rules")
 
     def test_a_group_in_use(self) -> None:

@@ -21,6 +21,7 @@ from svcd.model.cloud import (
     KeyPair,
     Network,
     NewServer,
+    Opening,
     Quota,
     Server,
     VolumeState,
@@ -105,6 +106,7 @@ def cluster(*groups: NodeGroup, **fields: Any) -> Cluster:
         node_groups=groups or (group(),),
         management_public_key="ssh-ed25519 AAAA svcd",
         management_private_key="sealed:key",
+        openings=("22 0.0.0.0/0",),
         status_since=timestamp(NOW),
         created_at=timestamp(NOW),
     )
@@ -141,6 +143,7 @@ class MemoryCloud:
         self.disks: dict[str, VolumeState] = {}
         self.addresses: dict[str, FloatingIp] = {}
         self.security: dict[str, str] = {}
+        self.openings: dict[str, list[str]] = {}
         self.server_groups: dict[str, str] = {}
         self.trusts: set[str] = set()
         self.given: dict[str, GivenTrust] = {}
@@ -325,11 +328,16 @@ class MemoryCloud:
 
     # networks
     async def create_security_group(
-        self, name: str, description: str, tcp_ports: Sequence[int]
+        self,
+        name: str,
+        description: str,
+        openings: Sequence[Opening],
+        others: Sequence[int] = (),
     ) -> str:
         await self._call("create_security_group")
         if name not in self.security:
             self.security[name] = self._id("security-group")
+        self.openings[name] = [str(each) for each in openings]
         await self._call("create_security_group", after=True)
         return self.security[name]
 

@@ -347,6 +347,7 @@ class WorkflowCase(SynchronousTestCase):
             engine_version="1.0",
             default_image_id="image",
             management_private_key=self.sealed_key,
+            openings=("22 0.0.0.0/0",),
             status=ClusterStatus.ACTIVE,
             status_since=now,
             created_at=now,

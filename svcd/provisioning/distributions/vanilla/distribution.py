@@ -19,6 +19,7 @@ from svcd.provisioning.distributions.spi import (
     Endpoints,
     Hint,
     IDistribution,
+    IWebPorts,
     Machine,
     Plan,
 )
@@ -40,7 +41,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     YARN,
 )
 
-# without 8020: who reaches that port can write to HDFS in the name of any user
+# Each of them takes any user name: cloud.web_cidrs decides who reaches them.
 _PORTS: Mapping[str, tuple[int, ...]] = {
     NAMENODE: (9870,),
     SECONDARYNAMENODE: (9868,),
@@ -52,7 +53,7 @@ _PORTS: Mapping[str, tuple[int, ...]] = {
 }
 
 
-@implementer(IDistribution)
+@implementer(IDistribution, IWebPorts)
 class Vanilla:
     """The distribution `vanilla`."""
 
@@ -80,6 +81,9 @@ class Vanilla:
         return hints(job_type)
 
     def open_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
+        return ()
+
+    def web_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
         return sorted({port for process in processes for port in _PORTS.get(process, ())})
 
     def check_topology(self, cluster: Cluster) -> Sequence[SvcdError]:

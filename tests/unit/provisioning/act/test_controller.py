@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from itertools import count
+from urllib.parse import urlsplit
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.scripted import Said
+from svcd.embedded.scripted import Said, ScriptedProbe
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.ids import ClusterId
 from svcd.model.requests import NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location, ProbeError
 from svcd.provisioning.decide import lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.rules import Made
@@ -700,6 +703,55 @@ class RestartTests(ControllerTestCase):
         site.advance(1)
         run(site.controller.stop())
         self.assertEqual(list(site.clock.getDelayedCalls()), [])
+
+
+class FirewallTests(ControllerTestCase):
+    """Clusters whose security group an older release has made."""
+
+    def old(self) -> Site:
+        """An Active cluster with open ports of Hadoop."""
+        site = Site()
+        site.add(cluster(openings=()))
+        site.advance(60)
+        (name,) = site.cloud.security
+        self.assertEqual(site.cloud.openings[name], ["22 0.0.0.0/0"])
+        site.cloud.openings[name] = ["22 0.0.0.0/0", "9870 0.0.0.0/0"]
+        site.change(lambda row: evolve(row, openings=()))
+        site.advance(60)
+        self.assertEqual((site.row.status, site.row.openings), (S.ACTIVE, ()))
+        return site
+
+    def test_next_change_closes_the_ports(self) -> None:
+        """And from then on svcd takes the way through SSH."""
+        site = self.old()
+        resize(site, worker=2)
+        site.advance(60)
+        self.assertConverged(site, 2)
+        self.assertEqual(list(site.cloud.openings.values()), [["22 0.0.0.0/0"]])
+        self.assertEqual(site.row.openings, ("22 0.0.0.0/0",))
+
+    def test_machine_that_does_not_forward_keeps_them(self) -> None:
+        """The cluster goes on working as before, and an event has the reason."""
+        site = self.old()
+        site.probe = ForbiddingProbe(site.clock)
+        site.restart()
+        resize(site, worker=2)
+        site.advance(60)
+        self.assertConverged(site, 2)
+        self.assertEqual(site.row.openings, ())
+        self.assertEqual(len(next(iter(site.cloud.openings.values()))), 2)
+        texts = [e.text for e in site.store.clusters.events[ClusterId("c1")]]
+        (text,) = [each for each in texts if "stay open to all" in each]
+        self.assertIn("AllowTcpForwarding", text)
+
+
+class ForbiddingProbe(ScriptedProbe):
+    """Machines whose SSH servers do not forward."""
+
+    async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
+        if urlsplit(at.url).port == 22:
+            raise ProbeError(Fault.FORBIDDEN, "check AllowTcpForwarding")
+        return await super().get(at, timeout_s)
 
 
 class ConflictTests(ControllerTestCase):

@@ -7,11 +7,12 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cloud import FloatingIp, Server, VolumeState
+from svcd.model.cloud import FloatingIp, Opening, Server, VolumeState
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, MachineFacts, Volume
 from svcd.model.ids import timestamp
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
 from svcd.provisioning.decide.planner import Plan, World, needs_sight, plan
 from svcd.provisioning.decide.removal import FORCE_S
@@ -44,6 +45,8 @@ LONG_AGO = timestamp(NOW - 3600)
 JUST_NOW = timestamp(NOW - 2)
 ASKED = {"create-server:worker1": Tried(done=True)}
 FACTS = MachineFacts(home="/home/debian")
+
+SSH = Opening(22, "0.0.0.0/0")
 
 
 def spawning(*instances: Instance, **fields: Any) -> Cluster:
@@ -95,7 +98,7 @@ def look(
             observed=seen,
             memory=Memory(tried=tried or {}),
             settings=Provisioning(**settings),
-            open_ports=(9870,),
+            web_ports=(9870,),
             now=now,
         ),
     )
@@ -112,12 +115,23 @@ class SpawnTests(SynchronousTestCase):
         return planned.cluster.instances()[0]
 
     def test_accepted_cluster_gets_its_security_group_first(self) -> None:
-        """SSH and the distribution's ports are opened; no server before that."""
+        """Only SSH is opened; no server before that."""
         planned = look(cluster())
         self.assertEqual(planned.cluster.status, S.SPAWNING)
         (step,) = planned.steps
         assert isinstance(step, EnsureSecurityGroup)
-        self.assertEqual((step.name, step.ports), ("svcd-c1", (22, 9870)))
+        self.assertEqual((step.name, step.openings), ("svcd-c1", (SSH,)))
+
+    def test_web_ports_are_opened_to_their_networks(self) -> None:
+        """And SSH to its own."""
+        firewall = Firewall(ssh_cidrs=("10.0.0.0/8",), web_cidrs=("192.0.2.0/24",))
+        planned = plan(cluster(), World(firewall=firewall, web_ports=(9870, 8088), now=NOW))
+        (step,) = planned.steps
+        assert isinstance(step, EnsureSecurityGroup)
+        self.assertEqual(
+            [str(each) for each in step.openings],
+            ["22 10.0.0.0/8", "8088 192.0.2.0/24", "9870 192.0.2.0/24"],
+        )
 
     def test_server_group_only_with_anti_affinity(self) -> None:
         """Both groups are made side by side."""
@@ -450,6 +464,16 @@ class MachineTests(SynchronousTestCase):
         assert isinstance(step, Distribute)
         self.assertEqual((step.verb, step.on), ("start", ("worker2",)))
         self.assertEqual(planned.cluster.status, S.STARTING)
+
+    def test_open_group_of_an_older_release_is_closed_at_a_change(self) -> None:
+        """Before anything else, once for a request; the ports of Hadoop lose their rules."""
+        row = self.row(machine(1, "started"), machine(2, "started"), status=S.STARTING)
+        old = evolve(row, security_group_id="sg", openings=())
+        (step,) = look(old, *servers(1, 2)).steps
+        assert isinstance(step, EnsureSecurityGroup)
+        self.assertEqual((step.openings, step.others), ((SSH,), (9870,)))
+        again = look(old, *servers(1, 2), tried={step.key: Tried(done=True)})
+        self.assertEqual((again.steps, again.settled), ((), True))
 
     def test_all_started_is_settled(self) -> None:
         """Active, with the generation that was read; a reason stays readable."""

@@ -6,8 +6,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Endpoints, Scope
+from svcd.provisioning.distributions.spi import Endpoints, Scope, web_ports
 from svcd.provisioning.distributions.vanilla import Vanilla
+from tests.unit.provisioning.support import Scripted
 
 MADE = cluster(
     Vanilla(),
@@ -79,8 +80,14 @@ class TestDescription(SynchronousTestCase):
     def test_ports_of_a_group_are_those_of_its_processes(self) -> None:
         """In ascending order; what has no port adds none."""
         self.assertEqual(
-            Vanilla().open_ports("3.5.0", ["oozie", "namenode", "datanode"]), [9864, 9870, 11000]
+            Vanilla().web_ports("3.5.0", ["oozie", "namenode", "datanode"]), [9864, 9870, 11000]
         )
+
+    def test_open_ports_of_a_distribution_without_web_ports_are_these(self) -> None:
+        """As of distributions that were written before svcd took the way through SSH."""
+        older = Scripted()
+        self.assertEqual(list(web_ports(older, "1", ["datanode"])), [9870])
+        self.assertEqual(list(web_ports(Vanilla(), "3.5.0", ["namenode"])), [9870])
 
 
 class TestLinks(SynchronousTestCase):
