@@ -136,7 +136,7 @@ class CloudDoctor:
         cidrs, what = self._settings.web_cidrs, "cloud.web_cidrs"
         public = [each for each in cidrs if ip_network(each).prefixlen == 0]
         if not cidrs:
-            self._good(what, "none: SSH is the only open port of servers")
+            self._good(what, "none: users reach Hadoop's pages with svcd tunnel")
         elif not public:
             self._good(what, f"{', '.join(cidrs)} may run programs on all clusters")
         elif self._settings.allow_public_web:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from svcd.cli import database, orphans, why
+from svcd.cli import database, orphans, tunnel, why
 from svcd.settings import Loaded, SettingsError, load, schema, without_passwords
 
 
@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
     why.add_command(commands, _settings_options)
     orphans.add_command(commands, _settings_options)
+    tunnel.add_command(commands, _settings_options)
 
     database.add_commands(commands, _settings_options, _version())
 

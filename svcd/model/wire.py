@@ -326,6 +326,30 @@ class Cluster(View, frozen=True, kw_only=True):
         )
 
 
+class Machine(View, frozen=True, kw_only=True):
+    """The SSH login of a machine of a cluster (additive). host_key: the pinned line."""
+
+    instance_name: str
+    address: str
+    internal_ip: str
+    port: int
+    username: str
+    host_key: str | Absent = UNSET
+
+    @classmethod
+    def of(cls, record: cluster.Cluster, instance: cluster.Instance) -> Self:
+        """The answer for one instance of `record`."""
+        internal = instance.internal_ip or ""
+        return cls(
+            instance_name=instance.instance_name,
+            address=instance.management_ip or internal,
+            internal_ip=internal,
+            port=record.ssh_port,
+            username=record.username,
+            host_key=_given(instance.host_key),
+        )
+
+
 class Event(View, frozen=True, kw_only=True):
     """One event of a cluster (additive)."""
 

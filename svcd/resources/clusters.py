@@ -74,3 +74,10 @@ class Clusters:
         id_ = ClusterId(cluster_id)
         events = await self._store.read(lambda tx: tx.clusters.events(call.tenant_id, id_))
         return [wire.Event.of(each) for each in events]
+
+    @route(app, "GET", "/clusters/<cluster_id>/machines", returns="machines", since="1.1")
+    async def machines(self, call: Call, cluster_id: str) -> Sequence[wire.Machine]:
+        """List the machines of a cluster with their logins and pinned host keys (additive)."""
+        id_ = ClusterId(cluster_id)
+        cluster = await self._store.read(lambda tx: tx.clusters.get(call.tenant_id, id_))
+        return [wire.Machine.of(cluster, each) for each in cluster.instances()]

@@ -293,6 +293,12 @@ CLUSTERS = (
     ),
     unknown("... not under v1.0", "GET", CLUSTERS_AT + "/{c}/events"),
     Row(
+        says="machines show their logins and pinned host keys (additive, v1.1)",
+        path=V1 + "/clusters/{c}/machines",
+        body=Only({"machines": list}),
+    ),
+    unknown("... not under v1.0 either", "GET", CLUSTERS_AT + "/{c}/machines"),
+    Row(
         says="DELETE: 204 at once", method="DELETE", path=CLUSTERS_AT + "/{c}", status=204, raw=b""
     ),
     GONE,

@@ -1,0 +1,219 @@
+"""`svcd tunnel`: shows the web pages of a cluster on this machine, through SSH.
+
+It runs the system's `ssh` with the user's own key, and with the host key that svcd has pinned. The
+ports of the pages are forwarded to 127.0.0.1, and a SOCKS proxy reaches the pages of the other
+machines, to which links lead. It changes nothing. Exit codes: 0 ended by Ctrl-C, 1 failed, 2 wrong
+usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from attrs import frozen
+
+from svcd.cli import clouds, door
+from svcd.cli.door import Api, DoorError
+from svcd.settings import load
+
+_READY_POLLS: Final = 300
+_POLL_S: Final = 0.1
+"""ssh has 30 s for the login."""
+
+
+@frozen(kw_only=True)
+class Page:
+    """A web page. local: its port on this machine; address, port: its place in the cluster."""
+
+    name: str
+    local: int
+    address: str
+    port: int
+    path: str = ""
+
+    @property
+    def url(self) -> str:
+        """The page on this machine."""
+        return f"http://127.0.0.1:{self.local}{self.path}"
+
+
+def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Add the parser of `svcd tunnel` to `commands`, the sub-parsers of `svcd`."""
+    text = "show the web pages of a cluster on this machine, through SSH"
+    parser = commands.add_parser("tunnel", help=text, description=text)
+    parser.add_argument("cluster", metavar="CLUSTER", help="id or name of a cluster")
+    parser.add_argument(
+        "target", metavar="TARGET", nargs="?", help="pages of this part only, for example YARN"
+    )
+    parser.add_argument(
+        "-i", dest="identity", type=Path, metavar="FILE",
+        help="private key of the cluster's key pair (default: the choice of ssh)",
+    )  # fmt: skip
+    parser.add_argument("--open", action="store_true", help="open the pages in the browser")
+    door.add_options(parser)
+    clouds.add_option(parser)
+    settings_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command until Ctrl-C, and return the exit code."""
+    settings = load(options.config, os.environ, options.set).settings
+    try:
+        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
+        clouds.trust(environment)
+        api = Api(door.find(options, settings, environment))
+        cluster, machines = found(api, options.cluster)
+        listed = pages(cluster, machines, options.target, free_port)
+        with tempfile.TemporaryDirectory(prefix="svcd-tunnel-") as folder:
+            known = Path(folder, "known_hosts")
+            socks = free_port(0)
+            words = command(listed, machines, known, socks, options.identity)
+            return _hold(words, listed, socks, options.open)
+    except DoorError as error:
+        print(f"svcd tunnel: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+def found(api: Api, what: str) -> tuple[Any, Sequence[Any]]:
+    """The cluster of that id or name, and its machines. Raises DoorError."""
+    text = quote(what, safe="")
+    one = api.get(f"/clusters/{text}")
+    if one is None:
+        named = (api.get(f"/clusters?name={text}") or {"clusters": []})["clusters"]
+        one = {"cluster": named[-1]} if named else None
+    if one is None:
+        raise DoorError(f"tenant {api.door.tenant} has no cluster {what!r}")
+    cluster = one["cluster"]
+    shown = api.get(f"/clusters/{quote(cluster['id'], safe='')}/machines")
+    if shown is None:
+        raise DoorError("the daemon does not show the machines of clusters: it is an older release")
+    return cluster, shown["machines"]
+
+
+def pages(
+    cluster: Any, machines: Sequence[Any], target: str | None, port: Callable[[int], int]
+) -> Sequence[Page]:
+    """The web pages of the cluster, or of one target. port: a free port, if possible the given one.
+
+    Raises DoorError when there is no page.
+    """
+    internal = {
+        each[name]: each["internal_ip"] for each in machines for name in ("address", "internal_ip")
+    }
+    info: Mapping[str, Mapping[str, str]] = cluster["info"]
+    made: list[Page] = []
+    for part, links in info.items():
+        if target is not None and part.lower() != target.lower():
+            continue
+        for name, url in links.items():
+            place = urlsplit(url)
+            address = internal.get(place.hostname or "")
+            if place.scheme == "http" and address is not None:
+                remote = place.port or 80
+                there = [p.local for p in made if (p.address, p.port) == (address, remote)]
+                local = there[0] if there else port(remote)
+                title = f"{part} {name}"
+                made.append(
+                    Page(name=title, local=local, address=address, port=remote, path=place.path)
+                )
+    if not made:
+        parts = ", ".join(info) or "none: is it Active?"
+        what = f"page of {target}" if target else "page"
+        raise DoorError(f"cluster {cluster['name']} has no {what}; its parts are {parts}")
+    return made
+
+
+def command(
+    pages: Sequence[Page],
+    machines: Sequence[Any],
+    known_hosts: Path,
+    socks: int,
+    identity: Path | None,
+) -> Sequence[str]:
+    """The ssh command for `pages`, by their first machine. Writes its host key to `known_hosts`.
+
+    Raises DoorError when svcd has not pinned the host key of the machine.
+    """
+    master = next(each for each in machines if each["internal_ip"] == pages[0].address)
+    if not master.get("host_key"):
+        raise DoorError(f"svcd has not logged in on {master['instance_name']} yet: try later")
+    address, port = master["address"], int(master["port"])
+    name = address if port == 22 else f"[{address}]:{port}"
+    known_hosts.write_text(f"{name} {master['host_key']}\n", encoding="ascii")
+    options = {
+        "UserKnownHostsFile": known_hosts,
+        "GlobalKnownHostsFile": "/dev/null",
+        "StrictHostKeyChecking": "yes",
+        "ExitOnForwardFailure": "yes",
+        "ServerAliveInterval": 30,
+    }
+    words = ["ssh", "-N", "-p", str(port), "-D", f"127.0.0.1:{socks}"]
+    for key, value in options.items():
+        words += ["-o", f"{key}={value}"]
+    if identity is not None:
+        words += ["-i", str(identity)]
+    places = dict.fromkeys((page.local, page.address, page.port) for page in pages)
+    for local, there, remote in places:
+        words += ["-L", f"127.0.0.1:{local}:{there}:{remote}"]
+    return [*words, "--", f"{master['username']}@{address}"]
+
+
+def free_port(wanted: int) -> int:
+    """`wanted` if it is free on 127.0.0.1, else another free port."""
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise DoorError("there is no free port on 127.0.0.1")
+
+
+def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -> int:
+    """Run ssh until it ends or Ctrl-C; print the pages once they can be reached."""
+    try:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise DoorError(f"ssh cannot be run ({error.strerror}): install openssh-client") from None
+    try:
+        if not _ready(process, pages[0].local):
+            raise DoorError(
+                "ssh made no tunnel: use -i with the private key of the cluster's key pair"
+            )
+        for page in pages:
+            print(f"{page.name}: {page.url}")
+            if show:
+                webbrowser.open(page.url)
+        print(f"SOCKS proxy for links to other machines: 127.0.0.1:{socks}")
+        print("Ctrl-C ends the tunnel", flush=True)
+        raise DoorError(f"ssh ended with code {process.wait()}")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _ready(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Whether the tunnel is there; False when ssh ends or takes too long."""
+    for _ in range(_READY_POLLS):
+        try:
+            process.wait(_POLL_S)
+            return False
+        except subprocess.TimeoutExpired:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return True
+    return False

@@ -1,0 +1,192 @@
+"""`svcd tunnel`: its pages, its ssh command, and a tunnel to a loopback machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionRefusedError
+from twisted.internet.protocol import ProcessProtocol
+from twisted.trial.unittest import SkipTest, SynchronousTestCase, TestCase
+from twisted.web.client import Agent, readBody
+from twisted.web.server import Site
+
+from svcd.cli import tunnel
+from svcd.cli.door import DoorError
+from svcd.clients.ssh import SshRemote
+from svcd.runtime.tasks import sleep
+from svcd.settings import Ssh
+from svcd.testing import FakeServiceMixin
+from tests.contract.forward import Service, pinned
+from tests.support.fakes import Api
+from tests.support.loopback import PRIVATE_KEY, USER, free_port, host, machines, reactor, spec
+
+ADDRESS = "127.3.2.9"
+
+
+def machine(name: str, number: int, **more: Any) -> dict[str, Any]:
+    shown = {
+        "instance_name": name,
+        "address": f"203.0.113.{number}",
+        "internal_ip": f"10.0.0.{number}",
+        "port": 22,
+        "username": "debian",
+        "host_key": "ssh-ed25519 AAAA",
+    }
+    return {**shown, **more}
+
+
+MACHINES = [machine("m", 2), machine("w", 3)]
+CLUSTER = {
+    "name": "mine",
+    "info": {
+        "HDFS": {"Web UI": "http://203.0.113.2:9870", "NameNode": "hdfs://10.0.0.2:8020"},
+        "JobFlow": {
+            "Oozie": "http://203.0.113.2:11000",
+            "Web UI": "http://203.0.113.2:11000/oozie",
+        },
+        "YARN": {"Web UI": "http://203.0.113.3:8088"},
+    },
+}
+
+
+class CommandTests(SynchronousTestCase):
+    """The pages and the command, without a process."""
+
+    def pages(self, target: str | None = None) -> Any:
+        return tunnel.pages(CLUSTER, MACHINES, target, lambda port: port + 10_000)
+
+    def test_pages_have_local_urls(self) -> None:
+        """Two pages of one port share a local port; a URL of HDFS is no page."""
+        self.assertEqual(
+            [(page.name, page.url) for page in self.pages()],
+            [
+                ("HDFS Web UI", "http://127.0.0.1:19870"),
+                ("JobFlow Oozie", "http://127.0.0.1:21000"),
+                ("JobFlow Web UI", "http://127.0.0.1:21000/oozie"),
+                ("YARN Web UI", "http://127.0.0.1:18088"),
+            ],
+        )
+
+    def test_target_chooses_pages(self) -> None:
+        """Without regard to case; an unknown one is refused with the known ones."""
+        self.assertEqual([page.port for page in self.pages("yarn")], [8088])
+        error = self.assertRaises(DoorError, self.pages, "Spark")
+        self.assertIn("no page of Spark; its parts are HDFS, JobFlow, YARN", str(error))
+
+    def test_command_trusts_the_pinned_key_alone(self) -> None:
+        """It forwards to internal addresses, by the machine of the first page."""
+        known = Path(self.mktemp())
+        words = tunnel.command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
+        self.assertEqual(known.read_text(), "203.0.113.2 ssh-ed25519 AAAA\n")
+        self.assertEqual(words[:6], ["ssh", "-N", "-p", "22", "-D", "127.0.0.1:1080"])
+        self.assertIn("StrictHostKeyChecking=yes", words)
+        self.assertIn(f"UserKnownHostsFile={known}", words)
+        self.assertEqual(
+            words[-6:],
+            ["-i", "k.pem", "-L", "127.0.0.1:21000:10.0.0.2:11000", "--", "debian@203.0.113.2"],
+        )
+
+    def test_machine_without_a_pinned_key_is_refused(self) -> None:
+        """ssh would ask the user to trust any key."""
+        unknown = [machine("m", 2, host_key="", port=2222)]
+        pages = tunnel.pages(CLUSTER, unknown, "HDFS", lambda port: port)
+        known = Path(self.mktemp())
+        self.assertRaises(DoorError, tunnel.command, pages, unknown, known, 1080, None)
+
+
+class MachinesTests(FakeServiceMixin, SynchronousTestCase):
+    """The answer that the command reads."""
+
+    def test_machines_show_logins_and_pinned_keys(self) -> None:
+        """In v1.1 only, and never a private key."""
+        svcd = self.fake_service({"plugins.enabled": "fake"})
+        api = Api(svcd)
+        cluster_id = api.active_cluster(workers=1)
+        shown = api.get(f"/clusters/{cluster_id}/machines")["machines"]
+        self.assertEqual(len(shown), 2)
+        for each in shown:
+            key = svcd.remote.host_key(each["address"])
+            self.assertEqual((each["host_key"], each["port"]), (key, 2222))
+        self.assertEqual(
+            set(shown[0]),
+            {"instance_name", "address", "internal_ip", "port", "username", "host_key"},
+        )
+        old = svcd.call("GET", f"/v1.0/{svcd.tenant}/clusters/{cluster_id}/machines")
+        self.assertEqual(old.status, 404)
+
+
+class _Ssh(ProcessProtocol):
+    """A process of ssh. ended: fires with what it wrote."""
+
+    def __init__(self) -> None:
+        self.ended: Deferred[bytes] = Deferred()
+        self.said = b""
+
+    def errReceived(self, data: bytes) -> None:
+        self.said += data
+
+    def processEnded(self, reason: object) -> None:
+        self.ended.callback(self.said)
+
+
+class TunnelTests(TestCase):
+    """The system's ssh and a loopback machine."""
+
+    timeout = 60
+
+    async def setUp(self) -> None:
+        if shutil.which("ssh") is None:
+            raise SkipTest("ssh is not installed (apt-get install openssh-client)")
+        self.port = free_port(ADDRESS)
+        self.folder = Path(self.mktemp()).absolute()
+        self.machines = machines(str(self.folder), self.port)
+        await self.machines.boot(spec("m1", ADDRESS))
+        remote = SshRemote(reactor, reactor, Ssh())
+        self.key = (await pinned(remote, host(ADDRESS, self.port))).host_key
+        await remote.close()
+        site = Site(Service())
+        site.noisy = False
+        listening = reactor.listenTCP(0, site, interface=ADDRESS)
+        self.addCleanup(listening.stopListening)
+        self.service_port = listening.getHost().port
+        self.identity = self.folder / "key"
+        self.identity.write_text(PRIVATE_KEY.reveal())
+        self.identity.chmod(0o600)
+
+    async def tearDown(self) -> None:
+        if hasattr(self, "machines"):
+            await self.machines.destroy("m1")
+
+    def start(self, key: str | None) -> tuple[_Ssh, int, Any]:
+        shown = machine("m", 2, address=ADDRESS, internal_ip=ADDRESS, port=self.port)
+        shown |= {"username": USER, "host_key": key}
+        cluster = {"name": "c", "info": {"T": {"Page": f"http://{ADDRESS}:{self.service_port}"}}}
+        (page,) = tunnel.pages(cluster, [shown], None, lambda _: free_port("127.0.0.1"))
+        known, socks = self.folder / "known", free_port("127.0.0.1")
+        words = tunnel.command([page], [shown], known, socks, self.identity)
+        process = _Ssh()
+        handle = reactor.spawnProcess(process, shutil.which("ssh"), words, env={"HOME": "/"})
+        return process, page.local, handle
+
+    async def test_page_is_served_on_this_machine(self) -> None:
+        """Through the forward of ssh."""
+        process, local, handle = self.start(self.key)
+        agent, answer = Agent(reactor), None
+        end = reactor.seconds() + 20
+        while answer is None and reactor.seconds() < end and not process.ended.called:
+            try:
+                answer = await agent.request(b"GET", f"http://127.0.0.1:{local}/small".encode())
+            except ConnectionRefusedError:
+                await sleep(reactor, 0.1)
+        assert answer is not None, process.said
+        self.assertEqual(await readBody(answer), b"small")
+        handle.signalProcess("TERM")
+        await process.ended
+
+    async def test_another_host_key_is_refused(self) -> None:
+        """ssh ends, and says so."""
+        process, _, _ = self.start("ssh-ed25519 " + "AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43)
+        self.assertIn(b"Host key verification failed", await process.ended)
