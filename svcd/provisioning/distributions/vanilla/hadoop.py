@@ -19,6 +19,7 @@ from svcd.provisioning.distributions.vanilla.sites import Properties, address_of
 from svcd.provisioning.distributions.vanilla.topology import (
     HISTORYSERVER,
     NAMENODE,
+    OOZIE,
     REPLICATION,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
@@ -43,6 +44,15 @@ def name_node(machines: Sequence[Machine]) -> str:
     return f"hdfs://{address_of(machines, NAMENODE)}:8020"
 
 
+def proxy_hosts(machines: Sequence[Machine]) -> str:
+    """The hosts from which Oozie may act for a user: Oozie's machine.
+
+    On a loopback machine Oozie's connections come from 127.0.0.1.
+    """
+    address = address_of(machines, OOZIE)
+    return f"{address},127.0.0.1" if address.startswith("127.") else address
+
+
 def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
     return {
         "fs.defaultFS": name_node(machines),
@@ -50,7 +60,7 @@ def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "fs.permissions.umask-mode": "022",
         "hadoop.tmp.dir": f"{layout(machine).tmp}/hadoop",
         "hadoop.http.staticuser.user": machine.user,
-        f"hadoop.proxyuser.{machine.user}.hosts": "*",
+        f"hadoop.proxyuser.{machine.user}.hosts": proxy_hosts(machines),
         f"hadoop.proxyuser.{machine.user}.groups": "*",
         "hadoop.rpc.socket.factory.class.default": "org.svcd.hadoop.LocalAddressSocketFactory",
         "io.file.buffer.size": "65536",

@@ -21,6 +21,7 @@ from svcd.provisioning.distributions.vanilla.hadoop import (
     SHARED_JVM,
     job_settings,
     name_node,
+    proxy_hosts,
 )
 from svcd.provisioning.distributions.vanilla.layout import layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
@@ -41,7 +42,7 @@ def oozie_site(machines: Sequence[Machine], machine: Machine) -> Properties:
             f"*={place.oozie_conf}/action-conf"
         ),
         f"{service}.HadoopAccessorService.supported.filesystems": "hdfs,webhdfs,file",
-        f"{service}.ProxyUserService.proxyuser.{user}.hosts": "*",
+        f"{service}.ProxyUserService.proxyuser.{user}.hosts": proxy_hosts(machines),
         f"{service}.ProxyUserService.proxyuser.{user}.groups": "*",
         f"{service}.WorkflowAppService.system.libpath": f"/user/{user}/{SHARE_LIBRARY}",
         f"{service}.ActionCheckerService.action.check.interval": "5",
