@@ -7,6 +7,7 @@ only in these arguments. `twistd` runs `DaemonService` and `CloudService`.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import uuid
@@ -399,6 +400,8 @@ class DaemonService:
                 "pid": os.getpid(),
             }
         )
+        gc.collect()
+        gc.freeze()  # what lives as long as the process: a full collection would stall the reactor
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
 
     async def stop(self) -> None:
@@ -430,7 +433,14 @@ class DaemonService:
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
         remote = SshRemote(reactor, reactor, settings.ssh)
-        engine_http = HttpClient(agent, reactor, engine_error, machines=remote)
+        engine_http = HttpClient(
+            agent,
+            reactor,
+            engine_error,
+            max_body_bytes=settings.limits.answer_bytes,
+            setting="limits.answer_bytes",
+            machines=remote,
+        )
         return Outside(
             clock=reactor,
             store=store,

@@ -312,6 +312,13 @@ class Workflow:
 
 
 @frozen(kw_only=True)
+class Limits:
+    answer_bytes: int = field(
+        default=1_048_576, metadata=_doc("largest answer of a cluster's engine or file system")
+    )
+
+
+@frozen(kw_only=True)
 class Logging:
     format: str = field(default="human", metadata=_doc("human or json"))
     level: str = field(default="info", metadata=_doc("debug, info, warn or error"))
@@ -340,6 +347,7 @@ class Settings:
     ssh: Ssh = field(factory=Ssh)
     provisioning: Provisioning = field(factory=Provisioning)
     workflow: Workflow = field(factory=Workflow)
+    limits: Limits = field(factory=Limits)
     log: Logging = field(factory=Logging)
 
 

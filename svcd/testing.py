@@ -361,7 +361,13 @@ class FakeService:
             project=SERVICE_PROJECT if trusted else settings.embedded.tenant,
         )
         platform = OpenStack(agent, line, cloud_settings)
-        engine_http = HttpClient(agent, line, engine_error)
+        engine_http = HttpClient(
+            agent,
+            line,
+            engine_error,
+            max_body_bytes=settings.limits.answer_bytes,
+            setting="limits.answer_bytes",
+        )
         outside = Outside(
             clock=line,
             store=store,

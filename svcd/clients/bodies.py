@@ -34,6 +34,7 @@ class Reader(Protocol):
     def __init__(self, most: int | None) -> None:
         self.whole: Deferred[bytes] = Deferred(lambda _: self.abort())
         self._most = most
+        self._collected = bytearray()  # of a whole body: pieces of one byte would cost much more
         self._pieces: deque[bytes] = deque()
         self._size = 0
         self._end: Failure | None = None
@@ -41,13 +42,16 @@ class Reader(Protocol):
         self._paused = False
 
     def dataReceived(self, data: bytes) -> None:
-        self._pieces.append(data)
-        self._size += len(data)
         if self._most is not None:
-            if self._size > self._most and not self.whole.called:
+            if self.whole.called:
+                return
+            self._collected += data
+            if len(self._collected) > self._most:
                 self.whole.errback(Failure(BodyTooLarge(self._most)))
                 self.abort()
             return
+        self._pieces.append(data)
+        self._size += len(data)
         if self._size > _HIGH_WATER_BYTES and not self._paused:
             self._paused = True
             self.transport.pauseProducing()  # type: ignore[union-attr]
@@ -57,7 +61,7 @@ class Reader(Protocol):
         self._end = reason
         if self._most is not None and not self.whole.called:
             if reason.check(ResponseDone, PotentialDataLoss):
-                self.whole.callback(b"".join(self._pieces))
+                self.whole.callback(bytes(self._collected))
             else:
                 self.whole.errback(reason)
         self._resume_caller()
@@ -82,6 +86,7 @@ class Reader(Protocol):
         """Close the connection without reading the rest of the body."""
         if self._end is None and self.transport is not None:
             self._pieces.clear()
+            self._collected.clear()
             abort = getattr(self.transport, "abortConnection", None)
             (abort or self.transport.loseConnection)()
 

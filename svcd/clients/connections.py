@@ -7,7 +7,7 @@ lease, see `svcd.runtime.fencing`.
 
 The pool also limits the headers of an answer, because Twisted's client keeps all that a peer sends.
 Each connection counts the bytes from a request to the end of the headers, and aborts above the
-limit.
+limit. It also keeps a peer's flood from taking all of the reactor's time, see `svcd.clients.pace`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import IProtocolFactory, IStreamClientEndpoint
+from twisted.internet.interfaces import IProtocolFactory, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
 from twisted.web.client import HTTPConnectionPool
 from zope.interface import implementer
 
+from svcd.clients.pace import Pace
 from svcd.runtime import fencing
 
 MOST_HEADER_BYTES = 128 << 10
@@ -45,7 +47,8 @@ class Connections(HTTPConnectionPool):
 
     def getConnection(self, key: Hashable, endpoint: Any) -> Deferred[Any]:
         """See HTTPConnectionPool. The caller uses the connection at once, for one request."""
-        waiting: Deferred[Any] = super().getConnection(key, _Metered(endpoint))
+        metered = _Metered(endpoint, self._reactor)
+        waiting: Deferred[Any] = super().getConnection(key, metered)
         return waiting.addCallback(_checked, fencing.current())
 
 
@@ -77,12 +80,15 @@ class _Turn:
 class _Metered:
     """Puts a meter between the connections of an endpoint and their protocols."""
 
-    def __init__(self, endpoint: Any) -> None:
+    def __init__(self, endpoint: Any, clock: IReactorTime) -> None:
         self._endpoint = endpoint
+        self._clock = clock
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
         """See IStreamClientEndpoint."""
-        connecting: Deferred[Any] = self._endpoint.connect(_MeterFactory(protocolFactory))
+        connecting: Deferred[Any] = self._endpoint.connect(
+            _MeterFactory(protocolFactory, self._clock)
+        )
         return connecting.addCallback(lambda meter: meter.wrappedProtocol)
 
 
@@ -93,6 +99,12 @@ class _Meter(ProtocolWrapper):
     _counts = False
     _over = False
     _seen = 0
+    _pace: Pace
+
+    def makeConnection(self, transport: Any) -> None:
+        """See Protocol."""
+        self._pace = Pace(self.factory.clock, transport)
+        super().makeConnection(transport)
 
     def start(self) -> None:
         """Begin to count: a request will be sent now."""
@@ -105,9 +117,22 @@ class _Meter(ProtocolWrapper):
             return Failure(HeadersTooLarge(MOST_HEADER_BYTES))
         return result
 
+    def pauseProducing(self) -> None:
+        """See IPushProducer."""
+        self._pace.pause()
+
+    def resumeProducing(self) -> None:
+        """See IPushProducer."""
+        self._pace.resume()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """See Protocol."""
+        self._pace.end()
+        super().connectionLost(reason)
+
     def dataReceived(self, data: bytes) -> None:
         """See Protocol. The inner protocol calls `stop` when the headers end in `data`."""
-        super().dataReceived(data)
+        self._pace.deliver(super().dataReceived, data)
         if self._counts:
             self._seen += len(data)
             if self._seen > MOST_HEADER_BYTES:
@@ -118,3 +143,7 @@ class _Meter(ProtocolWrapper):
 class _MeterFactory(WrappingFactory):
     protocol = _Meter
     noisy = False
+
+    def __init__(self, wrapped: Any, clock: IReactorTime) -> None:
+        super().__init__(wrapped)
+        self.clock = clock

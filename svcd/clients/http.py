@@ -123,7 +123,8 @@ class HttpClient:
 
     timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
     between pieces. gate: limits the exchanges at once (streams do not count). machines: the way for
-    requests that name a machine (`through`); None: they go to their URL by `agent`.
+    requests that name a machine (`through`); None: they go to their URL by `agent`. setting: the
+    name of the setting for `max_body_bytes`, for errors.
     """
 
     def __init__(
@@ -136,7 +137,9 @@ class HttpClient:
         max_body_bytes: int = 16 << 20,
         gate: Gate | None = None,
         machines: MachineAgents | None = None,
+        setting: str = "",
     ) -> None:
+        self._setting = setting
         self._no_cookies = _NoCookies()
         self._treq = treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
         self._clock = clock
@@ -213,8 +216,13 @@ class HttpClient:
         timeout_s: float | None = None,
         service: str = "",
         through: Host | None = None,
+        least_bytes_s: float = 0.0,
+        most_bytes: int | None = None,
     ) -> AsyncIterator[Stream]:
         """The answer with its body in pieces, as fast as the caller reads them.
+
+        least_bytes_s: the peer must send its body at this rate, apart from one time-out; the time
+        in which the caller reads nothing does not count. most_bytes: limits the body.
 
         Leaving the block closes the connection. Raises as `request`, also from the pieces.
         """
@@ -234,13 +242,22 @@ class HttpClient:
             response.deliverBody(reader)
 
             async def pieces() -> AsyncIterator[bytes]:
+                got, waited_s = 0, 0.0
                 try:
                     while True:
+                        limit_s = seconds
+                        if least_bytes_s:
+                            limit_s = min(seconds, seconds + got / least_bytes_s - waited_s)
+                        began = self._clock.seconds()
                         piece = await with_deadline(
-                            self._clock, seconds, f"GET {url}", reader.next_piece()
+                            self._clock, max(0.0, limit_s), f"GET {url}", reader.next_piece()
                         )
                         if piece is None:
                             return
+                        waited_s += self._clock.seconds() - began
+                        got += len(piece)
+                        if most_bytes is not None and got > most_bytes:
+                            raise BodyTooLarge(most_bytes)
                         yield piece
                 except _FAULTS as error:
                     raise self._fault(service, "GET", url, error) from None
@@ -353,7 +370,9 @@ class HttpClient:
             text = f"{where} had no complete answer within {error.args[1]:g} s"
             return self._error(service, Fault.TIMEOUT, text, None)
         if isinstance(error, BodyTooLarge | HeadersTooLarge):
-            part = " of headers" if isinstance(error, HeadersTooLarge) else ""
+            part = f" ({self._setting})" if self._setting else ""
+            if isinstance(error, HeadersTooLarge):
+                part = " of headers"
             text = f"{where} was answered with more than {error.args[0]} bytes{part}"
             return self._error(service, Fault.SERVER_ERROR, text, None)
         if isinstance(error, _NOT_SENT):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Final
 from urllib.parse import quote
 
 from svcd.clients.rest import Rest
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
+
+MOST_BYTES: Final = 5 << 30
+"""Size of an object that svcd reads."""
+_LEAST_BYTES_S: Final = 10_000.0
+"""Lowest rate of an object, bytes a second."""
 
 
 async def read_object(rest: Rest, container: str, name: str) -> tuple[int, AsyncIterator[bytes]]:
@@ -18,7 +24,7 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
     missing object and a container that the user may not read.
     """
     path = f"/{quote(container, safe='')}/{quote(name)}"
-    exit_ = rest.stream(path)
+    exit_ = rest.stream(path, _LEAST_BYTES_S)
     try:
         stream = await exit_.__aenter__()
     except CloudError as error:
@@ -31,6 +37,11 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
         await exit_.__aexit__(None, None, None)
         text = f"GET {path} was answered without Content-Length"
         raise CloudError("object-store", Fault.SERVER_ERROR, text)
+
+    if size > MOST_BYTES:
+        await exit_.__aexit__(None, None, None)
+        text = f"object {name!r} of container {container!r} has {size} bytes, at most {MOST_BYTES}"
+        raise CloudError("object-store", Fault.REFUSED, text)
 
     async def pieces() -> AsyncIterator[bytes]:
         missing = size

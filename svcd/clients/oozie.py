@@ -28,6 +28,10 @@ _UNKNOWN: Final = frozenset({"E0604", "E0605"})
 _UNKNOWN_INSIDE: Final = re.compile(r"\bE0604\b")
 _MOST_MESSAGE: Final = 500
 """Characters of an error's text."""
+_MOST_LOG_BYTES: Final = 64 << 20
+"""Bytes of a log that are read to find its end."""
+_LEAST_LOG_BYTES_S: Final = 100_000.0
+"""Lowest rate of a log, bytes a second."""
 _TAGS: Final = re.compile(r"<[^>]*>")
 _ID: Final = re.compile(r"[A-Za-z0-9_.@:-]{1,120}\Z")
 
@@ -71,7 +75,7 @@ class OozieClient:
             "/v1/jobs",
             {"action": "start"},
             body=body,
-            timeout_s=60.0,
+            timeout_s=2 * self._timeout_s,
             secrets=named(properties),
         )
         job_id = _object("POST jobs", answer).get("id")
@@ -117,6 +121,8 @@ class OozieClient:
             timeout_s=self._timeout_s,
             service="workflow engine",
             through=base.machine,
+            least_bytes_s=_LEAST_LOG_BYTES_S,
+            most_bytes=_MOST_LOG_BYTES,
         ) as stream:
             async for piece in stream.pieces:
                 tail += piece

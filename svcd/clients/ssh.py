@@ -285,7 +285,12 @@ class _Link:
         self._timer: IDelayedCall | None = None
         self._connector: IConnector | None = None
         self.transport = ClientTransport(
-            host.user, _private_key(host.private_key), _blob(host.host_key), self, self._heard
+            host.user,
+            _private_key(host.private_key),
+            _blob(host.host_key),
+            self,
+            self._heard,
+            owner.clock,
         )
 
     @property

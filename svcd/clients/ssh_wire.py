@@ -23,11 +23,12 @@ from typing import Any, Final, Protocol
 from twisted.conch.error import ConchError
 from twisted.conch.ssh import channel, common, connection, keys, transport, userauth
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.interfaces import IAddress, IPushProducer
+from twisted.internet.interfaces import IAddress, IPushProducer, IReactorTime
 from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from svcd.clients.pace import Pace
 from svcd.ports.faults import Fault
 from svcd.ports.machines import RemoteError
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES, ChannelTransport
@@ -47,6 +48,18 @@ _ALGORITHMS: Final = (
 )
 _QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 
+_LEAST_PACKET_BYTES: Final = 1024
+"""Smallest limit of a server for packets. Below, the input of a command would take a packet for
+each byte, and with 0 it would have no end."""
+_MOST_TEXT: Final = 500
+"""Characters of a server's text that an error quotes."""
+
+# No exchange in which the server chooses the group: a large prime would stall the reactor.
+_KEY_EXCHANGES: Final = tuple(
+    each
+    for each in transport.SSHClientTransport.supportedKeyExchanges
+    if not each.startswith(b"diffie-hellman-group-exchange-")
+)
 # The order of preference before a key is pinned; SHA-1 and DSA are not offered.
 _HOST_KEY_ALGORITHMS: Final = (
     b"ssh-ed25519",
@@ -179,7 +192,7 @@ class Exec(channel.SSHChannel):
 
     def openFailed(self, reason: object) -> None:
         if isinstance(reason, ConchError):
-            text = reason.value.decode("utf-8", "replace") if reason.value else "no reason given"
+            text = _quoted(reason.value) if reason.value else "no reason given"
             self.fail(RemoteError(Fault.BUSY, f"the server opened no channel: {text}"))
         else:
             self.fail(NotBegun(Fault.UNREACHABLE, "connection lost before the command began"))
@@ -191,7 +204,7 @@ class Exec(channel.SSHChannel):
 
     def exec_refused(self) -> None:
         """The server refuses to run commands for this user."""
-        text = self.err.text().strip() or "no reason given"
+        text = self.err.text().strip()[:_MOST_TEXT] or "no reason given"
         self.fail(RemoteError(Fault.REFUSED, f"the server refused to run the command: {text}"))
         self.conn.sendClose(self)
 
@@ -313,6 +326,13 @@ class Connection(connection.SSHConnection):
             connection.MSG_GLOBAL_REQUEST, common.NS(b"keepalive@openssh.com") + b"\1"
         )
 
+    def ssh_CHANNEL_OPEN_CONFIRMATION(self, packet: bytes) -> None:
+        most = struct.unpack(">L", packet[12:16])[0]
+        if most < _LEAST_PACKET_BYTES:
+            text = f"it takes {most} bytes a packet, expected at least {_LEAST_PACKET_BYTES}"
+            raise ConchError(text)
+        super().ssh_CHANNEL_OPEN_CONFIRMATION(packet)
+
     def ssh_CHANNEL_SUCCESS(self, packet: bytes) -> None:
         self.channels[struct.unpack(">L", packet[:4])[0]].exec_accepted()
 
@@ -380,8 +400,11 @@ class ClientTransport(transport.SSHClientTransport):
         pinned: bytes | None,
         events: LinkEvents,
         heard: Callable[[], None],
+        clock: IReactorTime,
     ) -> None:
         self.connection = Connection(events)
+        self._clock = clock
+        self._pace: Pace | None = None
         self.host_key: keys.Key | None = None
         self._login = KeyLogin(user, key, self.connection, self._refused)
         self._pinned = pinned
@@ -391,9 +414,12 @@ class ClientTransport(transport.SSHClientTransport):
         self.supportedPublicKeys = _preferred(pinned)
         self.supportedCiphers = list(_CIPHERS)
         self.supportedMACs = list(_MACS)
+        self.supportedKeyExchanges = list(_KEY_EXCHANGES)
+        self.supportedCompressions = [b"none"]  # a compressed packet could grow a thousand times
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
+        self._pace = Pace(self._clock, self.transport)
         super().connectionMade()
 
     def abort(self) -> None:
@@ -425,8 +451,9 @@ class ClientTransport(transport.SSHClientTransport):
             # not sticky. Without it a new channel waits 40 ms until sshd has run a first command:
             # only then it sends small packets at once
             self.transport.getHandle().setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+        assert self._pace is not None
         try:
-            super().dataReceived(data)
+            self._pace.deliver(super().dataReceived, data)
         except MALFORMED as error:
             self._events.link_failed(
                 RemoteError(Fault.SERVER_ERROR, f"the server sent an invalid packet ({error!r})")
@@ -434,8 +461,8 @@ class ClientTransport(transport.SSHClientTransport):
             self.abort()
 
     def receiveError(self, reasonCode: int, description: bytes) -> None:
-        text = description.decode("utf-8", "replace")
-        self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"the server disconnected: {text}"))
+        text = f"the server disconnected: {_quoted(description)}"
+        self._events.link_failed(RemoteError(Fault.UNREACHABLE, text))
 
     def sendDisconnect(self, reason: int, desc: bytes) -> None:
         super().sendDisconnect(reason, desc)
@@ -445,6 +472,8 @@ class ClientTransport(transport.SSHClientTransport):
         self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {text}"))
 
     def connectionLost(self, reason: Failure | None = None) -> None:
+        if self._pace is not None:
+            self._pace.end()
         text = reason.getErrorMessage() if reason is not None else "closed"
         if self.gotVersion and not self._secure:
             text += _ALGORITHMS
@@ -473,6 +502,11 @@ class Dialer(ClientFactory):
 
     def clientConnectionFailed(self, connector: object, reason: Failure) -> None:
         self._events.link_gone(RemoteError(Fault.UNREACHABLE, reason.getErrorMessage()))
+
+
+def _quoted(text: bytes) -> str:
+    """The beginning of a text of a server."""
+    return text[: 4 * _MOST_TEXT].decode("utf-8", "replace")[:_MOST_TEXT]
 
 
 def _preferred(pinned: bytes | None) -> list[bytes]:

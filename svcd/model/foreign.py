@@ -2,36 +2,60 @@
 
 Note: untrusted answers. Machines of tenants may answer anything. Some values can be read by Python
 but not written again: halves of surrogate pairs become "?", and very long integers become floats.
-A text that is nested deeper than any answer of svcd is refused.
+A text that is nested deeper than any answer of svcd is refused, and one with very many values: its
+size does not limit the time for it, because each of its values may have one byte.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from itertools import accumulate
 from typing import Any, Final
+
+import msgspec
 
 MOST_DEPTH: Final = 100
 """Most brackets that are open at once."""
+MOST_VALUES: Final = 100_000
+"""Most values of a text. Reading them takes 30 ms at most."""
+_MOST_ODD: Final = 20_000
+"""Most values of a text that only the slower reader accepts."""
 _MOST_DIGITS: Final = 18
 """Most characters of an integer that stays an integer."""
+_LONG: Final = b"0" * (_MOST_DIGITS + 1)
+_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[^][{}"]++', re.DOTALL)
-_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-"""Brackets as signed bytes: an opening one is +1, a closing one -1."""
 
 
 def loads(body: bytes | str) -> Any:
     """The value of a JSON text. Replaces bytes that are not UTF-8. Raises ValueError."""
     text = body if isinstance(body, str) else body.decode("utf-8-sig", "replace")
+    raw = body.encode("utf-8", "replace") if isinstance(body, str) else body
+    is_odd = raw.translate(_DIGITS).find(_LONG) >= 0
+    values = text.count(",") + text.count("[") + text.count("{")
+    if values > MOST_VALUES:
+        raise ValueError(f"the JSON has more than {MOST_VALUES} values")
+    try:
+        tree = _tolerant(text, values) if is_odd else msgspec.json.decode(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        tree = _tolerant(text, values)
+    if _is_deep(text):
+        raise ValueError("the JSON is nested too deeply")
+    return tree
+
+
+def _tolerant(text: str, values: int) -> Any:
+    """The value of a text that is not quite JSON, for example with NaN, or has long integers."""
+    if values > _MOST_ODD:
+        raise ValueError(f"the text is not JSON, or has long numbers beside {values} values")
     try:
         tree = json.loads(text, parse_int=_whole)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    if _is_deep(text):
-        raise ValueError("the JSON is nested too deeply")
-    if _HALF.search(text):
+    if _HALF.search(text) and not _is_deep(text):
         written = json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace")
         tree = json.loads(written, parse_int=_whole)
     return tree
@@ -45,5 +69,9 @@ def _is_deep(text: str) -> bool:
     """Whether a JSON text has more than `MOST_DEPTH` brackets open at once."""
     if text.count("[") + text.count("{") <= MOST_DEPTH:
         return False
-    steps = _NO_BRACKETS.sub("", text).encode("ascii").translate(_STEPS)
-    return max(accumulate(memoryview(steps).cast("b")), default=0) > MOST_DEPTH
+    left = _NO_BRACKETS.sub("", text)
+    for _ in range(MOST_DEPTH):  # removes the innermost brackets
+        if not left:
+            return False
+        left = left.replace("[]", "").replace("{}", "")
+    return bool(left)

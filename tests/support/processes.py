@@ -75,6 +75,10 @@ class Program(ProcessProtocol):
         for waiting in self._waiting:
             waiting.callback(None)
 
+    def write(self, data: bytes) -> None:
+        """Write to its stdin."""
+        self._process.write(data)
+
     def signal(self, number: int) -> None:
         """Nothing happens when it has ended."""
         try:

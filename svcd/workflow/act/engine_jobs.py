@@ -121,7 +121,10 @@ class EngineJobs:
                 await self._outage(cluster_id, rows, error)
             return
         now = self._clock.seconds()
-        memory = evolve(self._memory.get(cluster_id, Memory()), silent_since=None)
+        memory = self._memory.get(cluster_id, Memory())
+        ids = {row.id for row in rows}
+        unread = {id_: since for id_, since in memory.unread.items() if id_ in ids}
+        memory = evolve(memory, silent_since=None, unread=unread)
         steps, to_ask = stalls.consider(memory.steps, rows, now)
         steps, running = stalls.to_measure(steps, rows, now, bool(to_ask))
         memory = self._memory[cluster_id] = evolve(memory, steps=steps)
@@ -186,6 +189,31 @@ class EngineJobs:
                 await self._condemn(place, after, failure)
         except EngineError as error:
             log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
+            await self._unread(place.cluster.id, row, error)
+        else:
+            self._remember_unread(place.cluster.id, row.id, None)
+
+    async def _unread(self, cluster_id: ClusterId, row: Execution, error: EngineError) -> None:
+        """Show that the record of `row` cannot be read; fail `row` after the deadline."""
+        now, memory = self._clock.seconds(), self._memory.get(cluster_id, Memory())
+        deadline_s = self._settings.unreachable_deadline_s
+        found = planner.unread(memory, row.id, error.text, now, deadline_s)
+        self._remember_unread(cluster_id, row.id, found.since)
+        if now >= found.until:
+            await self._rows.change(row.id, partial(planner.without_engine, found=found, now=now))
+            self._endings.wake(row.id)
+        elif planner.shows_outage(row, found, now):
+            await self._rows.change(row.id, partial(planner.waits_for_engine, found=found, now=now))
+
+    def _remember_unread(
+        self, cluster_id: ClusterId, id_: ExecutionId, since: float | None
+    ) -> None:
+        memory = self._memory.get(cluster_id, Memory())
+        if memory.unread.get(id_) == since:
+            return
+        rest = {each: at for each, at in memory.unread.items() if each != id_}
+        unread = rest if since is None else {**rest, id_: since}
+        self._memory[cluster_id] = evolve(memory, unread=unread)
 
     def _overdue(self, cluster: Cluster, row: Execution) -> Failure | None:
         memory = self._memory.get(cluster.id, Memory())

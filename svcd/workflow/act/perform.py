@@ -27,6 +27,7 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.engine import Engine, EngineError, FileSystem
 from svcd.ports.faults import Fault
 from svcd.ports.store import Store, Tx
+from svcd.runtime.tasks import in_slices
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
@@ -211,7 +212,7 @@ class Performer:
             log.warn("Engine answered status {s} for {id}", s=raw.get("status"), id=row.id)
             return None
         secrets = await self._rows.secrets(row)
-        read = record.read(raw, secrets)
+        read = await read_record(self._clock, raw, secrets)
         if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
             return News(status=status, record=read)
         lost = await self._launchers.settle(place, read)
@@ -235,7 +236,7 @@ class Performer:
         """Keep the engine's completed record, remove the folder. Raises EngineError."""
         if row.workflow_job_id is not None and planner.needs_last_record(row):
             raw = await self._engine.record(place.engine, row.workflow_job_id)
-            last = record.read(raw, await self._rows.secrets(row))
+            last = await read_record(self._clock, raw, await self._rows.secrets(row))
             await self._rows.change(row.id, partial(planner.completed, record=last))
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
@@ -307,6 +308,13 @@ def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
         return evolve(outcome, text=masked_text(outcome.text, secrets))
     failure = outcome.failure
     return Fail(failure=evolve(failure, text=masked_text(failure.text, secrets)))
+
+
+async def read_record(
+    clock: IReactorTime, raw: Mapping[str, object], secrets: Sequence[Secret]
+) -> record.Record:
+    """The engine's answer, masked; a large one in slices."""
+    return await in_slices(clock, record.reading(raw, secrets))
 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:

@@ -91,6 +91,8 @@ _UNSET: Final = "env.SVCD_UNSET"
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 
+MOST_SECRETS: Final = 100
+"""Values of one execution that are secrets by their names."""
 MOST_CHARACTERS: Final = 100_000
 """Largest definition that the engine accepts by default."""
 MOST_CHARACTERS_OPTION: Final = "oozie.service.WorkflowAppService.WorkflowDefinitionMaxLength"
@@ -137,6 +139,13 @@ def workflow(work: Work) -> bytes:
     faults = list(islice(faults_of(work.configs, sources), MOST_FAULTS))
     if faults:
         raise DocumentError("\n".join(faults))
+    secrets = len(secrets_of([], work.configs))
+    if secrets > MOST_SECRETS:
+        raise DocumentError(
+            f"$.job_configs: {secrets} values are secrets by their names, at most {MOST_SECRETS}"
+            " are allowed, because svcd removes each from all that the engine shows; put the"
+            " others into a file that the job reads"
+        )
     body = "".join(
         [
             f'<workflow-app xmlns="{SCHEMA}" name="svcd-{_xml(work.execution_id)}">',

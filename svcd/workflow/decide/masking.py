@@ -8,15 +8,21 @@ of a definition, where it is a whole value. It cuts long texts, so that a record
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Generator, Mapping, Sequence
+from itertools import islice
+from typing import Final, cast
 
 from svcd.model.redaction import LEAST, MASK, hidden, is_secret, whole_forms
 from svcd.model.secret import Secret
 
-MOST_TEXT: Final = 262_144
+MOST_TEXT: Final = 131_072
 """Characters of one text of a record."""
+MOST_CHARACTERS: Final = 1_048_576
+"""Characters of all texts of a record."""
 MOST_ACTIONS: Final = 100
+MOST_ENTRIES: Final = 10_000
+"""Values of a record, at all depths."""
+_CUT: Final = "...(cut)"
 
 _TAG: Final = r"<(?:[\w.-]{1,60}:)?"
 _END: Final = r"(?:\s[^<>]*)?>"
@@ -33,12 +39,28 @@ _ACCOUNT: Final = "fs.objstore."
 
 
 def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
-    """A copy of `record` without credentials; all keys stay."""
-    known = {form for secret in secrets for form in whole_forms(secret.reveal()) if form}
+    """A bounded copy of `record` without credentials; all keys of its first `MOST_ENTRIES` stay."""
+    steps = masking(record, secrets)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("dict[str, object]", end.value)
+
+
+def masking(
+    record: Mapping[str, object], secrets: Sequence[Secret] = ()
+) -> Generator[None, None, dict[str, object]]:
+    """`masked` in steps of some milliseconds each. The machines of tenants choose the record."""
+    known: set[str] = set()
+    for secret in secrets:
+        known.update(filter(None, whole_forms(secret.reveal())))
+        yield
     literals = sorted((each for each in known if len(each) >= LEAST), key=len, reverse=True)
     short = sorted((re.escape(each) for each in known if len(each) < LEAST), key=len, reverse=True)
     word = re.compile(_WORD % "|".join(short)) if short else None
-    return {key: _clean(value, literals, word, key) for key, value in record.items()}
+    made = yield from _Masking(literals, word).of(record, "")
+    return cast("dict[str, object]", made)
 
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
@@ -59,18 +81,74 @@ def _masked(found: re.Match[str]) -> str:
     return found[0]
 
 
-def _clean(
-    value: object, literals: Sequence[str], word: re.Pattern[str] | None, key: str
-) -> object:
-    if isinstance(value, str):
-        text = _without_named(value)
-        for literal in literals:
-            text = text.replace(literal, MASK)
-        if word is not None and key == _CONF:
-            text = word.sub(MASK, text)
-        return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "...(cut)"
-    if isinstance(value, Mapping):
-        return {str(k): _clean(each, literals, word, str(k)) for k, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(each, literals, word, key) for each in value[:MOST_ACTIONS]]
-    return value
+class _Masking:
+    """Masks one record. It counts the characters and the values that are left."""
+
+    def __init__(self, literals: Sequence[str], word: re.Pattern[str] | None) -> None:
+        self._literals = literals
+        self._word = word
+        self._characters = MOST_CHARACTERS
+        self._entries = MOST_ENTRIES
+
+    def of(self, value: object, key: str) -> Generator[None, None, object]:
+        """The masked value of `key`."""
+        if isinstance(value, str):
+            return (yield from self._text(value, key))
+        if isinstance(value, Mapping):
+            made = {}
+            for name in islice(value, MOST_ENTRIES):
+                if not self._has_room():
+                    break
+                made[str(name)] = yield from self.of(value[name], str(name))
+            return made
+        if isinstance(value, list | tuple):
+            rows = []
+            for each in value[:MOST_ACTIONS]:
+                if not self._has_room():
+                    break
+                rows.append((yield from self.of(each, key)))
+            return rows
+        return value
+
+    def _has_room(self) -> bool:
+        self._entries -= 1
+        return self._entries >= 0
+
+    def _text(self, value: str, key: str) -> Generator[None, None, str]:
+        """A text is cut first, so that masking it is bounded, but never within a secret."""
+        size = min(MOST_TEXT, self._characters)
+        text = value if len(value) <= size else self._cut(value, size)
+        self._characters -= len(text)
+        if len(text) > _SHORT:
+            yield
+        found = _PROPERTY.sub(_masked, text)
+        if len(text) > _SHORT:
+            yield
+        found = _PAIR.sub(_masked, found)
+        spent = 0
+        for literal in self._literals:
+            found = found.replace(literal, MASK)
+            spent += len(found)
+            if spent > _SLICE:
+                spent = 0
+                yield
+        if self._word is not None and key == _CONF:
+            found = self._word.sub(MASK, found)
+        return found if len(text) == len(value) else found + _CUT
+
+    def _cut(self, value: str, size: int) -> str:
+        """The first `size` characters, or fewer when they would end within a secret."""
+        before = -1
+        while size != before:
+            before = size
+            for each in self._literals:
+                at = value.find(each, max(0, size - len(each) + 1), size + len(each) - 1)
+                if 0 <= at < size:
+                    size = at
+        return value[:size]
+
+
+_SHORT: Final = 4096
+"""Characters of a text that is masked in no time."""
+_SLICE: Final = 4_000_000
+"""Characters that a step searches for known secrets."""

@@ -36,10 +36,12 @@ _S = ExecutionStatus
 class Memory:
     """The memory of one daemon about one cluster's engine; a restart may lose it.
 
-    silent_since: the time of the first request in a row without an answer. steps: see `stalls`.
+    silent_since: the time of the first request in a row without an answer. unread: executions whose
+    records cannot be read, and since when, although the engine answers. steps: see `stalls`.
     """
 
     silent_since: float | None = None
+    unread: Mapping[ExecutionId, float] = field(factory=dict)
     steps: stalls.Memory = field(factory=stalls.Memory)
 
 
@@ -218,6 +220,12 @@ class Outage:
 def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
     """The outage after a request without an answer. text: the reason of the last one."""
     since = now if memory.silent_since is None else memory.silent_since
+    return Outage(since=since, until=since + deadline_s, text=text)
+
+
+def unread(memory: Memory, id_: ExecutionId, text: str, now: float, deadline_s: float) -> Outage:
+    """The same for one execution, whose record cannot be read. text: the reason."""
+    since = memory.unread.get(id_, now)
     return Outage(since=since, until=since + deadline_s, text=text)
 
 

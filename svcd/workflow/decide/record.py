@@ -7,13 +7,13 @@ in `info`; `stored` parses it again from there. All other code of svcd reads the
 from __future__ import annotations
 
 import email.utils
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from svcd.model.ids import Timestamp, timestamp
 from svcd.model.secret import Secret
-from svcd.workflow.decide.masking import masked
+from svcd.workflow.decide.masking import masked, masking
 
 _RETRIED = frozenset({"START_RETRY", "END_RETRY", "USER_RETRY"})
 _MANUAL = frozenset({"START_MANUAL", "END_MANUAL"})
@@ -116,7 +116,17 @@ def read(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
 
     The status of the workflow is a word of the engine; a secret of the same letters leaves it.
     """
-    return evolve(stored(masked(raw, secrets)), status=_text(raw, "status"))
+    return _of(raw, masked(raw, secrets))
+
+
+def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
+    """`read` in steps, see `masking.masking`."""
+    tree = yield from masking(raw, secrets)
+    return _of(raw, tree)
+
+
+def _of(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
+    return evolve(stored(tree), status=_text(raw, "status"))
 
 
 def stored(tree: Mapping[str, object]) -> Record:

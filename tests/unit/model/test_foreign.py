@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.foreign import MOST_DEPTH, loads
+from svcd.model.foreign import MOST_DEPTH, MOST_VALUES, loads
 
 
 class ForeignTests(SynchronousTestCase):
@@ -37,6 +37,11 @@ class ForeignTests(SynchronousTestCase):
 
     def test_brackets_in_texts_are_not_nested(self) -> None:
         self.assertEqual(loads('["' + "[" * 500 + '\\"{"]'), ["[" * 500 + '"{'])
+
+    def test_very_many_values_are_refused(self) -> None:
+        """The time for a text depends on them, and not on its size."""
+        error = self.assertRaises(ValueError, loads, b"[" + b"0," * MOST_VALUES + b"0]")
+        self.assertEqual(str(error), "the JSON has more than 100000 values")
 
     def test_no_json(self) -> None:
         for body in (b"", b"<html>", b"\xff\xfe", b"{"):

@@ -50,6 +50,19 @@ class OutageTests(WorkflowCase):
         self.silence()
         self.assertEqual(self.told(), [OUTAGE, END, OUTAGE])
 
+    def test_engine_whose_records_cannot_be_read(self) -> None:
+        """It lists its jobs and answers nonsense on each: the job fails after the deadline."""
+        self.faults.add(FaultRule(where="engine", path="show=info", status=200, body="[]"))
+        row = self.running()
+        self.clock.advance(20)
+        self.assertEqual(self.told(), [OUTAGE])
+        self.clock.advance(400)
+        ended = self.execution(row.id)
+        self.assertEqual(ended.status, ExecutionStatus.FAILED)
+        assert ended.failure is not None
+        self.assertEqual(ended.failure.code, "ENGINE_UNREACHABLE")
+        self.assertIn("the answer is not a JSON object", ended.failure.text)
+
     def test_outage_whose_end_another_daemon_saw(self) -> None:
         """It has told the end; who drives the cluster again tells the next outage."""
         row = self.running()

@@ -3,7 +3,14 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.secret import Secret
-from svcd.workflow.decide.masking import MOST_TEXT, masked, masked_text
+from svcd.workflow.decide.masking import (
+    MOST_CHARACTERS,
+    MOST_ENTRIES,
+    MOST_TEXT,
+    masked,
+    masked_text,
+    masking,
+)
 from tests.unit.workflow.recorded import record
 
 
@@ -75,6 +82,25 @@ class Masked(SynchronousTestCase):
         """The real engine's record passes unchanged."""
         real = record("job-succeeded-mapreduce")
         self.assertEqual(masked(real), real)
+
+    def test_a_text_is_never_cut_within_a_secret(self) -> None:
+        """Its beginning would stay."""
+        text = "x" * (MOST_TEXT - 4) + "hunter2" + "y" * 10
+        clean = masked({"message": text}, [Secret("hunter2"), Secret("xhunter")])
+        self.assertEqual(clean["message"], "x" * (MOST_TEXT - 5) + "...(cut)")
+
+    def test_a_record_is_bounded(self) -> None:
+        """Its texts together, and the number of its values."""
+        many = {str(at): at for at in range(2 * MOST_ENTRIES)}
+        self.assertEqual(len(masked(many)), MOST_ENTRIES)
+        large = masked({str(at): "x" * MOST_TEXT for at in range(20)})
+        self.assertLess(sum(len(str(text)) for text in large.values()), MOST_CHARACTERS + 500)
+
+    def test_many_secrets_are_searched_in_steps(self) -> None:
+        """Others get a turn between them."""
+        secrets = [Secret(f"a-secret-{at:04}") for at in range(100)]
+        steps = sum(1 for _ in masking({"conf": "x" * MOST_TEXT}, secrets))
+        self.assertGreater(steps, 100)
 
     def test_long_texts_are_cut(self) -> None:
         clean = masked({"conf": "x" * (MOST_TEXT + 5)})

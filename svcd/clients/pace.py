@@ -1,0 +1,71 @@
+"""Keeps a peer that floods svcd from taking all of the reactor's time.
+
+A peer can send what is cheap to send and costly to read, for example packets of one byte, without
+end. So svcd first reads small pieces, and larger ones while they take no time. After a piece that
+took long it pauses the connection for a multiple of this time. Other connections and requests get
+the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+_FIRST_BYTES: Final = 4096
+"""Bytes of the first piece, and of a piece after one that took long."""
+_MOST_BYTES: Final = 65_536
+"""Bytes of a piece after several ones that took no time; each may be twice as large."""
+_SHORT_S: Final = 0.002
+"""A piece that takes less time is not followed by a pause."""
+_PAUSE: Final = 4.0
+"""The pause, as a multiple of the time that the piece took."""
+_MOST_PAUSE_S: Final = 0.2
+
+
+class Pace:
+    """Delivers the bytes of one connection. transport: of the connection."""
+
+    def __init__(self, clock: IReactorTime, transport: Any) -> None:
+        transport.bufferSize = _FIRST_BYTES  # of Twisted's TCP connections
+        self._clock = clock
+        self._transport = transport
+        self._wanted = True
+        self._pause: IDelayedCall | None = None
+
+    def deliver(self, receive: Callable[[bytes], object], data: bytes) -> None:
+        """Call `receive(data)`, and pause the connection if that took long."""
+        began = self._clock.seconds()
+        receive(data)
+        spent_s = self._clock.seconds() - began
+        size: int = self._transport.bufferSize
+        if spent_s < _SHORT_S:
+            self._transport.bufferSize = min(_MOST_BYTES, 2 * size)
+        elif self._pause is None:
+            pause_s = min(_MOST_PAUSE_S, spent_s * _PAUSE)
+            self._transport.bufferSize = _FIRST_BYTES
+            self._transport.pauseProducing()
+            self._pause = self._clock.callLater(pause_s, self._over)
+
+    def pause(self) -> None:
+        """The reader wants no more bytes for now."""
+        self._wanted = False
+        self._transport.pauseProducing()
+
+    def resume(self) -> None:
+        """The reader wants bytes again."""
+        self._wanted = True
+        if self._pause is None:
+            self._transport.resumeProducing()
+
+    def end(self) -> None:
+        """The connection is closed."""
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+
+    def _over(self) -> None:
+        self._pause = None
+        if self._wanted:
+            self._transport.resumeProducing()
