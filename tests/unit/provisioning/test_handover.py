@@ -13,6 +13,7 @@ from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.decide import lifecycle
 from svcd.store.leases.holdings import Holdings, Taken
 from svcd.store.leases.shares import SHARDS
+from tests.unit.provisioning.cloud import POOL
 from tests.unit.provisioning.support import Site, cluster, group, run
 
 ID = ClusterId("c1")
@@ -24,9 +25,9 @@ class _Two(Site):
     def __init__(self) -> None:
         self.held: list[Holdings] = []
         super().__init__()
-        self.cloud.call_s = 0.05
+        self.cloud.slow(0.05)
         self.remote.latency_s = 0.1
-        self.cloud.boot_s = 0.5
+        self.cloud.set(boot_s=0.5)
         self.first = self.controller
         self.second = self.new_controller()
         for each in (self.first, self.second):
@@ -60,14 +61,15 @@ class _Told:
 
 class HandoverTests(SynchronousTestCase):
     def rich(self) -> Any:
-        return cluster(evolve(group(count=2), volumes_per_node=2, floating_ip_pool="public"))
+        return cluster(evolve(group(count=2), volumes_per_node=2, floating_ip_pool=POOL))
 
     def test_at_any_moment_of_a_create(self) -> None:
         """And back again: nothing is made twice or lost, and both remember nothing at the end."""
-        for tenths in range(0, 60, 2):
+        for tenths in range(23):
             site = _Two()
             site.add(self.rich())
             site.advance(tenths / 10)
+            before = site.row.status
             site.give(1, 2)
             site.advance(1.0)
             site.give(0, 3)
@@ -76,6 +78,7 @@ class HandoverTests(SynchronousTestCase):
             self.assertEqual((row.status, len(site.cloud.made)), (ClusterStatus.ACTIVE, 2), tenths)
             self.assertEqual((len(site.cloud.disks), len(site.cloud.addresses)), (4, 2), tenths)
             self.assertEqual((site.first.active(), site.second.active()), (0, 0))
+        self.assertEqual(before, ClusterStatus.ACTIVE)
 
     def test_who_lost_the_lease_stops_at_once(self) -> None:
         """In the middle of a command on a machine."""

@@ -69,7 +69,7 @@ class LooksTests(SynchronousTestCase):
         return sorted(r.id for r in rows if r.explained())
 
     def lists(self) -> int:
-        return self.site.cloud.calls.get("servers", 0)
+        return self.site.cloud.calls["servers"]
 
     def test_the_first_looks_are_spread(self) -> None:
         """One hundred clusters within one period, and not all at once."""
@@ -109,7 +109,7 @@ class LooksTests(SynchronousTestCase):
     def test_few_looks_are_under_way_at_once(self) -> None:
         """Also when all are due."""
         self.begin(60, health_poll_s=5.0)
-        self.site.cloud.call_s = 1.0
+        self.site.cloud.slow(1.0)
         most = 0
         for _ in range(80):
             began = self.lists()
@@ -134,7 +134,7 @@ class LooksTests(SynchronousTestCase):
         self.assertEqual(said, ["The health of Active clusters cannot be checked now: {why}"])
         self.assertEqual(self.told(), [])
         self.assertLess(self.lists(), 100)
-        self.site.cloud.rules.clear()
+        self.site.cloud.faults.clear()
         self.site.advance(400)
         self.assertEqual(said[1], "The cloud shows the servers of Active clusters again")
         self.assertEqual(len(self.told()), 50)
@@ -142,21 +142,15 @@ class LooksTests(SynchronousTestCase):
     def test_one_that_the_cloud_does_not_show_does_not_hold_the_others(self) -> None:
         """Its project is out of order, say."""
         self.begin(6)
-        cloud, seen = self.site.cloud, self.site.cloud.servers
-
-        async def servers(cluster_id: ClusterId, name_prefix: str = "") -> Any:
-            if cluster_id == "c3":
-                cloud.fail("servers", Fault.SERVER_ERROR)
-            return await seen(cluster_id, name_prefix)
-
-        cloud.servers = servers  # type: ignore[method-assign]
+        self.site.cloud.faults.add(where="compute", path=r"/servers/detail.*demo3-", status=500)
         self.site.advance(700)
         self.assertEqual(self.told(), ["c0", "c1", "c2", "c4", "c5"])
 
     def test_a_cloud_that_refuses_svcd_itself_says_nothing_of_clusters(self) -> None:
         """Without a trust the credentials are svcd's own."""
         self.begin(1)
-        self.site.cloud.fail("servers", Fault.UNAUTHORIZED, times=10**6)
+        self.site.cloud.faults.add(where="compute", status=401)
+        self.site.cloud.faults.add(where="identity", status=401)
         self.site.advance(700)
         self.assertEqual(self.told(), [])
 

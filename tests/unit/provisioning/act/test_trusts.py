@@ -10,20 +10,20 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.embedded.faults import Effect
 from svcd.errors import ServiceUnavailable
 from svcd.model import ownership_tags
-from svcd.model.cloud import Caller
-from svcd.model.ids import ClusterId, TenantId, timestamp
-from svcd.model.secret import Secret
-from svcd.model.trust import GivenTrust, LooseTrust
+from svcd.model.ids import ClusterId, timestamp
+from svcd.model.trust import LooseTrust
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.provisioning.act.trusts import DUE_S, LOOK_S, SURE_S, Trusts, TrustSweep, released
+from tests.support.api import now
+from tests.unit.provisioning.cloud import CALLS, TIMEOUT_S
 from tests.unit.provisioning.support import NOW, TENANT, Site, cluster, run
 
 T = TypeVar("T")
 
-CALLER = Caller(tenant_id=TENANT, user_id="u1", token=Secret("tok"))
 CLUSTER = ClusterId("c1")
 
 
@@ -47,13 +47,24 @@ class TrustTestCase(SynchronousTestCase):
         self.rows = self.site.store.loose_trusts
         numbers = count(1)
         store: Any = self.site.store
-        cloud: Any = self.cloud
-        self.trusts = Trusts(store, cloud, self.clock, lambda: f"id{next(numbers)}")
-        self.sweep = TrustSweep(store, cloud, self.clock)
+        self.caller = self.cloud.caller()
+        client = self.cloud.client
+        self.trusts = Trusts(store, client, self.clock, lambda: f"id{next(numbers)}")
+        self.sweep = TrustSweep(store, client, self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(self.sweep.stop()))
 
+    def done(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work that may wait for one call in vain."""
+        waiting = Deferred.fromCoroutine(work)
+        self.clock.advance(TIMEOUT_S)
+        return now(waiting)  # type: ignore[no-any-return]
+
     def ask(self) -> Any:
-        return run(self.trusts.ask(CALLER, CLUSTER))
+        return run(self.trusts.ask(self.caller, CLUSTER))
+
+    def ask_in_vain(self) -> None:
+        with self.assertRaises(CloudError):
+            self.done(self.trusts.ask(self.caller, CLUSTER))
 
     def take(self, made: Any) -> None:
         """As the transaction does that writes the cluster's row."""
@@ -75,7 +86,7 @@ class RequestTests(TrustTestCase):
     def test_trust_is_noted_before_it_is_asked_for(self) -> None:
         """With the mark that it is asked for with, the giver, and when to look."""
         self.cloud.fail("create_trust", Fault.TIMEOUT)
-        self.assertRaises(CloudError, self.ask)
+        self.ask_in_vain()
         self.assertEqual(
             list(self.rows.rows.values()),
             [
@@ -83,7 +94,7 @@ class RequestTests(TrustTestCase):
                     id="id1",
                     cluster_id=CLUSTER,
                     tenant_id=TENANT,
-                    trustor_id="u1",
+                    trustor_id=self.caller.user_id,
                     expires_at=ownership_tags.trust_end("id1"),
                     asked_at=timestamp(NOW),
                     due_at=timestamp(NOW + DUE_S),
@@ -94,7 +105,7 @@ class RequestTests(TrustTestCase):
     def test_note_goes_with_the_write_of_the_row(self) -> None:
         """Taken in its transaction."""
         new = self.ask()
-        self.assertEqual((new.id, new.trustor_id), ("trust-1", "u1"))
+        self.assertEqual(({new.id}, new.trustor_id), (self.cloud.trusts, self.caller.user_id))
         self.assertEqual(list(self.rows.rows), ["id1"])
         self.take(new)
         self.assertEqual(self.rows.rows, {})
@@ -103,19 +114,19 @@ class RequestTests(TrustTestCase):
         """Nothing was made: there is nothing to look for."""
         for kind in (Fault.FORBIDDEN, Fault.UNREACHABLE, Fault.BUSY):
             self.cloud.fail("create_trust", kind)
-            self.assertRaises(CloudError, self.ask)
+            self.ask_in_vain()
             self.assertEqual(self.rows.rows, {})
 
     def test_unanswered_trust_stays_noted(self) -> None:
         """It may have been made."""
         for number, kind in enumerate((Fault.TIMEOUT, Fault.SERVER_ERROR), 1):
             self.cloud.fail("create_trust", kind)
-            self.assertRaises(CloudError, self.ask)
+            self.ask_in_vain()
             self.assertEqual(len(self.rows.rows), number)
 
     def test_without_tokens_nothing_is_noted(self) -> None:
         """auth.mode none."""
-        self.assertIsNone(run(self.trusts.ask(evolve(CALLER, token=None), CLUSTER)))
+        self.assertIsNone(run(self.trusts.ask(evolve(self.caller, token=None), CLUSTER)))
         self.assertEqual((self.rows.rows, self.cloud.calls), ({}, {}))
 
     def test_trust_that_is_being_given_back_cannot_be_taken(self) -> None:
@@ -134,8 +145,8 @@ class RequestTests(TrustTestCase):
         """The cloud does not let it go: the note stays, and the sweep finds it by its mark."""
         new = self.ask()
         self.cloud.fail("delete_trust", Fault.TIMEOUT)
-        run(self.trusts.give_back(new))
-        self.assertEqual((self.cloud.trusts, list(self.rows.rows)), ({"trust-1"}, ["id1"]))
+        self.done(self.trusts.give_back(new))
+        self.assertEqual((self.cloud.trusts, list(self.rows.rows)), ({new.id}, ["id1"]))
         self.swept(DUE_S)
         self.assertEqual((self.cloud.trusts, self.rows.rows), (set(), {}))
 
@@ -151,16 +162,17 @@ class RequestTests(TrustTestCase):
 
 
 class SweepTests(TrustTestCase):
-    def lose(self) -> None:
-        """A request that died between the trust and its row."""
-        self.ask()
-        self.assertEqual(self.cloud.trusts, {"trust-1"})
+    def lose(self) -> str:
+        """The trust of a request that died between the trust and its row."""
+        new = self.ask()
+        self.assertEqual(self.cloud.trusts, {new.id})
+        return str(new.id)
 
     def test_trust_of_a_dead_request_is_given_back(self) -> None:
         """Not before it must be dead."""
-        self.lose()
+        trust = self.lose()
         self.swept(DUE_S - 1)
-        self.assertEqual((self.cloud.trusts, self.figures()), ({"trust-1"}, (0, 0, 0)))
+        self.assertEqual((self.cloud.trusts, self.figures()), ({trust}, (0, 0, 0)))
         self.swept(1)
         self.assertEqual((self.cloud.trusts, self.rows.rows), (set(), {}))
         self.assertEqual(self.figures(), (1, 1, 0))
@@ -174,39 +186,39 @@ class SweepTests(TrustTestCase):
 
     def test_trusts_of_others_are_left_alone(self) -> None:
         """With another mark, of another user, in another project: whosesoever they are."""
-        self.lose()
-        mine = self.cloud.given["trust-1"]
-        for id_, change in (
-            ("other-mark", {"expires_at": ownership_tags.trust_end("other")}),
-            ("other-user", {"trustor_id": "u2"}),
-            ("other-project", {"tenant_id": TenantId("t2")}),
-        ):
-            self.cloud.given[id_] = evolve(mine, id=id_, **change)
-            self.cloud.trusts.add(id_)
+        mine = self.cloud.state.trusts.get(self.lose())
+        assert mine is not None
+        others = {
+            self.cloud.give(),
+            self.cloud.give("bob", expires_at=mine.expires_at),
+            self.cloud.give(expires_at=mine.expires_at, project_id="alpha"),
+        }
         self.swept(DUE_S)
-        self.assertEqual(self.cloud.trusts, {"other-mark", "other-user", "other-project"})
+        self.assertEqual(self.cloud.trusts, others)
 
     def test_trust_that_appears_late(self) -> None:
         """It is looked for once more, when no call can be on its way any longer."""
-        self.cloud.fail("create_trust", Fault.TIMEOUT)
-        self.assertRaises(CloudError, self.ask)
+        where, method, path = CALLS["create_trust"]
+        late = {"where": where, "method": method, "path": path, "effect": Effect.LATE}
+        self.cloud.faults.add(**late, delay_s=DUE_S + 60)
+        self.ask_in_vain()
         self.swept(DUE_S)
         (row,) = self.rows.rows.values()
         self.assertEqual((row.doomed, row.due_at), (True, timestamp(NOW + SURE_S)))
-        self.cloud.given["late"] = GivenTrust(
-            id="late", tenant_id=TENANT, trustor_id="u1", expires_at=ownership_tags.trust_end("id1")
-        )
-        self.cloud.trusts.add("late")
-        self.swept(SURE_S - DUE_S)
+        self.assertEqual(self.cloud.trusts, set())
+        self.clock.advance(60)
+        self.assertEqual(len(self.cloud.trusts), 1)
+        self.swept(SURE_S - DUE_S - 60)
         self.assertEqual((self.cloud.trusts, self.rows.rows), (set(), {}))
 
     def test_trust_that_was_never_made(self) -> None:
         """Forgotten after the second look."""
         self.cloud.fail("create_trust", Fault.TIMEOUT)
-        self.assertRaises(CloudError, self.ask)
+        self.ask_in_vain()
+        self.cloud.calls.clear()
         self.swept(DUE_S)
         self.swept(SURE_S - DUE_S)
-        self.assertEqual((self.rows.rows, self.cloud.calls["given_trusts"]), ({}, 2))
+        self.assertEqual((self.rows.rows, self.cloud.calls), ({}, {"given_trusts": 2}))
 
     def test_cloud_that_does_not_answer(self) -> None:
         """Tried again, more and more seldom, and told."""
@@ -216,7 +228,9 @@ class SweepTests(TrustTestCase):
             self.swept(DUE_S if wait_s == LOOK_S else wait_s / 2)
             (row,) = self.rows.rows.values()
             self.assertEqual(row.due_at, timestamp(self.clock.seconds() + wait_s))
-        self.assertEqual((row.tries, row.trouble), (3, "cloud: out of order"))
+        self.assertEqual(row.tries, 3)
+        self.assertIn("identity: GET http://cloud.memory/identity/v3/OS-TRUST/trusts", row.trouble)
+        self.assertIn("connection refused", row.trouble)
         self.assertEqual(self.figures(), (1, 0, 3))
         self.swept(240.0)
         self.assertEqual((self.cloud.trusts, self.rows.rows), (set(), {}))
@@ -234,13 +248,14 @@ class SweepTests(TrustTestCase):
 
     def test_released_trust_goes_by_its_id(self) -> None:
         """No list is asked for."""
-        row = cluster(trust_id="t", trustor_id="u1")
+        trust, kept = self.cloud.give(), self.cloud.give()
+        self.cloud.calls.clear()
+        row = cluster(trust_id=trust, trustor_id=self.caller.user_id)
         loose = released(row, self.clock.seconds())
         assert loose is not None
-        self.cloud.trusts |= {"t", "kept"}
         self.rows.add(loose)
         self.swept(LOOK_S)
-        self.assertEqual((self.cloud.trusts, self.rows.rows), ({"kept"}, {}))
+        self.assertEqual((self.cloud.trusts, self.rows.rows), ({kept}, {}))
         self.assertEqual(self.cloud.calls, {"delete_trust": 1})
 
     def test_cluster_without_a_trust_releases_none(self) -> None:
@@ -249,11 +264,10 @@ class SweepTests(TrustTestCase):
 
     def test_each_daemon_looks_after_its_own_clusters(self) -> None:
         """By the leases."""
-        self.lose()
+        trust = self.lose()
         store: Any = self.site.store
-        cloud: Any = self.cloud
-        for leases, left in ((Few(), {"trust-1"}), (Few(CLUSTER), set())):
-            self.sweep = TrustSweep(store, cloud, self.clock, leases)
+        for leases, left in ((Few(), {trust}), (Few(CLUSTER), set())):
+            self.sweep = TrustSweep(store, self.cloud.client, self.clock, leases)
             self.swept(DUE_S)
             self.assertEqual(self.cloud.trusts, left)
 
