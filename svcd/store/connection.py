@@ -9,11 +9,6 @@ delivered as soon as it has arrived. The receiver can use the connection again a
 Note: the socket's number. libpq closes a socket that it finds broken, and epoll cannot remove the
 number of a closed socket. So the reactor watches a duplicate of the socket.
 
-Note: why `except Exception` is here. A statement can fail with errors of psycopg2 and with any
-error that the library raises while it converts parameters and values. All of them belong to the
-caller of `query`, which waits for a Deferred: an error that does not reach it would leave it
-waiting for ever.
-
 Note: idle connections. When the server closes an idle connection, txpostgres raises into the
 reactor, which would log a traceback. `continuePolling` calls `lost` instead.
 """
@@ -26,7 +21,7 @@ from typing import Any
 
 import psycopg2
 from psycopg2.extensions import BYTES, POLL_OK, POLL_WRITE, register_type
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, execute, maybeDeferred
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from txpostgres import txpostgres
@@ -77,17 +72,18 @@ class Connection(txpostgres.Connection):
         raw: texts are returned as bytes. Fails with psycopg2.Error, with ConnectionDone when the
         connection was closed meanwhile, and with any error of the library for parameters.
         """
+        return maybeDeferred(self._begin, text, parameters, raw)
+
+    def _begin(
+        self, text: str | bytes, parameters: Mapping[str, object] | None, raw: bool
+    ) -> Deferred[Any]:
+        if self._waiting is not None:
+            raise psycopg2.ProgrammingError("a statement is under way")
+        cursor = self._connection.cursor()
+        if raw:
+            register_type(BYTES, cursor)
+        cursor.execute(text, parameters)
         done: Deferred[Any] = Deferred()
-        try:
-            if self._waiting is not None:
-                raise psycopg2.ProgrammingError("a statement is under way")
-            cursor = self._connection.cursor()
-            if raw:
-                register_type(BYTES, cursor)
-            cursor.execute(text, parameters)
-        except Exception:  # for the caller: see the note
-            done.errback()
-            return done
         self._waiting = cursor, done
         self._receive()
         return done
@@ -97,20 +93,22 @@ class Connection(txpostgres.Connection):
         if self._waiting is None:
             return
         cursor, done = self._waiting
-        try:
-            state = self._connection.poll()
-        except Exception:  # for the caller: see the note
+
+        def polled(state: int) -> None:
+            if state == _OK:
+                self._waiting = None
+                self.checkForNotifies()  # notifications may have arrived with the answer
+                done.callback(cursor)
+            elif state == _WRITE:
+                self.reactor.addWriter(self)
+            else:
+                self.reactor.addReader(self)
+
+        def failed(failure: Failure) -> None:
             self._waiting = None
-            done.errback()
-            return
-        if state == _OK:
-            self._waiting = None
-            self.checkForNotifies()  # notifications may have arrived with the answer
-            done.callback(cursor)
-        elif state == _WRITE:
-            self.reactor.addWriter(self)
-        else:
-            self.reactor.addReader(self)
+            done.errback(failure)
+
+        execute(self._connection.poll).addCallbacks(polled, failed)
 
     def doRead(self) -> None:
         if self._waiting is not None:
