@@ -2,6 +2,10 @@
 """The base of the embedded services: plain classes with Klein routes.
 
 Every error, also for unknown paths and methods, has the envelope of the service that answers it.
+
+Note: why `except Exception` is here. This is the boundary of a server, as `svcd.resources._rest` is
+for the API. A bug of a handler becomes a 500 of its service and a failure in the log; without an
+answer the client would wait until its time-out.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from svcd.embedded.faults import GARBAGE, Effect, Fault, Faults
-from svcd.web.routing import Endpoint, Routed, endpoints
+from svcd.web.routing import Endpoint, Routed, at_once, endpoints
 
 log = Logger()
 
@@ -226,20 +230,13 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
 
     def _perform(self, request: Request, segments: list[bytes]) -> Reply | Deferred[Reply]:
         """Perform the request; every fault becomes an answer of the service."""
-        call = self._call(request)
+        return at_once(self._performed(self._call(request), segments))
 
+    async def _performed(self, call: C, segments: list[bytes]) -> Reply:
         try:
             done = self.begin(call, segments)
-            if not isinstance(done, Deferred):
-                return self.acknowledged(call, done)
-        except Exception as error:  # the boundary of the embedded services
-            return self._failed(call, error)
-        return Deferred.fromCoroutine(self._later(call, done))
-
-    async def _later(self, call: C, done: Deferred[Reply]) -> Reply:
-        try:
-            return self.acknowledged(call, await done)
-        except Exception as error:  # the boundary of the embedded services
+            return self.acknowledged(call, await done if isinstance(done, Deferred) else done)
+        except Exception as error:  # see the note
             return self._failed(call, error)
 
     def _failed(self, call: C, error: Exception) -> Reply:

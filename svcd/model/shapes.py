@@ -18,9 +18,11 @@ an argument. It may contain tab and line feed. A `str` with constraints is a nam
 part of an account: it may contain no control character. A key may contain none either.
 
 Note: why the garbage collector is off while a large body is decoded. The values of a body are a
-tree, so the collector can free no part of it, but it walks the growing tree again and again: that
-takes ten times as long as decoding. The decoder is synchronous, so no other code runs meanwhile,
-and `finally` turns the collector on again. If the collector is off already, it stays off.
+tree, so the collector can free no part of it, but it walks the growing tree again and again. With
+a megabyte of empty arrays in a daemon that costs 0.2 s beside 0.07 s of decoding (measured), in
+which no other request is served. A limit on the number of arrays and objects would need a decoder
+of its own, because texts may hold brackets too. The decoder is synchronous, so no other code runs
+meanwhile, and `finally` turns the collector on again. If it is off already, it stays off.
 
 Duplicate keys: the last one wins, as in every JSON library.
 """

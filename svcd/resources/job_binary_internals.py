@@ -1,4 +1,10 @@
-"""The resource of the job binary internals: raw data that svcd keeps, in pieces of 256 KiB."""
+"""The resource of the job binary internals: raw data that svcd keeps, in pieces of 256 KiB.
+
+Note: why `except Exception` is here. The pieces of a failed upload must go, whatever has failed:
+the caller, the database or svcd itself. `finally` would also run when the process ends and closes
+this coroutine, which cannot wait for the database then. The next start removes the
+pieces of an ended process.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +80,8 @@ class JobBinaryInternals:
         await self._store.tx(lambda tx: tx.internals.begin(upload_id))
         try:
             record = await self._receive(call, name, body, upload_id)
-        except Exception:  # not GeneratorExit: the next start removes uploads of an ended process
-            with suppress(ServiceUnavailable):  # removed likewise; the caller gets the first fault
+        except Exception:  # see the note
+            with suppress(ServiceUnavailable):  # the caller gets the first fault
                 await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
             raise
         self._metrics.uploaded(record.datasize)
