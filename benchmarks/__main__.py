@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import bodies, cloud, fakes, postgres, requests, restart, start
+from benchmarks import bodies, cloud, fakes, forward, postgres, requests, restart, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "postgres": postgres.run,
     "fakes": fakes.run,
     "bodies": bodies.run,
+    "forward": forward.run,
     "start": start.run,
     "restart": restart.run,
     "cloud": cloud.run,
