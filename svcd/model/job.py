@@ -21,6 +21,9 @@ from svcd.model.redaction import url_repr
 from svcd.model.secret import watch
 from svcd.model.template import ConfigValue
 
+INTERNAL_URL = "internaldb://"
+"""The beginning of the url of a binary that svcd keeps; its id follows."""
+
 
 @frozen(kw_only=True)
 class Credentials:

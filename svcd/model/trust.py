@@ -53,6 +53,15 @@ class GivenTrust:
     expires_at: str
 
 
+@frozen(kw_only=True)
+class TrustFigures:
+    """loose: trusts to delete, at the last turn. returned, failed: tries since the start."""
+
+    loose: int = 0
+    returned: int = 0
+    failed: int = 0
+
+
 def delegated(roles: Sequence[str], allowed: Collection[str]) -> Sequence[str]:
     """The roles of a caller that a trust carries: those in `cloud.trust_roles`, and never admin."""
     wanted = {role.lower() for role in allowed} - {ADMIN}

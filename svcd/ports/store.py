@@ -299,6 +299,29 @@ async def until_saved(name: str, attempt: Callable[[], Coroutine[Any, Any, tuple
     raise ServiceUnavailable(f"other requests are changing {name}; try again")
 
 
+@frozen(kw_only=True)
+class DatabaseFigures:
+    """The connections of a database now, and their counts since the start.
+
+    Now: busy, idle: connections; most: limit of connections; waiting: transactions that wait for a
+    connection; reachable: whether transactions can begin. Since the start: opened, lost:
+    connections; refused: transactions that got no connection; repeated: transactions run again
+    after a conflict; waits: number of waits for a connection; waited_s: their total time.
+    """
+
+    busy: int
+    idle: int
+    most: int
+    waiting: int
+    reachable: bool
+    opened: int
+    lost: int
+    refused: int
+    repeated: int
+    waits: int
+    waited_s: float
+
+
 class Sealer(Protocol):
     """Encrypts secrets for storage, and decrypts them."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import (
@@ -18,6 +17,9 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
+
+from svcd.model.trust import TrustFigures
+from svcd.ports.store import DatabaseFigures
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -57,33 +59,6 @@ class _Requests(Collector):
         )
 
 
-class DatabaseFigures(Protocol):
-    """See `svcd.store.database`."""
-
-    @property
-    def busy(self) -> int: ...
-    @property
-    def idle(self) -> int: ...
-    @property
-    def most(self) -> int: ...
-    @property
-    def waiting(self) -> int: ...
-    @property
-    def reachable(self) -> bool: ...
-    @property
-    def opened(self) -> int: ...
-    @property
-    def lost(self) -> int: ...
-    @property
-    def refused(self) -> int: ...
-    @property
-    def repeated(self) -> int: ...
-    @property
-    def waits(self) -> int: ...
-    @property
-    def waited_s(self) -> float: ...
-
-
 class _Database(Collector):
     """The connections to PostgreSQL, read when the metrics are read."""
 
@@ -115,17 +90,6 @@ class _Database(Collector):
             ("wait_seconds", "Total time that transactions waited for a connection.", now.waited_s),
         ):
             yield CounterMetricFamily(f"svcd_database_{name}", text, count)
-
-
-class TrustFigures(Protocol):
-    """See `svcd.provisioning.act.trusts`."""
-
-    @property
-    def loose(self) -> int: ...
-    @property
-    def returned(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
 
 
 class _Trusts(Collector):
@@ -166,24 +130,16 @@ class Metrics:
 
     def leases(self, held: Callable[[], int]) -> None:
         """Show the number of leases. held: the number of shards that this daemon drives now."""
-        gauge = Gauge(
-            "svcd_leases_held",
-            "Shards of clusters that this daemon drives, of 64 in a shared database.",
-            registry=self.registry,
-        )
-        gauge.set_function(held)
+        text = "Shards of clusters that this daemon drives, of 64 in a shared database."
+        Gauge("svcd_leases_held", text, registry=self.registry).set_function(held)
 
     def unwell(self, count: Callable[[], int]) -> None:
         """Show the number of unwell clusters.
 
         count: the number of Active clusters in which the last health check found a failed part.
         """
-        gauge = Gauge(
-            "svcd_clusters_unwell",
-            "Active clusters of this daemon in which the last health check found a failed part.",
-            registry=self.registry,
-        )
-        gauge.set_function(count)
+        text = "Active clusters of this daemon in which the last health check found a failed part."
+        Gauge("svcd_clusters_unwell", text, registry=self.registry).set_function(count)
 
     def request_started(self) -> None:
         """Count a request that has reached the door."""

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from svcd.errors import (
     DataSourceNameTaken,
-    DeletionFailed,
     JobBinaryInternalNameTaken,
     JobBinaryNameTaken,
     JobNameTaken,
     ServiceUnavailable,
 )
 from svcd.model.ids import JobBinaryInternalId
-from svcd.model.job import DataSource, Job, JobBinary, JobBinaryInternal
+from svcd.model.job import INTERNAL_URL, DataSource, Job, JobBinary, JobBinaryInternal
 from svcd.ports.store import Sealer
 from svcd.store.database import Conflict, Sql
 from svcd.store.family import Family, Table, references
 
-INTERNAL_URL = "internaldb://"
-
 _SOURCE_USERS = """
-select id from executions
+select 'job execution', id from executions
  where (input_id = :id or output_id = :id) and (hidden = 0 or ended = 0)
  order by created_at, id limit 5
 """
-_INTERNAL_USERS = """
-select name from job_binaries where tenant_id = :tenant_id and url = :url limit 5
+_INTERNAL_USERS = f"""
+select 'job binary', name from job_binaries
+ where tenant_id = :tenant_id and url = '{INTERNAL_URL}' || :id limit 5
 """
 _BINARY_USERS = """
-select name from jobs where tenant_id = :tenant_id and refs like :pattern limit 5
+select 'job', name from jobs where tenant_id = :tenant_id and refs like :pattern limit 5
 """
 _JOB_USERS = """
-select id from executions where job_id = :id and (hidden = 0 or ended = 0)
+select 'job execution', id from executions where job_id = :id and (hidden = 0 or ended = 0)
  order by created_at, id limit 5
 """
 
@@ -50,10 +48,6 @@ _READ_PIECE = """
 select p.content from pieces p join internals i on i.upload_id = p.upload_id
  where i.id = :id and p.number = :number
 """
-
-
-def _used(what: str, id_: str, users: list[str]) -> DeletionFailed:
-    return DeletionFailed(f"{what} {id_!r} is used by {', '.join(users)}: delete these first")
 
 
 def _given_up() -> ServiceUnavailable:
@@ -76,13 +70,9 @@ class DataSources(Family[DataSource]):
         },
         filters=frozenset({"name", "type", "url"}),
         taken=DataSourceNameTaken,
+        users=_SOURCE_USERS,
         sealed="credentials",
     )
-
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(_SOURCE_USERS, {"id": id_})
-        if users:
-            raise _used("data source", id_, [f"job execution {u[0]!r}" for u in users])
 
 
 class Internals(Family[JobBinaryInternal]):
@@ -95,6 +85,7 @@ class Internals(Family[JobBinaryInternal]):
         columns={"name": lambda r: r.name, "upload_id": lambda r: r.id},
         filters=frozenset({"name"}),
         taken=JobBinaryInternalNameTaken,
+        users=_INTERNAL_USERS,
     )
 
     def __init__(self, sql: Sql, sealer: Sealer, holder: str = "") -> None:
@@ -114,11 +105,8 @@ class Internals(Family[JobBinaryInternal]):
         values = {**self._values(record), "upload_id": upload_id}
         try:
             await self._sql.run(_ADD_INTERNAL, values)
-        except Conflict:
-            raise JobBinaryInternalNameTaken(
-                f"a job binary internal named {record.name!r} exists already in this tenant:"
-                " choose another name, or delete the other one first"
-            ) from None
+        except Conflict as conflict:
+            raise self._refused(record, conflict) from None
         if not await self._sql.run(_FINISH, {"id": upload_id}):
             raise _given_up()
 
@@ -140,13 +128,6 @@ class Internals(Family[JobBinaryInternal]):
         if upload is not None:
             await self._sql.run(_DROP_PIECES, {"upload_id": upload[0]})
 
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(
-            _INTERNAL_USERS, {"tenant_id": tenant_id, "url": INTERNAL_URL + id_}
-        )
-        if users:
-            raise _used("job binary internal", id_, [f"job binary {u[0]!r}" for u in users])
-
 
 class JobBinaries(Family[JobBinary]):
     table = Table(
@@ -156,15 +137,9 @@ class JobBinaries(Family[JobBinary]):
         columns={"name": lambda r: r.name, "url": lambda r: r.url},
         filters=frozenset({"name", "url"}),
         taken=JobBinaryNameTaken,
+        users=_BINARY_USERS,
         sealed="extra",
     )
-
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(
-            _BINARY_USERS, {"tenant_id": tenant_id, "pattern": f"% {id_} %"}
-        )
-        if users:
-            raise _used("job binary", id_, [f"job {u[0]!r}" for u in users])
 
 
 class Jobs(Family[Job]):
@@ -179,9 +154,5 @@ class Jobs(Family[Job]):
         },
         filters=frozenset({"name", "type"}),
         taken=JobNameTaken,
+        users=_JOB_USERS,
     )
-
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(_JOB_USERS, {"id": id_})
-        if users:
-            raise _used("job", id_, [f"job execution {u[0]!r}" for u in users])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from attrs import frozen
+from svcd.ports.store import DatabaseFigures
 
 T = TypeVar("T")
 
@@ -72,29 +72,6 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-@frozen(kw_only=True)
-class DatabaseFigures:
-    """The connections of a database now, and their counts since the start.
-
-    Now: busy, idle: connections; most: limit of connections; waiting: transactions that wait for a
-    connection; reachable: whether transactions can begin. Since the start: opened, lost:
-    connections; refused: transactions that got no connection; repeated: transactions run again
-    after a conflict; waits: number of waits for a connection; waited_s: their total time.
-    """
-
-    busy: int
-    idle: int
-    most: int
-    waiting: int
-    reachable: bool
-    opened: int
-    lost: int
-    refused: int
-    repeated: int
-    waits: int
-    waited_s: float
 
 
 @runtime_checkable

@@ -7,18 +7,19 @@ first used, never from a request. Filters and markers are passed as parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import attrs
 import msgspec
 from attrs import field, frozen
 
-from svcd.errors import NameTaken, NotFound
+from svcd.errors import DeletionFailed, NameTaken, NotFound, SvcdError
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
 from svcd.ports.store import Page, Sealer
-from svcd.store.database import Conflict, Parameters, Sql
+from svcd.store.database import Conflict, Parameters, Row, Sql
 
 R = TypeVar("R")
 
@@ -38,7 +39,9 @@ class Table(Generic[R]):
     created_at and record. filters: columns that a list may be filtered by. taken: the error when a
     name is in use. wire: makes the answer whose JSON is stored beside the record. sealed: the field
     with credentials, stored sealed in a column of its own. visible: SQL condition of the rows that
-    callers can read. any_case: names that differ in case alone count as the same.
+    callers can read. any_case: names that differ in case alone count as the same. users: statement
+    for the records that keep a row from being removed, as kind and name; parameters: the row's id,
+    tenant_id, and pattern for a `refs` column. still_used: the error when there are some.
     """
 
     name: str
@@ -51,6 +54,8 @@ class Table(Generic[R]):
     sealed: str | None = None
     visible: str = ""
     any_case: bool = False
+    users: str = ""
+    still_used: type[SvcdError] = DeletionFailed
     decoder: msgspec.json.Decoder[R] = field(init=False, eq=False)
     insert: str = field(init=False)
     select: str = field(init=False)
@@ -84,27 +89,11 @@ class Family(Generic[R]):
         self._sealer = sealer
 
     async def add(self, record: R) -> None:
-        def refused(conflict: Conflict) -> Exception:
-            if self.table.taken is None or "name" not in str(conflict):
-                return conflict
-            name = cast("Any", record).name
-            case = " (upper and lower case count as the same)" if self.table.any_case else ""
-            return self.table.taken(
-                f"a {self.table.what} named {name!r} exists already in this tenant{case}:"
-                " choose another name, or delete the other one first"
-            )
-
+        refused = partial(self._refused, record)
         await self._sql.later(self.table.insert, self._values(record), refused)
 
     async def get(self, tenant_id: str, id_: str) -> R:
-        row = await self._sql.one(
-            f"select {self.table.select} from {self.table.name}"
-            f" where id = :id and tenant_id = :tenant_id{self.table.visible}",
-            {"id": id_, "tenant_id": tenant_id},
-        )
-        if row is None:
-            raise NotFound.of(self.table.what, id_)
-        return self._record(row)
+        return self._record(await self._visible(self.table.select, tenant_id, id_))
 
     async def page(self, tenant_id: str, page: Page) -> Sequence[R]:
         text, values = await self._paged(self.table.select, tenant_id, page)
@@ -116,13 +105,7 @@ class Family(Generic[R]):
         await self._sql.later(f"delete from {self.table.name} where id = :id", {"id": id_})
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
-        row = await self._sql.one(
-            f"select wire from {self.table.name}"
-            f" where id = :id and tenant_id = :tenant_id{self.table.visible}",
-            {"id": id_, "tenant_id": tenant_id},
-        )
-        if row is None:
-            raise NotFound.of(self.table.what, id_)
+        row = await self._visible("wire", tenant_id, id_)
         return cast("str", row[0]).encode()
 
     async def rendered_many(
@@ -145,8 +128,40 @@ class Family(Generic[R]):
         found = await self._sql.joined("wire", text, values)
         return [] if found is None else [found]
 
+    async def _visible(self, select: str, tenant_id: str, id_: str) -> Row:
+        """The columns `select` of the row as a caller can read it. Raises NotFound."""
+        row = await self._sql.one(
+            f"select {select} from {self.table.name}"
+            f" where id = :id and tenant_id = :tenant_id{self.table.visible}",
+            {"id": id_, "tenant_id": tenant_id},
+        )
+        if row is None:
+            raise NotFound.of(self.table.what, id_)
+        return row
+
+    def _refused(self, record: R, conflict: Conflict) -> Exception:
+        """The error of an insert that a unique index refused."""
+        if self.table.taken is None or "name" not in str(conflict):
+            return conflict
+        name = cast("Any", record).name
+        case = " (upper and lower case count as the same)" if self.table.any_case else ""
+        return self.table.taken(
+            f"a {self.table.what} named {name!r} exists already in this tenant{case}:"
+            " choose another name, or delete the other one first"
+        )
+
     async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
         """Raise when another record refers to the row that a caller wants to remove."""
+        if not self.table.users:
+            return
+        values = {"tenant_id": tenant_id, "id": id_, "pattern": f"% {id_} %"}
+        users = await self._sql.all(self.table.users, values)
+        if users:
+            listed = ", ".join(f"{kind} {name!r}" for kind, name in users)
+            words = "is used" if self.table.still_used is DeletionFailed else "is in use"
+            raise self.table.still_used(
+                f"{self.table.what} {id_!r} {words} by {listed}: delete these first"
+            )
 
     async def _paged(self, select: str, tenant_id: str, page: Page) -> tuple[str, Parameters]:
         """The statement that reads a page, and its parameters."""
@@ -203,7 +218,7 @@ class Family(Generic[R]):
             values["wire"] = _encode(self.table.wire(record)).decode()
         return values
 
-    def _record(self, row: tuple[Any, ...]) -> R:
+    def _record(self, row: Row) -> R:
         record = self.table.decoder.decode(row[0])
         if self.table.sealed and row[1] is not None:
             opened = self._sealer.open(row[1]).reveal()

@@ -13,8 +13,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
+from svcd.ports.store import DatabaseFigures
 from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
-from svcd.store.database import DatabaseFigures
 from svcd.store.sessions import Lost, Session, Sessions
 
 log = Logger()

@@ -22,9 +22,10 @@ from psycopg2 import errorcodes
 from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
+from svcd.ports.store import DatabaseFigures
 from svcd.runtime.tasks import shielded, sleep
 from svcd.settings import Database as DatabaseSettings
-from svcd.store.database import Conflict, DatabaseFigures, Parameters, Refused, Row, SchemaError
+from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
 from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.leases.ownership import Ownership
 from svcd.store.pool import Pool

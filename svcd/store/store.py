@@ -8,13 +8,13 @@ from typing import Any, TypeVar, cast
 
 from svcd.errors import NotFound, ServiceUnavailable
 from svcd.model.secret import Secret
-from svcd.ports.store import Sealer, Tx
+from svcd.ports.store import DatabaseFigures, Sealer, Tx
 from svcd.runtime import fencing
 from svcd.runtime.coalesce import Batches
 from svcd.runtime.fencing import Term
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
-from svcd.store.database import Database, DatabaseFigures, Distant, Sql
+from svcd.store.database import Database, Distant, Sql
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.job_credentials import JobCredentials

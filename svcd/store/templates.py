@@ -25,10 +25,6 @@ limit 5
 """
 
 
-def _in_use(what: str, id_: str, users: list[str]) -> InvalidReference:
-    return InvalidReference(f"{what} {id_!r} is in use by {', '.join(users)}: delete these first")
-
-
 class NodeGroupTemplates(Family[NodeGroupTemplate]):
     table = Table(
         name="node_group_templates",
@@ -43,14 +39,9 @@ class NodeGroupTemplates(Family[NodeGroupTemplate]):
         filters=frozenset({"name", "plugin_name", "engine_version", "flavor_id"}),
         taken=NodeGroupTemplateNameTaken,
         wire=wire.NodeGroupTemplate.of,
+        users=_USERS_OF_GROUP,
+        still_used=InvalidReference,
     )
-
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(
-            _USERS_OF_GROUP, {"tenant_id": tenant_id, "pattern": f"% {id_} %"}
-        )
-        if users:
-            raise _in_use("node group template", id_, [f"{k} {n!r}" for k, n in users])
 
 
 class ClusterTemplates(Family[ClusterTemplate]):
@@ -67,9 +58,6 @@ class ClusterTemplates(Family[ClusterTemplate]):
         filters=frozenset({"name", "plugin_name", "engine_version"}),
         taken=ClusterTemplateNameTaken,
         wire=wire.ClusterTemplate.of,
+        users=_USERS_OF_TEMPLATE,
+        still_used=InvalidReference,
     )
-
-    async def _refuse_if_used(self, tenant_id: str, id_: str) -> None:
-        users = await self._sql.all(_USERS_OF_TEMPLATE, {"tenant_id": tenant_id, "id": id_})
-        if users:
-            raise _in_use("cluster template", id_, [f"{k} {n!r}" for k, n in users])

@@ -14,12 +14,11 @@ from attrs import frozen
 
 from svcd.errors import NotFound
 from svcd.model.ids import JobBinaryInternalId, TenantId
-from svcd.model.job import JobBinary, JobBinaryInternal
+from svcd.model.job import INTERNAL_URL, JobBinary, JobBinaryInternal
 from svcd.ports.cloud import CloudError, ObjectStore
 from svcd.ports.faults import Fault
 from svcd.ports.store import Store, Tx
 
-INTERNAL: Final = "internaldb://"
 OBJECT: Final = "objstore-internal://"
 _JAR_START: Final = b"PK\x03\x04"
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
@@ -42,8 +41,8 @@ class Object:
 
 def location(url: str) -> Internal | Object | None:
     """The location in a job binary's url; None when the url has neither form."""
-    if url.startswith(INTERNAL):
-        id_ = url.removeprefix(INTERNAL)
+    if url.startswith(INTERNAL_URL):
+        id_ = url.removeprefix(INTERNAL_URL)
         return Internal(JobBinaryInternalId(id_)) if _ID.match(id_) else None
     if url.startswith(OBJECT):
         container, slash, name = url.removeprefix(OBJECT).partition("/")

@@ -15,8 +15,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.faults import Effect, Faults
 from svcd.errors import ServiceUnavailable
+from svcd.ports.store import DatabaseFigures
 from svcd.runtime.tasks import shielded, sleep
-from svcd.store.database import DatabaseFigures, Sql
+from svcd.store.database import Sql
 from svcd.store.sessions import Lost
 from svcd.store.sqlite import SqliteDatabase
 from tests.simulation.lease_rows import LOOKS, LeaseRows

@@ -30,7 +30,7 @@ from svcd.model import ownership_tags
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, seconds_of, timestamp
-from svcd.model.trust import GivenTrust, LooseTrust
+from svcd.model.trust import GivenTrust, LooseTrust, TrustFigures
 from svcd.ports.cloud import Cloud, CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.leases import Leases
@@ -163,15 +163,6 @@ async def _forget(store: Store, loose: LooseTrust) -> None:
         log.info(
             "The record of a deleted trust could not be removed yet: {text}", text=error.message
         )
-
-
-@frozen(kw_only=True)
-class TrustFigures:
-    """loose: trusts to delete, at the last turn. returned, failed: tries since the start."""
-
-    loose: int = 0
-    returned: int = 0
-    failed: int = 0
 
 
 class TrustSweep:

@@ -16,11 +16,11 @@ import msgspec
 from attrs import frozen
 
 from svcd.model.cluster import ClusterEvent
-from svcd.model.job import Credentials
+from svcd.model.job import INTERNAL_URL, Credentials
 from svcd.ports.store import Sealer
 from svcd.store import migrations
 from svcd.store.clusters import Clusters
-from svcd.store.data import INTERNAL_URL, DataSources, Internals, JobBinaries, Jobs
+from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.offline.content import read

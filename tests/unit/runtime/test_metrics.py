@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.ports.store import DatabaseFigures
 from svcd.runtime.metrics import Metrics
-from svcd.store.database import DatabaseFigures
 
 
 class DatabaseMetricsTests(SynchronousTestCase):
