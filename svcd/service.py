@@ -111,7 +111,7 @@ class Outside:
 
 
 class Engines:
-    """Implements workflow.engines.Engines by means of the distributions."""
+    """Implements ports.engine.Engines by means of the distributions."""
 
     def __init__(self, distributions: Distributions) -> None:
         self._distributions = distributions

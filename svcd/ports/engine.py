@@ -11,6 +11,8 @@ from typing import Protocol
 
 from attrs import frozen
 
+from svcd.model.cluster import Cluster
+from svcd.model.job import JobType
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Location, Ways
 
@@ -31,6 +33,32 @@ class JobLine:
     status: str
     last_modified: str | None
     external_id: str | None
+
+
+@frozen(kw_only=True)
+class Endpoints:
+    """The addresses for the jobs of a cluster, and the user that they run as.
+
+    engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
+    name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
+    user.
+    """
+
+    engine: str
+    webhdfs: str
+    name_node: str
+    resource_manager: str
+    history: str
+    user: str
+
+
+@frozen(kw_only=True)
+class Hint:
+    """A configuration name that a job of some type may set."""
+
+    name: str
+    value: str
+    description: str
 
 
 class Engine(Protocol):
@@ -87,3 +115,27 @@ class FileSystem(Protocol):
     async def read(
         self, base: Location, path: str, user: str, limit: int, ways: Ways | None = None
     ) -> bytes: ...
+
+
+class Engines(Protocol):
+    """The distributions, as far as jobs are concerned. All methods are pure and fast.
+
+    `svcd.service` has the implementation, because the rooms of jobs and clusters never import each
+    other.
+    """
+
+    def endpoints(self, cluster: Cluster) -> Endpoints | None:
+        """The addresses for jobs of an Active cluster; None when it has no engine."""
+        ...
+
+    def has_engine(self, cluster: Cluster) -> bool:
+        """Whether the cluster has an engine once it is Active, by its node groups."""
+        ...
+
+    def job_types(self, cluster: Cluster) -> Sequence[JobType]:
+        """The job types that the cluster's distribution can run."""
+        ...
+
+    def hints(self, job_type: JobType) -> Sequence[Hint]:
+        """The hints of all enabled distributions for a type, in the order of distributions."""
+        ...

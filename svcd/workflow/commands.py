@@ -53,7 +53,7 @@ from svcd.model.requests import (
     NewJobBinary,
 )
 from svcd.model.wire_jobs import JobConfig
-from svcd.ports.engine import Engine, EngineError
+from svcd.ports.engine import Engine, EngineError, Engines
 from svcd.ports.faults import Fault
 from svcd.ports.store import I_contra, R, Rows, Store, Tx
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
@@ -65,7 +65,6 @@ from svcd.workflow.decide import document, job_configs, lifecycle, rules
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
-from svcd.workflow.engines import Engines
 
 CreateCluster = Callable[
     [Caller, NewCluster, Callable[[Tx, Cluster], Awaitable[None]]], Awaitable[Cluster]

@@ -24,6 +24,7 @@ from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId
 from svcd.model.job import JobType
 from svcd.model.template import ConfigValue
+from svcd.ports.engine import Endpoints, Hint
 
 __all__ = [
     "Action",
@@ -64,15 +65,6 @@ class ConfigEntry:
     scope: Scope = Scope.NODE
     is_optional: bool = True
     priority: int = 2
-
-
-@frozen(kw_only=True)
-class Hint:
-    """A configuration name that a job of some type may set."""
-
-    name: str
-    value: str
-    description: str
 
 
 @frozen(kw_only=True)
@@ -169,23 +161,6 @@ class Stage:
 
 Plan: TypeAlias = tuple[Stage, ...]
 """Stages that svcd runs one after the other."""
-
-
-@frozen(kw_only=True)
-class Endpoints:
-    """The addresses for the jobs of a cluster, and the user that they run as.
-
-    engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
-    name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
-    user.
-    """
-
-    engine: str
-    webhdfs: str
-    name_node: str
-    resource_manager: str
-    history: str
-    user: str
 
 
 class IWebPorts(Interface):

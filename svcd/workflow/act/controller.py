@@ -20,7 +20,7 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.cloud import ApplicationCredentials, ObjectStore
-from svcd.ports.engine import Engine, FileSystem
+from svcd.ports.engine import Engine, Engines, FileSystem
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Probe
 from svcd.ports.store import Sealer, Store
@@ -39,7 +39,6 @@ from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import document, planner
 from svcd.workflow.decide.clock_skew import Bounds
-from svcd.workflow.engines import Engines
 
 log = Logger()
 

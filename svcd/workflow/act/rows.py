@@ -18,12 +18,12 @@ from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
+from svcd.ports.engine import Endpoints, Engines
 from svcd.ports.leases import Leases, lease_key
 from svcd.ports.machines import Location, Ways, reachable
 from svcd.ports.store import Sealer, Store, Tx, until_saved
 from svcd.workflow.decide import document, job_credentials, lifecycle
 from svcd.workflow.decide.addresses import ways_to
-from svcd.workflow.engines import Endpoints, Engines
 
 _STEP: Final = "job"
 _MOST_SHOWN: Final = 1000

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from svcd.model.cluster import Cluster
 from svcd.model.secret import Secret
+from svcd.ports.engine import Endpoints
 from svcd.ports.machines import Way, Ways, ways_of
-from svcd.workflow.engines import Endpoints
 
 
 def ways_to(cluster: Cluster, endpoints: Endpoints, key: Secret) -> Ways:

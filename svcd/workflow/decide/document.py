@@ -42,6 +42,7 @@ from svcd.model.redaction import listed, named, url_repr
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
+from svcd.ports.engine import Endpoints
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
@@ -54,7 +55,6 @@ from svcd.workflow.decide.job_configs import (
     xml_fault,
 )
 from svcd.workflow.decide.job_credentials import Logins, keys_of
-from svcd.workflow.engines import Endpoints
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from svcd.errors import NotFound
 from svcd.model.choices import listed
 from svcd.model.job import JobType
 from svcd.model.wire_jobs import ConfigHint, JobConfig
-from svcd.workflow.engines import Advice, Engines
+from svcd.ports.engine import Engines
 
 JAR: Final = (
     ("mapred.reducer.new-api", "true", "Whether the reducer is of the new API."),
@@ -39,24 +38,9 @@ def job_config(type_name: str, engines: Engines) -> JobConfig:
         raise NotFound(
             f"job type {type_name!r} not found; there are {listed([t.value for t in JobType])}"
         ) from None
-    configs = list(_own(job_type))
-    known = {entry.name for entry in configs}
-    for hint in _unique(engines.hints(job_type)):
-        if hint.name not in known:
-            configs.append(
-                ConfigHint(name=hint.name, value=hint.value, description=hint.description)
-            )
-    return JobConfig(configs=configs, args={})
-
-
-def _own(job_type: JobType) -> Sequence[ConfigHint]:
-    if job_type not in {JobType.JAR, JobType.MAP_REDUCE}:
-        return []
-    return [ConfigHint(name=n, value=v, description=d) for n, v, d in JAR]
-
-
-def _unique(hints: Sequence[Advice]) -> Sequence[Advice]:
-    seen: dict[str, Advice] = {}
-    for hint in hints:
-        seen.setdefault(hint.name, hint)
-    return list(seen.values())
+    own = JAR if job_type in (JobType.JAR, JobType.MAP_REDUCE) else ()
+    configs = {n: ConfigHint(name=n, value=v, description=d) for n, v, d in own}
+    for hint in engines.hints(job_type):
+        shown = ConfigHint(name=hint.name, value=hint.value, description=hint.description)
+        configs.setdefault(hint.name, shown)
+    return JobConfig(configs=list(configs.values()), args={})
