@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
+from svcd.model import engine_record
 from svcd.model.ids import (
     ClusterId,
     DataSourceId,
@@ -215,3 +217,8 @@ class Execution:
     end_time: Timestamp | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
+
+    @cached_property
+    def engine_record(self) -> engine_record.Record:
+        """`record` as typed values, parsed at the first use."""
+        return engine_record.parsed(self.record)

@@ -30,7 +30,7 @@ from svcd.runtime.clock import VirtualClock
 from svcd.settings import CloudSettings
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.lifecycle import status_of
-from svcd.workflow.decide.record import read
+from svcd.workflow.decide.masking import record_of
 from tests.fuzz.anything import TREES, few, spoiled
 from tests.unit.workflow.recorded import record
 
@@ -263,7 +263,7 @@ class EngineTests(AnswerCase):
     @given(tree=spoiled(record("job-killed-exception")), diagnosis=st.text(max_size=30))
     def test_records_are_read_whatever_they_hold(self, tree: Any, diagnosis: str) -> None:
         """A failure with a code and a text, a status or none, a stamp or none."""
-        kept = read(tree, [Secret("secret")])
+        kept = record_of(tree, [Secret("secret")])
         told = failures.of_record(kept, diagnosis)
         self.assertIn(told.code, failures.Code.__members__)
         self.assertLess(len(told.text), 3000)

@@ -16,12 +16,12 @@ from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
+from svcd.model.engine_record import Action, Record
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.causes import cause, own_words, script_end
-from svcd.workflow.decide.record import Action, Record
 
 _CALL_S: Final = 5.0
 """Time-out of one request."""

@@ -30,7 +30,6 @@ from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.decide import lifecycle, planner, stalls
-from svcd.workflow.decide import record as records
 from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.planner import Memory
 from svcd.workflow.decide.progress import progress_of, with_progress
@@ -328,7 +327,7 @@ class EngineJobs:
         if handed is None:
             return
         place, rows, running = handed
-        action = stalls.launched(records.stored(running[0].record))
+        action = stalls.launched(running[0].engine_record)
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
         for row in running:
@@ -344,7 +343,7 @@ class EngineJobs:
             return
         now = self._clock.seconds()
         for row in rows:
-            known = records.stored(row.record)
+            known = row.engine_record
             found = stalls.verdict(metrics, known)
             if not stalls.is_news(row.waiting, found):
                 continue

@@ -25,13 +25,13 @@ from urllib.parse import quote
 
 from twisted.internet.interfaces import IReactorTime
 
+from svcd.model.engine_record import Record
 from svcd.model.job import Failure
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.runtime.tasks import sleep
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, below, manager_of
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
-from svcd.workflow.decide.record import Record
 from svcd.workflow.decide.stalls import tag_of
 
 _LOOK_S: Final = 0.5

@@ -11,7 +11,6 @@ from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.masking import masked_text
-from svcd.workflow.decide.record import stored
 
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
@@ -31,7 +30,7 @@ class Logs:
             return self.without_cluster(row)
         parts: list[tuple[str, bytes]] = []
         room = self._most_bytes
-        found = await self._containers.logs(place, stored(row.record), room // 2, _CONTAINERS_S)
+        found = await self._containers.logs(place, row.engine_record, room // 2, _CONTAINERS_S)
         parts += [(part.title, part.content) for part in found]
         try:
             parts.append(("engine", await self._engine.log(place.engine, row.workflow_job_id)))

@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import NotFound
+from svcd.model.engine_record import Record
 from svcd.model.job import (
     Execution,
     ExecutionStatus,
@@ -33,9 +34,9 @@ from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, library_name
-from svcd.workflow.decide import document, failures, lifecycle, planner, record, submission
+from svcd.workflow.decide import document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
-from svcd.workflow.decide.masking import masked_text
+from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
 from svcd.workflow.decide.planner import News
 from svcd.workflow.decide.progress import return_code
@@ -312,9 +313,9 @@ def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
 
 async def read_record(
     clock: IReactorTime, raw: Mapping[str, object], secrets: Sequence[Secret]
-) -> record.Record:
+) -> Record:
     """The engine's answer, masked; a large one in slices."""
-    return await in_slices(clock, record.reading(raw, secrets))
+    return await in_slices(clock, reading(raw, secrets))
 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:

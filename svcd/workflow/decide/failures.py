@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from svcd.model.engine_record import Action, Record
 from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.model.job import Failure
-from svcd.workflow.decide.record import Action, Record
 
 MOST_TEXT: Final = 2000
 """The longest text of a failure, in characters."""

@@ -11,10 +11,10 @@ from typing import Final
 
 from attrs import frozen
 
+from svcd.model.engine_record import Action, Record
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.failures import Code
-from svcd.workflow.decide.record import Action, Record
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})

@@ -12,6 +12,9 @@ from collections.abc import Generator, Mapping, Sequence
 from itertools import islice
 from typing import Final, cast
 
+from attrs import evolve
+
+from svcd.model.engine_record import Record, parsed, text_in
 from svcd.model.redaction import LEAST, MASK, hidden, is_secret, whole_forms
 from svcd.model.secret import Secret
 
@@ -61,6 +64,23 @@ def masking(
     word = re.compile(_WORD % "|".join(short)) if short else None
     made = yield from _Masking(literals, word).of(record, "")
     return cast("dict[str, object]", made)
+
+
+def record_of(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
+    """The engine's answer on a job, masked. secrets: literal ones of the execution.
+
+    The status of the workflow is a word of the engine; a secret of the same letters leaves it.
+    """
+    return _record(raw, masked(raw, secrets))
+
+
+def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
+    """`record_of` in steps, see `masking`."""
+    return _record(raw, (yield from masking(raw, secrets)))
+
+
+def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
+    return evolve(parsed(tree), status=text_in(raw, "status"))
 
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:

@@ -14,14 +14,13 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
+from svcd.model.engine_record import Record
 from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports.engine import JobLine
 from svcd.workflow.decide import failures, lifecycle, stalls
-from svcd.workflow.decide import record as records
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
-from svcd.workflow.decide.record import Record
 
 LAUNCH_S: Final = 45.0
 """The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""
@@ -89,7 +88,7 @@ def needs_record(
         return True
     if row.waiting is not None and not is_unlaunched(row) and not stalls.is_ours(row):
         return True  # the record may end the wait
-    known = records.stored(row.record)
+    known = row.engine_record
     return (line.status, line.last_modified) != (known.status, known.modified)
 
 
@@ -98,7 +97,7 @@ def is_unlaunched(row: Execution) -> bool:
     silent = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
     if row.status is not _S.RUNNING or silent:
         return False
-    return records.stored(row.record).unlaunched is not None
+    return row.engine_record.unlaunched is not None
 
 
 # ---- an answer of the engine --------------------------------------------------------------------
@@ -185,7 +184,7 @@ def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float
     The engine waits for a person, or died after it took the job and before it began it, or no node
     can run the job.
     """
-    record = records.stored(row.record)
+    record = row.engine_record
     if row.status is _S.SUSPENDED and row.suspended_since is not None:
         action = record.gave_up
         if action is not None and now - seconds_of(row.suspended_since) >= manual_deadline_s:
@@ -265,12 +264,12 @@ def needs_last_record(row: Execution) -> bool:
     """Whether the stored record is from before the engine completed it."""
     if row.workflow_job_id is None or row.delete_requested:
         return False
-    return not records.stored(row.record).is_settled
+    return not row.engine_record.is_settled
 
 
 def completed(row: Execution, record: Record) -> Execution:
     """`row` with the engine's completed record, if it shows the same end."""
-    same = record.status == records.stored(row.record).status
+    same = record.status == row.engine_record.status
     return evolve(row, record=record.tree) if same else row
 
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from attrs import evolve
 
+from svcd.model.engine_record import Record
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.workflow.decide import record as records
-from svcd.workflow.decide.record import Record
 from svcd.workflow.decide.stalls import LAUNCHER, Application, applications_of_action, launched
 
 _SHELL_CODE: Final = re.compile(r"Exit code of the Shell command (-?\d{1,10})\b")
@@ -23,7 +22,7 @@ _MAIN_CODE: Final = re.compile(r"exit code \[(-?\d{1,10})\]")
 
 def progress_of(row: Execution, applications: Sequence[Application]) -> float | None:
     """The progress of `row` by all applications of its cluster that have not ended."""
-    action = launched(records.stored(row.record))
+    action = launched(row.engine_record)
     mine = [] if action is None else applications_of_action(action, applications)
     return progress(mine, row.progress)
 

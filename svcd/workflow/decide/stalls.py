@@ -18,13 +18,12 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from svcd.model.engine_record import Action, Record
 from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.workflow.decide import failures
-from svcd.workflow.decide import record as records
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
-from svcd.workflow.decide.record import Action, Record
 
 QUIET_S: Final = 30.0
 """svcd does not ask about a step before it has run for this time."""
@@ -130,12 +129,12 @@ def is_ours(row: Execution) -> bool:
     waiting = row.waiting
     if row.status is not ExecutionStatus.RUNNING or waiting is None or waiting.code not in _OURS:
         return False
-    return launched(records.stored(row.record)) is not None
+    return launched(row.engine_record) is not None
 
 
 def kept(row: Execution, record: Record) -> Waiting | None:
     """The wait of `row` that its new record does not end: the same step still runs."""
-    same = step_of(records.stored(row.record)) == step_of(record)
+    same = step_of(row.engine_record) == step_of(record)
     return row.waiting if same and is_ours(row) else None
 
 
@@ -157,7 +156,7 @@ def consider(
     for row in rows:
         if row.status is not ExecutionStatus.RUNNING or row.cancel_requested:
             continue
-        step = step_of(records.stored(row.record))
+        step = step_of(row.engine_record)
         if step is None:
             continue
         known, since = memory.steps.get(row.id, (step, now))
@@ -246,7 +245,7 @@ def judged(
     ours = row.waiting is None or is_ours(row)
     if not ours or row.cancel_requested or row.status is not ExecutionStatus.RUNNING:
         return row
-    if step_of(records.stored(row.record)) != asked:
+    if step_of(row.engine_record) != asked:
         return row
     return evolve(row, waiting=_waiting(row, found, timestamp(now), deadline_s))
 

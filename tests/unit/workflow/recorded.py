@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from svcd.workflow.decide.record import Record, stored
+from svcd.model import engine_record
+from svcd.model.engine_record import Record
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "oozie"
 
@@ -25,4 +26,4 @@ def record(name: str) -> dict[str, Any]:
 
 def parsed(name: str) -> Record:
     """The same, as svcd reads it from a row."""
-    return stored(record(name))
+    return engine_record.parsed(record(name))

@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
+from svcd.model.engine_record import Record, parsed
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
-from svcd.workflow.decide.record import Record, stored
 from tests.unit.workflow.support import CALLER, WorkflowCase
 
 LAUNCHER = "application_1795305754044_0001"
@@ -39,7 +39,7 @@ def record(**changes: Any) -> Record:
         **changes,
     }
     start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
-    return stored({"status": "KILLED", "actions": [start, action]})
+    return parsed({"status": "KILLED", "actions": [start, action]})
 
 
 class Suspects(SynchronousTestCase):
@@ -60,7 +60,7 @@ class Suspects(SynchronousTestCase):
     def test_an_action_that_went_well_or_never_began(self) -> None:
         self.assertIsNone(suspect(record(status="OK")))
         self.assertIsNone(suspect(record(externalId=None)))
-        self.assertIsNone(suspect(stored({"status": "KILLED", "actions": None})))
+        self.assertIsNone(suspect(parsed({"status": "KILLED", "actions": None})))
 
     def test_only_yarn_ends_a_launcher_as_failed_or_killed(self) -> None:
         self.assertTrue(died({"state": "FAILED", "finalStatus": "FAILED"}))

@@ -9,6 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
+from svcd.model import engine_record
+from svcd.model.engine_record import Record
 from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
 from svcd.runtime.clock import VirtualClock
@@ -16,7 +18,6 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.decide.addresses import ways_to
-from svcd.workflow.decide.record import Record, stored
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
@@ -118,7 +119,7 @@ class Reading(Urls):
         """Its program died, and neither log nor history of it is to be had."""
         action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
         action |= {"externalId": "application_1_0001", "consoleUrl": "http://127.1.0.2:8088/p/"}
-        return stored({"status": "KILLED", "actions": [action]})
+        return engine_record.parsed({"status": "KILLED", "actions": [action]})
 
     def ended(self, diagnostics: str) -> None:
         app = {"finalStatus": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
@@ -191,7 +192,7 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/stdout", page)
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        real = stored(tree)
+        real = engine_record.parsed(tree)
         told = self.result(self.containers.diagnosis(self.place, real, 10.0))
         self.assertEqual(told, "java.io.IOException: old")
 
@@ -203,10 +204,10 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        told = self.result(self.containers.diagnosis(self.place, stored(real), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, engine_record.parsed(real), 10.0))
         self.assertEqual(told, end)
         self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
-        told = self.result(self.containers.diagnosis(self.place, stored(real), 10.0))
+        told = self.result(self.containers.diagnosis(self.place, engine_record.parsed(real), 10.0))
         self.assertEqual(told, f"java.io.IOException: full; {end}")
 
     def test_a_launchers_own_output_is_left_out(self) -> None:
@@ -216,7 +217,9 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/stdout", page)
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        [part] = self.result(self.containers.logs(self.place, stored(real), 1000, 10.0))
+        [part] = self.result(
+            self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
+        )
         self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
 
     def test_a_page_without_an_end(self) -> None:
@@ -226,7 +229,7 @@ class Reading(Urls):
         self.answer(r"container_1_1_01_000001/", b"<!DOCTYPE html>" + b"<pre>" * 800_000)
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        real = stored(tree)
+        real = engine_record.parsed(tree)
         told = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual(told, [])
 

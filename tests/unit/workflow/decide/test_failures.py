@@ -5,23 +5,23 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.failures import Code, failure
-from svcd.workflow.decide.record import stored
 from tests.unit.workflow.recorded import record
 
 
 def of_record(tree: Mapping[str, Any], diagnosis: str = "") -> Failure:
-    return failures.of_record(stored(tree), diagnosis)
+    return failures.of_record(parsed(tree), diagnosis)
 
 
 def is_silent(tree: Mapping[str, Any]) -> bool:
-    return failures.is_silent(stored(tree))
+    return failures.is_silent(parsed(tree))
 
 
 def of_giving_up(action: Mapping[str, Any]) -> Failure:
-    return failures.of_giving_up(stored({"actions": [action]}).actions[0])
+    return failures.of_giving_up(parsed({"actions": [action]}).actions[0])
 
 
 class OfRecord(SynchronousTestCase):
@@ -188,7 +188,7 @@ class OfRecord(SynchronousTestCase):
 class GivingUp(SynchronousTestCase):
     def test_the_waiting_action_is_found(self) -> None:
         """START_MANUAL with its reason; the engine pads the code with blanks."""
-        action = stored(record("job-yarn-down")).gave_up
+        action = parsed(record("job-yarn-down")).gave_up
         assert action is not None
         told = failures.of_giving_up(action)
         self.assertEqual(
@@ -215,11 +215,11 @@ class GivingUp(SynchronousTestCase):
         """A status that is no text, actions that are none."""
         odd = {"status": ["KILLED"], "actions": [{"status": ["ERROR"], "name": {}}, 1, None]}
         self.assertEqual(of_record(odd).code, "UNKNOWN")
-        self.assertIsNone(stored(odd).gave_up)
+        self.assertIsNone(parsed(odd).gave_up)
         self.assertFalse(is_silent(odd))
 
     def test_a_running_job_waits_for_nobody(self) -> None:
-        self.assertIsNone(stored(record("job-running")).gave_up)
+        self.assertIsNone(parsed(record("job-running")).gave_up)
 
 
 class Texts(SynchronousTestCase):

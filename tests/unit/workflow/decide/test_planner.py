@@ -8,11 +8,12 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model import engine_record
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Waiting
 from svcd.model.secret import Secret
 from svcd.ports.engine import JobLine
-from svcd.workflow.decide import planner, record, stalls
+from svcd.workflow.decide import masking, planner, stalls
 from svcd.workflow.decide.failures import Code, failure
 from svcd.workflow.decide.planner import Due, Memory, News
 
@@ -122,7 +123,7 @@ class AbsorbedTests(SynchronousTestCase):
     def after(self, row: Execution, status: ExecutionStatus, tree_: Mapping[str, Any]) -> Execution:
         broken = failure(Code.EXCEPTION, "job-node", "no luck")
         bad = broken if status in (S.KILLED, S.FAILED) else None
-        news = News(status=status, record=record.read(tree_, ()), failure=bad)
+        news = News(status=status, record=masking.record_of(tree_, ()), failure=bad)
         return planner.absorbed(row, news, NOW_S, MOST_S)
 
     def test_failure_comes_with_the_end(self) -> None:
@@ -277,10 +278,10 @@ class TidyTests(SynchronousTestCase):
         row = running(status=S.KILLED, record=tree("KILLED"))
         self.assertTrue(planner.needs_last_record(row))
         self.assertFalse(planner.needs_last_record(evolve(row, delete_requested=True)))
-        last = record.read(tree("KILLED", endTime="x"), ())
+        last = masking.record_of(tree("KILLED", endTime="x"), ())
         self.assertEqual(planner.completed(row, last).record, last.tree)
         self.assertFalse(planner.needs_last_record(planner.completed(row, last)))
-        other = record.read(tree("SUCCEEDED"), ())
+        other = masking.record_of(tree("SUCCEEDED"), ())
         self.assertIs(planner.completed(row, other), row)
 
     def test_folder_is_left_after_a_quarter_of_an_hour(self) -> None:
@@ -292,20 +293,22 @@ class TidyTests(SynchronousTestCase):
 class RecordTests(SynchronousTestCase):
     def test_row_of_a_former_release_is_read(self) -> None:
         """Whatever the engine left out."""
-        self.assertEqual(record.stored({}), record.Record())
-        odd = record.stored({"status": None, "actions": [None, {"name": 1}], "lastModTime": 3})
+        self.assertEqual(engine_record.parsed({}), engine_record.Record())
+        odd = engine_record.parsed(
+            {"status": None, "actions": [None, {"name": 1}], "lastModTime": 3}
+        )
         self.assertEqual((odd.status, odd.modified, len(odd.actions)), ("", None, 1))
 
     def test_secrets_are_masked_once_for_all(self) -> None:
         raw = {**tree(errorMessage="login secret1 refused"), "conf": "secret1"}
-        found = record.read(raw, [Secret("secret1")])
+        found = masking.record_of(raw, [Secret("secret1")])
         self.assertEqual(found.tree["conf"], "***")
         self.assertEqual(found.actions[0].error_message, "login *** refused")
-        self.assertEqual(record.stored(found.tree), found)
+        self.assertEqual(engine_record.parsed(found.tree), found)
 
     def test_secret_that_is_a_word_of_the_engine_leaves_the_status(self) -> None:
-        self.assertEqual(record.read(tree(), [Secret("RUNNING")]).status, "RUNNING")
+        self.assertEqual(masking.record_of(tree(), [Secret("RUNNING")]).status, "RUNNING")
 
     def test_times_are_read_from_http_dates(self) -> None:
-        found = record.stored(tree())
+        found = engine_record.parsed(tree())
         self.assertEqual((found.created, found.ended), (ago(600), None))

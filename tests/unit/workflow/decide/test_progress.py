@@ -7,10 +7,10 @@ import math
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
+from svcd.model.engine_record import parsed
 from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
 from svcd.workflow.decide.progress import progress, return_code
-from svcd.workflow.decide.record import stored
 from svcd.workflow.decide.stalls import Application
 from tests.unit.workflow.recorded import record
 from tests.unit.workflow.support import CALLER, WorkflowCase
@@ -50,7 +50,7 @@ class ProgressTests(SynchronousTestCase):
 class ReturnCodeTests(SynchronousTestCase):
     def test_of_a_java_program(self) -> None:
         """As the real engine tells it."""
-        self.assertEqual(return_code(stored(record("job-killed-exit-3")), ""), 3)
+        self.assertEqual(return_code(parsed(record("job-killed-exit-3")), ""), 3)
 
     def test_of_a_script(self) -> None:
         """Its launcher exits with 1 whatever the script does; the launcher's log has the code."""
@@ -60,13 +60,13 @@ class ReturnCodeTests(SynchronousTestCase):
             "status": "ERROR",
             "errorMessage": "Main class [ShellMain], exit code [1]",
         }
-        failed = stored({"status": "KILLED", "actions": [action]})
+        failed = parsed({"status": "KILLED", "actions": [action]})
         self.assertEqual(return_code(failed, "Exit code of the Shell command 3"), 3)
         self.assertIsNone(return_code(failed, ""))
 
     def test_nobody_knows(self) -> None:
         for name in ("job-killed", "job-killed-exception", "job-killed-mapreduce-error"):
-            self.assertIsNone(return_code(stored(record(name)), ""))
+            self.assertIsNone(return_code(parsed(record(name)), ""))
 
 
 class Lives(WorkflowCase):

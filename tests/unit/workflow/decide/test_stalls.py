@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
+from svcd.model.engine_record import Record, parsed
 from svcd.model.job import ExecutionStatus
 from svcd.settings import Workflow
 from svcd.workflow.act.yarn import (
@@ -25,7 +26,6 @@ from svcd.workflow.act.yarn import (
     idle_of,
     manager_of,
 )
-from svcd.workflow.decide.record import Record, stored
 from svcd.workflow.decide.stalls import (
     Application,
     ClusterMetrics,
@@ -68,7 +68,7 @@ def record(**changes: Any) -> Record:
         **changes,
     }
     start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
-    return stored({"status": "RUNNING", "actions": [start, action]})
+    return parsed({"status": "RUNNING", "actions": [start, action]})
 
 
 class Words(SynchronousTestCase):

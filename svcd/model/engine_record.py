@@ -1,19 +1,17 @@
 """The workflow engine's record of a job, as a typed value. Pure.
 
-`read` masks and parses an answer of the engine, once. `Record.tree` is stored in the row and shown
-in `info`; `stored` parses it again from there. All other code of svcd reads the typed fields.
+`Record.tree` is stored in the row and shown in `info`, after `svcd.workflow.decide.masking` has
+masked it. All other code of svcd reads the typed fields: `Execution.engine_record`.
 """
 
 from __future__ import annotations
 
 import email.utils
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from svcd.model.ids import Timestamp, timestamp
-from svcd.model.secret import Secret
-from svcd.workflow.decide.masking import masked, masking
 
 _RETRIED = frozenset({"START_RETRY", "END_RETRY", "USER_RETRY"})
 _MANUAL = frozenset({"START_MANUAL", "END_MANUAL"})
@@ -111,35 +109,17 @@ class Record:
         return all(a.ended for a in self.actions)
 
 
-def read(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
-    """The engine's answer, masked. secrets: literal ones of the execution.
-
-    The status of the workflow is a word of the engine; a secret of the same letters leaves it.
-    """
-    return _of(raw, masked(raw, secrets))
-
-
-def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
-    """`read` in steps, see `masking.masking`."""
-    tree = yield from masking(raw, secrets)
-    return _of(raw, tree)
-
-
-def _of(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
-    return evolve(stored(tree), status=_text(raw, "status"))
-
-
-def stored(tree: Mapping[str, object]) -> Record:
-    """The record that a row stores as `tree`. It lacks values of an unexpected type."""
+def parsed(tree: Mapping[str, object]) -> Record:
+    """The record in `tree`. It lacks values of an unexpected type."""
     actions = tree.get("actions")
     modified = tree.get("lastModTime")
     return Record(
         tree=tree,
-        status=_text(tree, "status"),
+        status=text_in(tree, "status"),
         modified=modified if isinstance(modified, str) else None,
-        created_on=_text(tree, "createdTime"),
-        started_on=_text(tree, "startTime"),
-        ended_on=_text(tree, "endTime"),
+        created_on=text_in(tree, "createdTime"),
+        started_on=text_in(tree, "startTime"),
+        ended_on=text_in(tree, "endTime"),
         actions=tuple(
             _action(each)
             for each in (actions if isinstance(actions, list | tuple) else ())
@@ -155,21 +135,22 @@ def moment_of(date: str) -> Timestamp | None:
 
 
 def _action(tree: Mapping[str, object]) -> Action:
-    children = (each.strip() for each in _text(tree, "externalChildIDs").split(","))
+    children = (each.strip() for each in text_in(tree, "externalChildIDs").split(","))
     return Action(
-        id=_text(tree, "id"),
-        name=_text(tree, "name"),
-        type=_text(tree, "type"),
-        status=_text(tree, "status"),
-        error_code=_text(tree, "errorCode"),
-        error_message=_text(tree, "errorMessage"),
-        external_id=_text(tree, "externalId"),
+        id=text_in(tree, "id"),
+        name=text_in(tree, "name"),
+        type=text_in(tree, "type"),
+        status=text_in(tree, "status"),
+        error_code=text_in(tree, "errorCode"),
+        error_message=text_in(tree, "errorMessage"),
+        external_id=text_in(tree, "externalId"),
         child_ids=tuple(each for each in children if each),
-        console_url=_text(tree, "consoleUrl"),
+        console_url=text_in(tree, "consoleUrl"),
         ended=tree.get("endTime") is not None,
     )
 
 
-def _text(tree: Mapping[str, object], key: str) -> str:
+def text_in(tree: Mapping[str, object], key: str) -> str:
+    """The text at `key`, without white space around it; "" for any other value."""
     value = tree.get(key)
     return value.strip() if isinstance(value, str) else ""
