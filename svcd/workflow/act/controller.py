@@ -34,7 +34,8 @@ from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.rows import Rows
-from svcd.workflow.act.submissions import AT_ONCE, Submissions
+from svcd.workflow.act.submissions import Submissions
+from svcd.workflow.act.tasks import AT_ONCE, Means
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import document, planner
@@ -105,39 +106,18 @@ class Controller:
             clock=clock,
             access=access,
         )
+        means = Means(
+            rows=self.rows,
+            performer=performer,
+            clock=clock,
+            settings=settings,
+            rng=rng,
+            leases=self._leases,
+        )
         starting: set[ExecutionId] = set()
-        self._endings = Endings(
-            rows=self.rows,
-            performer=performer,
-            credentials=self.credentials,
-            clock=clock,
-            rng=rng,
-            leases=self._leases,
-            starting=starting,
-        )
-        self.jobs = EngineJobs(
-            rows=self.rows,
-            performer=performer,
-            endings=self._endings,
-            engine=engine,
-            manager=ResourceManager(probe),
-            clock=clock,
-            settings=settings,
-            rng=rng,
-            leases=self._leases,
-            idle=idle,
-        )
-        self._submissions = Submissions(
-            rows=self.rows,
-            performer=performer,
-            jobs=self.jobs,
-            endings=self._endings,
-            clock=clock,
-            settings=settings,
-            rng=rng,
-            leases=self._leases,
-            running=starting,
-        )
+        self._endings = Endings(means, self.credentials, starting)
+        self.jobs = EngineJobs(means, self._endings, engine, ResourceManager(probe), idle)
+        self._submissions = Submissions(means, self.jobs, self._endings, starting)
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
 
     # ---- owner's side ----

@@ -7,28 +7,22 @@ after the end.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Final
 
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
-from svcd.ports.leases import Leases
-from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.workflow.act.job_credentials import JobCredentials
-from svcd.workflow.act.perform import Performer
-from svcd.workflow.act.rows import Rows
+from svcd.workflow.act.tasks import ExecutionTasks, Means
 from svcd.workflow.decide import lifecycle, planner
 
 log = Logger()
 
-AT_ONCE: Final = 20
-"""Ended executions that svcd tidies up in parallel."""
 SETTLE_S: Final = 3.0
 """After a kill the engine completes its record within this time; svcd reads it once more then."""
 _TRY_S: Final = 20.0
@@ -37,44 +31,25 @@ _AGAIN_S: Final = 30.0
 """Time between two tries."""
 
 
-class Endings:
+class Endings(ExecutionTasks):
     """One task for each execution that has ended.
 
     starting: executions whose start still writes into their folders; it wakes them when it ends.
     """
 
+    name = "execution end"
+
     def __init__(
-        self,
-        *,
-        rows: Rows,
-        performer: Performer,
-        credentials: JobCredentials,
-        clock: IReactorTime,
-        rng: random.Random,
-        leases: Leases,
-        starting: Container[ExecutionId],
+        self, means: Means, credentials: JobCredentials, starting: Container[ExecutionId]
     ) -> None:
-        self._rows = rows
-        self._performer = performer
+        super().__init__(means)
         self._credentials = credentials
-        self._clock = clock
-        self._leases = leases
         self._starting = starting
         self._strangers: set[ExecutionId] = set()  # of other daemons, whose end was seen here
-        self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
-            clock,
-            "execution end",
-            self._tidy,
-            limit=AT_ONCE,
-            rng=rng,
-            leases=leases,
-            lease_key=self._lease_key,
-            parked=self._strangers.discard,
-        )
 
     def wake(self, id_: ExecutionId, delay_s: float = SETTLE_S) -> None:
         """Tidy up after the execution soon, if it has ended."""
-        self._tasks.wake(id_, delay_s)
+        super().wake(id_, delay_s)
 
     def seen(self, row: Execution) -> Execution:
         """Tidy up after `row`, whose end a request has found here, whichever daemon drives it."""
@@ -83,22 +58,15 @@ class Endings:
             self.wake(row.id)
         return row
 
-    def active(self) -> Sequence[ExecutionId]:
-        return self._tasks.active()
-
-    async def stop(self) -> None:
-        """Stop all tasks. The rows hold the remaining work."""
-        await self._tasks.stop()
-
     async def _lease_key(self, id_: ExecutionId) -> str | None:
         """The lease key. None: a request has found the end here, and needs no lease."""
-        key = await self._rows.lease_of(id_)
+        key = await super()._lease_key(id_)
         if key is not None and id_ in self._strangers and not self._leases.holds(key):
             return None
         return key
 
-    async def _tidy(self, id_: ExecutionId) -> float | None:
-        """Keep the engine's last record, remove folder and login. Safe to repeat."""
+    async def _run(self, id_: ExecutionId) -> float | None:
+        """Keep the engine's last record, and remove the folder. Safe to repeat."""
         row = await self._rows.find(id_)
         stranger = id_ in self._strangers
         self._strangers.discard(id_)
@@ -124,3 +92,6 @@ class Endings:
                     return _AGAIN_S
                 log.warn("Folder of execution {id} was not removed: {why}", id=row.id, why=error)
         return None
+
+    def _parked(self, id_: ExecutionId) -> None:
+        self._strangers.discard(id_)

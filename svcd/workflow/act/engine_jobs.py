@@ -8,13 +8,11 @@ without a change, and about the progress of all steps; the tick never waits for 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from attrs import evolve
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.model.cluster import Cluster, ClusterStatus
@@ -22,12 +20,10 @@ from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution, Failure
 from svcd.ports.engine import Engine, EngineError, JobLine
 from svcd.ports.faults import Fault
-from svcd.ports.leases import Leases
 from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, Parked, gather, with_deadline
-from svcd.settings import Workflow
 from svcd.workflow.act.endings import Endings
-from svcd.workflow.act.perform import Performer
-from svcd.workflow.act.rows import Place, Rows
+from svcd.workflow.act.rows import Place
+from svcd.workflow.act.tasks import Means
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.decide import lifecycle, planner, stalls
 from svcd.workflow.decide.masking import masked_text
@@ -54,36 +50,30 @@ class EngineJobs:
 
     def __init__(
         self,
-        *,
-        rows: Rows,
-        performer: Performer,
+        means: Means,
         endings: Endings,
         engine: Engine,
         manager: ResourceManager,
-        clock: IReactorTime,
-        settings: Workflow,
-        rng: random.Random,
-        leases: Leases,
         idle: Callable[[], None],
     ) -> None:
-        self._rows = rows
-        self._performer = performer
+        self._rows = means.rows
+        self._performer = means.performer
+        self._clock = means.clock
+        self._settings = means.settings
+        self._rng = means.rng
         self._endings = endings
         self._engine = engine
         self._manager = manager
-        self._clock = clock
-        self._settings = settings
-        self._rng = rng
         self._idle = idle
         self._memory: dict[ClusterId, Memory] = {}
         self._stalled: dict[ClusterId, tuple[Place, Sequence[Execution], Sequence[Execution]]] = {}
         self._stopping = False
         self._tasks: KeyedTasks[ClusterId] = KeyedTasks(
-            clock,
+            means.clock,
             "stalled steps",
             self._ask,
             limit=STALLS_AT_ONCE,
-            leases=leases,
+            leases=means.leases,
             parked=self._drop_stalled,
         )
 

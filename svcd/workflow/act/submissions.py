@@ -5,25 +5,19 @@ One task per execution. `submission` decides the next step.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.ports.leases import Leases
-from svcd.runtime.tasks import Backoff, KeyedTasks
-from svcd.settings import Workflow
+from svcd.runtime.tasks import Backoff
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs
-from svcd.workflow.act.perform import Performer
-from svcd.workflow.act.rows import Rows
+from svcd.workflow.act.tasks import ExecutionTasks, Means
 from svcd.workflow.decide import failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.steps import (
@@ -39,67 +33,31 @@ from svcd.workflow.decide.steps import (
 
 log = Logger()
 
-AT_ONCE: Final = 20
-"""Executions that svcd starts in parallel."""
 CRASHES: Final = 8
 """Starts in a row that end in a bug before the execution is given up."""
 _BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
 
 
-class Submissions:
+class Submissions(ExecutionTasks):
     """Starts executions. running: the set that holds the executions in their start."""
 
+    name = "execution start"
+
     def __init__(
-        self,
-        *,
-        rows: Rows,
-        performer: Performer,
-        jobs: EngineJobs,
-        endings: Endings,
-        clock: IReactorTime,
-        settings: Workflow,
-        rng: random.Random,
-        leases: Leases,
-        running: set[ExecutionId],
+        self, means: Means, jobs: EngineJobs, endings: Endings, running: set[ExecutionId]
     ) -> None:
-        self._rows = rows
-        self._performer = performer
+        super().__init__(means, self._crashed)
         self._jobs = jobs
         self._endings = endings
-        self._clock = clock
-        self._settings = settings
-        self._rng = rng
         self._running = running
         self._incidents: dict[ExecutionId, str] = {}
-        self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
-            clock,
-            "execution start",
-            self._start,
-            limit=AT_ONCE,
-            rng=rng,
-            failed=self._crashed,
-            leases=leases,
-            lease_key=rows.lease_of,
-            parked=self._drop_incident,
-        )
-
-    def wake(self, id_: ExecutionId, delay_s: float = 0.0) -> None:
-        """Plan the next step of the execution soon."""
-        self._tasks.wake(id_, delay_s)
-
-    def active(self) -> Sequence[ExecutionId]:
-        return self._tasks.active()
-
-    async def stop(self) -> None:
-        """Stop all tasks. The rows hold the progress of each start."""
-        await self._tasks.stop()
 
     def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
         """Count failures: a bug must not keep an execution `Pending` for ever, a lost store may."""
         if count >= CRASHES and not isinstance(error, ServiceUnavailable):
             self._incidents[id_] = incident
 
-    async def _start(self, id_: ExecutionId) -> float | None:
+    async def _run(self, id_: ExecutionId) -> float | None:
         incident = self._incidents.pop(id_, None)
         if incident is not None:
             text = f"svcd could not start the job, incident {incident}"
@@ -197,5 +155,5 @@ class Submissions:
             )
         return delay_s if tries_again else None
 
-    def _drop_incident(self, id_: ExecutionId) -> None:
+    def _parked(self, id_: ExecutionId) -> None:
         self._incidents.pop(id_, None)
