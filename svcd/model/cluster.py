@@ -16,16 +16,10 @@ from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
     InstanceId,
-    NodeGroupTemplateId,
     TenantId,
     Timestamp,
 )
-from svcd.model.template import (
-    DEFAULT_VOLUME_MOUNT_PREFIX,
-    DEFAULT_VOLUMES_PER_NODE,
-    DEFAULT_VOLUMES_SIZE_GIB,
-    Configs,
-)
+from svcd.model.template import Configs, TemplateNodeGroup
 
 
 class ClusterStatus(enum.StrEnum):
@@ -107,24 +101,14 @@ class Instance:
 
 
 @frozen(kw_only=True)
-class NodeGroup:
+class NodeGroup(TemplateNodeGroup):
     """One group of a cluster: its desired size and its existing instances.
 
     count: desired size. flavor_ram_mib: memory of the flavor, read when the request was checked.
     """
 
-    name: str
-    count: int
-    node_group_template_id: NodeGroupTemplateId | None = None
-    flavor_id: str
     flavor_ram_mib: int = 1024
     flavor_vcpus: int = 1
-    node_processes: tuple[str, ...]
-    node_configs: Configs = field(factory=dict, repr=False)
-    volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
-    volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
-    volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
-    floating_ip_pool: str | None = None
     instances: tuple[Instance, ...] = ()
     created_at: Timestamp
     updated_at: Timestamp | None = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from svcd.model.ids import ClusterTemplateId, NodeGroupTemplateId, TenantId, Timestamp
 
@@ -19,11 +19,27 @@ DEFAULT_VOLUME_MOUNT_PREFIX = "/volumes/disk"
 
 
 @frozen(kw_only=True)
-class NodeGroupTemplate:
-    """A reusable definition of a group of nodes.
+class NodeShape:
+    """The values of a group's nodes. volumes_size: GiB of each volume."""
 
-    volumes_size: GiB of each volume.
-    """
+    flavor_id: str
+    node_processes: tuple[str, ...]
+    node_configs: Configs = field(factory=dict, repr=False)
+    volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
+    volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
+    volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
+    floating_ip_pool: str | None = None
+
+
+def shape_of(given: object) -> dict[str, Any]:
+    """The values that `given` has for the fields of NodeShape; None is no value."""
+    found = {each.name: getattr(given, each.name) for each in fields(NodeShape)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@frozen(kw_only=True)
+class NodeGroupTemplate(NodeShape):
+    """A reusable definition of a group of nodes."""
 
     id: NodeGroupTemplateId
     tenant_id: TenantId
@@ -31,31 +47,17 @@ class NodeGroupTemplate:
     description: str | None = None
     plugin_name: str
     engine_version: str
-    node_processes: tuple[str, ...]
-    flavor_id: str
-    node_configs: Configs = field(factory=dict, repr=False)
-    volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
-    volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
-    volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
-    floating_ip_pool: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
 
 
 @frozen(kw_only=True)
-class TemplateNodeGroup:
+class TemplateNodeGroup(NodeShape):
     """One group of a cluster template, with the values of its node group template filled in."""
 
     name: str
     count: int
     node_group_template_id: NodeGroupTemplateId | None = None
-    flavor_id: str
-    node_processes: tuple[str, ...]
-    node_configs: Configs = field(factory=dict, repr=False)
-    volumes_per_node: int = DEFAULT_VOLUMES_PER_NODE
-    volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
-    volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
-    floating_ip_pool: str | None = None
 
 
 @frozen(kw_only=True)

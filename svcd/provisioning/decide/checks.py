@@ -28,42 +28,50 @@ _MOST_SUGGESTIONS: Final = 3
 """Suggestions for one object of options: comparing a name with 1,600 others takes milliseconds."""
 
 
+class Faults(list[SvcdError]):
+    """The faults of a request, in the order in which the checks find them."""
+
+    def reference(self, text: str) -> None:
+        """Add an InvalidReference."""
+        self.append(InvalidReference(text))
+
+    def data(self, text: str) -> None:
+        """Add an InvalidData."""
+        self.append(InvalidData(text))
+
+    def value(self, text: str) -> None:
+        """Add a ValidationError."""
+        self.append(ValidationError(text))
+
+
 def instance_name(cluster_name: str, group_name: str, index: int) -> str:
     """The instance name `<cluster>-<group>-NNN` in lower case."""
     return f"{cluster_name}-{group_name}-{index:03d}".lower()
 
 
-def plugin(name: str, version: str, facts: Facts, errors: list[SvcdError]) -> IDistribution | None:
+def plugin(name: str, version: str, facts: Facts, errors: Faults) -> IDistribution | None:
     """The distribution of the request; None when plugin or version is unknown."""
     distribution = facts.distribution
     if distribution is None:
-        errors.append(
-            InvalidReference(
-                f"$.plugin_name: plugin {name!r} not found; available: {listed(facts.plugins)}"
-            )
+        errors.reference(
+            f"$.plugin_name: plugin {name!r} not found; available: {listed(facts.plugins)}"
         )
         return None
     if version not in distribution.versions:
-        errors.append(
-            InvalidReference(
-                f"$.engine_version: plugin {name!r} has no version {version!r}; "
-                f"available: {listed(distribution.versions)}"
-            )
+        errors.reference(
+            f"$.engine_version: plugin {name!r} has no version {version!r}; "
+            f"available: {listed(distribution.versions)}"
         )
         return None
     return distribution
 
 
-def same_plugin(
-    path: str, template: ClusterTemplate, new: NewCluster, errors: list[SvcdError]
-) -> None:
+def same_plugin(path: str, template: ClusterTemplate, new: NewCluster, errors: Faults) -> None:
     if (template.plugin_name, template.engine_version) != (new.plugin_name, new.engine_version):
-        errors.append(
-            InvalidReference(
-                f"{path}: cluster template {template.name!r} is for plugin {template.plugin_name} "
-                f"{template.engine_version}, but the request names "
-                f"{new.plugin_name} {new.engine_version}"
-            )
+        errors.reference(
+            f"{path}: cluster template {template.name!r} is for plugin {template.plugin_name} "
+            f"{template.engine_version}, but the request names "
+            f"{new.plugin_name} {new.engine_version}"
         )
 
 
@@ -73,48 +81,29 @@ def group_fits(
     distribution: IDistribution | None,
     version: str,
     facts: Facts,
-    errors: list[SvcdError],
+    errors: Faults,
 ) -> None:
     """Check processes, options, flavor and floating IP pool of one node group."""
-    repeated = _repeated(group.node_processes)
-    if repeated:
-        errors.append(
-            InvalidData(f"{path}.node_processes: given more than once: {', '.join(repeated)}")
-        )
+    _processes_fit(f"{path}.node_processes", group.node_processes, distribution, version, errors)
     if distribution is not None:
-        known = _processes(distribution, version)
-        unknown = [p for p in dict.fromkeys(group.node_processes) if p not in known]
-        if unknown:
-            errors.append(
-                InvalidReference(
-                    f"{path}.node_processes: unknown process {', '.join(unknown)}; "
-                    f"available: {', '.join(known)}"
-                )
-            )
         configs = group.node_configs
         _configs(f"{path}.node_configs", configs, distribution, version, errors, of_group=True)
     flavor = facts.flavors.get(group.flavor_id)
     if flavor is None:
-        errors.append(
-            InvalidReference(
-                f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud; available: "
-                + listed([f"{id_} ({each.name})" for id_, each in facts.flavors.items()])
-            )
+        errors.reference(
+            f"{path}.flavor_id: flavor {group.flavor_id!r} not found in the cloud; available: "
+            + listed([f"{id_} ({each.name})" for id_, each in facts.flavors.items()])
         )
     elif facts.image is not None and flavor.ram_mib < facts.image.min_ram_mib:
-        errors.append(
-            InvalidReference(
-                f"{path}.flavor_id: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, but "
-                f"image {facts.image.name!r} needs {facts.image.min_ram_mib}; use a larger flavor"
-            )
+        errors.reference(
+            f"{path}.flavor_id: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, but "
+            f"image {facts.image.name!r} needs {facts.image.min_ram_mib}; use a larger flavor"
         )
     pool = group.floating_ip_pool
     if pool is not None and not any(n.external and pool in (n.id, n.name) for n in facts.networks):
         names = listed([f"{n.name} ({n.id})" for n in facts.networks if n.external])
-        errors.append(
-            InvalidReference(
-                f"{path}.floating_ip_pool: external network {pool!r} not found; available: {names}"
-            )
+        errors.reference(
+            f"{path}.floating_ip_pool: external network {pool!r} not found; available: {names}"
         )
 
 
@@ -125,74 +114,72 @@ def whole_fits(
     distribution: IDistribution | None,
     version: str,
     facts: Facts,
-    errors: list[SvcdError],
+    errors: Faults,
 ) -> None:
     """Check anti-affinity, options and network of the whole cluster."""
-    repeated = _repeated(anti_affinity)
-    if repeated:
-        errors.append(InvalidData(f"$.anti_affinity: given more than once: {', '.join(repeated)}"))
+    _processes_fit("$.anti_affinity", anti_affinity, distribution, version, errors)
     if distribution is not None:
-        known = _processes(distribution, version)
-        unknown = [p for p in dict.fromkeys(anti_affinity) if p not in known]
-        if unknown:
-            errors.append(
-                InvalidReference(
-                    f"$.anti_affinity: unknown process {', '.join(unknown)}; "
-                    f"available: {', '.join(known)}"
-                )
-            )
         _configs("$.cluster_configs", configs, distribution, version, errors)
     if network is not None and not any(network == n.id for n in facts.networks):
         names = listed([f"{n.id} ({n.name})" for n in facts.networks])
-        errors.append(
-            InvalidReference(
-                f"$.neutron_management_network: network {network!r} not found; available: {names}"
-            )
+        errors.reference(
+            f"$.neutron_management_network: network {network!r} not found; available: {names}"
         )
 
 
-def _processes(distribution: IDistribution, version: str) -> tuple[str, ...]:
-    return tuple(p for names in distribution.node_processes(version).values() for p in names)
+def _processes_fit(
+    path: str,
+    names: Sequence[str],
+    distribution: IDistribution | None,
+    version: str,
+    errors: Faults,
+) -> None:
+    """Check that names of processes differ and are known."""
+    repeated = _repeated(names)
+    if repeated:
+        errors.data(f"{path}: given more than once: {', '.join(repeated)}")
+    if distribution is None:
+        return
+    known = [p for each in distribution.node_processes(version).values() for p in each]
+    unknown = [p for p in dict.fromkeys(names) if p not in known]
+    if unknown:
+        errors.reference(
+            f"{path}: unknown process {', '.join(unknown)}; available: {', '.join(known)}"
+        )
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
     return [n for n, count in Counter(names).items() if count > 1]
 
 
-def names_differ(path: str, names: Sequence[str], errors: list[SvcdError]) -> None:
+def names_differ(path: str, names: Sequence[str], errors: Faults) -> None:
     """Refuse equal group names.
 
     Instance names are in lower case, so group names that differ only in case are equal.
     """
     for name in _repeated(n.lower() for n in names):
-        errors.append(InvalidData(f"{path}: node group name {name!r} is given more than once"))
+        errors.data(f"{path}: node group name {name!r} is given more than once")
 
 
 def host_name_fits(
-    path: str, cluster_name: str, group_name: str, count: int, errors: list[SvcdError]
+    path: str, cluster_name: str, group_name: str, count: int, errors: Faults
 ) -> None:
     longest = instance_name(cluster_name, group_name, max(1, count))
     if len(longest) > MOST_HOST_NAME:
-        errors.append(
-            ValidationError(
-                f"{path}.name: host name {longest!r} would have {len(longest)} characters, at most "
-                f"{MOST_HOST_NAME} are allowed; shorten the name of the cluster or of the group"
-            )
+        errors.value(
+            f"{path}.name: host name {longest!r} would have {len(longest)} characters, at most "
+            f"{MOST_HOST_NAME} are allowed; shorten the name of the cluster or of the group"
         )
 
 
 def within_bounds(
-    path: str, groups: Sequence[TemplateNodeGroup], bounds: Bounds, errors: list[SvcdError]
+    path: str, groups: Sequence[TemplateNodeGroup], bounds: Bounds, errors: Faults
 ) -> None:
     total = sum(g.count for g in groups)
     if total > bounds.nodes:
-        errors.append(
-            ValidationError(f"{path}: at most {bounds.nodes} instances in total, got {total}")
-        )
+        errors.value(f"{path}: at most {bounds.nodes} instances in total, got {total}")
     if len(groups) > bounds.groups:
-        errors.append(
-            ValidationError(f"{path}: at most {bounds.groups} node groups, got {len(groups)}")
-        )
+        errors.value(f"{path}: at most {bounds.groups} node groups, got {len(groups)}")
 
 
 def _configs(
@@ -200,7 +187,7 @@ def _configs(
     configs: Configs,
     distribution: IDistribution,
     version: str,
-    errors: list[SvcdError],
+    errors: Faults,
     of_group: bool = False,
 ) -> None:
     """Check targets, names and types of options. of_group: refuse options of the whole cluster."""
@@ -213,11 +200,7 @@ def _configs(
         if len(errors) >= _MOST_FAULTS:
             return
         if target not in known:
-            errors.append(
-                InvalidReference(
-                    f"{path}{step(target)}: unknown target; available: {', '.join(known)}"
-                )
-            )
+            errors.reference(f"{path}{step(target)}: unknown target; available: {', '.join(known)}")
             continue
         for name, value in values.items():
             if len(errors) >= _MOST_FAULTS:
@@ -227,19 +210,15 @@ def _configs(
             if option is None:
                 hint = _hint(name, target, known) if suggestions > 0 else ""
                 suggestions -= 1
-                errors.append(InvalidReference(f"{where}: unknown option{hint}"))
+                errors.reference(f"{where}: unknown option{hint}")
             elif of_group and option.scope is Scope.CLUSTER:
-                errors.append(
-                    InvalidReference(
-                        f"{where}: this option is for the whole cluster; give it in cluster_configs"
-                    )
+                errors.reference(
+                    f"{where}: this option is for the whole cluster; give it in cluster_configs"
                 )
             elif not _fits(value, option.config_type):
-                errors.append(
-                    ValidationError(
-                        f"{where}: expected {option.config_type}, got "
-                        f"{type(value).__name__}"  # not the value: it may be a password
-                    )
+                errors.value(
+                    f"{where}: expected {option.config_type}, got "
+                    f"{type(value).__name__}"  # not the value: it may be a password
                 )
 
 
@@ -297,7 +276,7 @@ def image_fits(
     distribution: IDistribution | None,
     version: str,
     facts: Facts,
-    errors: list[SvcdError],
+    errors: Faults,
 ) -> None:
     """Check that the image exists, is active and registered, and has the required tags."""
     image_usable(image_id, facts, errors)
@@ -305,41 +284,33 @@ def image_fits(
     if image is None:
         return
     if not is_registered(image):
-        errors.append(
-            InvalidReference(
-                f"$.default_image_id: image {image.name!r} ({image.id}) is not registered; "
-                f"register it with its login username; registered images: {_registered(facts)}"
-            )
+        errors.reference(
+            f"$.default_image_id: image {image.name!r} ({image.id}) is not registered; "
+            f"register it with its login username; registered images: {_registered(facts)}"
         )
     if distribution is not None:
         wanted = distribution.required_image_tags(version)
         lacking = [t for t in wanted if image.properties.get(IMAGE_TAG + t) != "True"]
         if lacking:
-            errors.append(
-                InvalidReference(
-                    f"$.default_image_id: image {image.name!r} ({image.id}) lacks the tags "
-                    f"{', '.join(lacking)}; tag it for the plugin, or use another image"
-                )
+            errors.reference(
+                f"$.default_image_id: image {image.name!r} ({image.id}) lacks the tags "
+                f"{', '.join(lacking)}; tag it for the plugin, or use another image"
             )
 
 
-def image_usable(image_id: str, facts: Facts, errors: list[SvcdError]) -> None:
+def image_usable(image_id: str, facts: Facts, errors: Faults) -> None:
     """Check that the image exists and is active."""
     image = facts.image
     if image is None:
-        errors.append(
-            InvalidReference(
-                f"$.default_image_id: image {image_id!r} not found; "
-                f"registered images: {_registered(facts)}"
-            )
+        errors.reference(
+            f"$.default_image_id: image {image_id!r} not found; "
+            f"registered images: {_registered(facts)}"
         )
     elif image.status.lower() != "active":
         problem = image.properties.get(PROBLEM, "")
-        errors.append(
-            InvalidReference(
-                f"$.default_image_id: image {image.name!r} ({image.id}) is {image.status}, "
-                f"not active{': ' + problem if problem else ''}"
-            )
+        errors.reference(
+            f"$.default_image_id: image {image.name!r} ({image.id}) is {image.status}, "
+            f"not active{': ' + problem if problem else ''}"
         )
 
 
@@ -348,13 +319,10 @@ def _registered(facts: Facts) -> str:
     return listed([f"{i.id} ({i.name})" for i in registered])
 
 
-def keypair_found(name: str | None, facts: Facts, errors: list[SvcdError]) -> None:
+def keypair_found(name: str | None, facts: Facts, errors: Faults) -> None:
     if name is not None and facts.keypair is None:
-        errors.append(
-            InvalidReference(
-                f"$.user_keypair_id: key pair {name!r} not found; "
-                f"available: {listed(facts.keypairs)}"
-            )
+        errors.reference(
+            f"$.user_keypair_id: key pair {name!r} not found; available: {listed(facts.keypairs)}"
         )
 
 
@@ -363,9 +331,7 @@ def ssh_port(text: str) -> int:
     return int(text) if text.isdecimal() and 0 < int(text) < 65536 else 22
 
 
-def within_quota(
-    groups: Sequence[TemplateNodeGroup], facts: Facts, errors: list[SvcdError]
-) -> None:
+def within_quota(groups: Sequence[TemplateNodeGroup], facts: Facts, errors: Faults) -> None:
     need = needed(groups, facts)
     pairs = (
         ("instances", need["instances"], facts.quota.instances),

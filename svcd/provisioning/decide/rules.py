@@ -7,11 +7,11 @@ Only a request without faults becomes a record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from attrs import evolve, frozen
 
 from svcd.errors import (
-    InvalidData,
     InvalidReference,
     SvcdError,
 )
@@ -33,13 +33,11 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.template import (
-    DEFAULT_VOLUME_MOUNT_PREFIX,
-    DEFAULT_VOLUMES_PER_NODE,
-    DEFAULT_VOLUMES_SIZE_GIB,
     ClusterTemplate,
     Configs,
     NodeGroupTemplate,
     TemplateNodeGroup,
+    shape_of,
 )
 from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.decide import checks, lifecycle
@@ -72,19 +70,9 @@ def check_node_group_template(
     new: NewNodeGroupTemplate, facts: Facts, made: Made
 ) -> NodeGroupTemplate | list[SvcdError]:
     """The record, or all faults of the request."""
-    errors: list[SvcdError] = []
+    errors = checks.Faults()
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
-    group = TemplateNodeGroup(
-        name=new.name,
-        count=1,
-        flavor_id=new.flavor_id,
-        node_processes=new.node_processes,
-        node_configs=new.node_configs,
-        volumes_per_node=new.volumes_per_node,
-        volumes_size=new.volumes_size,
-        volume_mount_prefix=new.volume_mount_prefix,
-        floating_ip_pool=new.floating_ip_pool,
-    )
+    group = TemplateNodeGroup(name=new.name, count=1, **shape_of(new))
     checks.group_fits("$", group, distribution, new.engine_version, facts, errors)
     if errors:
         return errors
@@ -95,13 +83,7 @@ def check_node_group_template(
         description=new.description,
         plugin_name=new.plugin_name,
         engine_version=new.engine_version,
-        node_processes=new.node_processes,
-        flavor_id=new.flavor_id,
-        node_configs=new.node_configs,
-        volumes_per_node=new.volumes_per_node,
-        volumes_size=new.volumes_size,
-        volume_mount_prefix=new.volume_mount_prefix,
-        floating_ip_pool=new.floating_ip_pool,
+        **shape_of(new),
         created_at=timestamp(made.now),
     )
 
@@ -110,7 +92,7 @@ def check_cluster_template(
     new: NewClusterTemplate, facts: Facts, bounds: Bounds, made: Made
 ) -> ClusterTemplate | list[SvcdError]:
     """The record with complete node groups, or all faults; checked like a cluster of it."""
-    errors: list[SvcdError] = []
+    errors = checks.Faults()
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
     groups = _groups(
         "$.node_groups", new.node_groups, new.plugin_name, new.engine_version, facts, errors
@@ -182,15 +164,13 @@ def check_cluster(
     Values: defaults, then the node group template's, then the cluster template's, then the
     request's. cluster_configs are merged name by name; node groups given replace the template's.
     """
-    errors: list[SvcdError] = []
+    errors = checks.Faults()
     distribution = checks.plugin(new.plugin_name, new.engine_version, facts, errors)
     template = facts.cluster_template
     if new.cluster_template_id is not None:
         if template is None:
-            errors.append(
-                InvalidReference(
-                    f"$.cluster_template_id: cluster template {new.cluster_template_id!r} not found"
-                )
+            errors.reference(
+                f"$.cluster_template_id: cluster template {new.cluster_template_id!r} not found"
             )
         else:
             checks.same_plugin("$.cluster_template_id", template, new, errors)
@@ -208,7 +188,7 @@ def check_cluster(
         )
         checks.host_name_fits(f"{path}[{number}]", new.name, each.name, each.count, errors)
     if not groups and (given or template is not None) and not errors:
-        errors.append(InvalidData(f"{path}: a cluster needs at least one node group"))
+        errors.data(f"{path}: a cluster needs at least one node group")
     checks.within_bounds(path, groups, bounds, errors)
     inherited: Configs = template.cluster_configs if template is not None else {}
     configs = merged(inherited, new.cluster_configs)
@@ -223,10 +203,8 @@ def check_cluster(
         configs, affinity or (), network, distribution, new.engine_version, facts, errors
     )
     if image_id is None:
-        errors.append(
-            InvalidReference(
-                "$.default_image_id: missing; neither request nor cluster template names an image"
-            )
+        errors.reference(
+            "$.default_image_id: missing; neither request nor cluster template names an image"
         )
     else:
         checks.image_fits(image_id, distribution, new.engine_version, facts, errors)
@@ -281,29 +259,25 @@ def check_scale(
                 f"only in {ClusterStatus.ACTIVE}{hint}"
             )
         ]
-    errors: list[SvcdError] = []
+    errors = checks.Faults()
     distribution = checks.plugin(cluster.plugin_name, cluster.engine_version, facts, errors)
     existing = {g.name: g for g in cluster.node_groups}
     taken = {name.lower(): name for name in existing}
     checks.names_differ("$.resize_node_groups", [r.name for r in resizes], errors)
     for number, resize in enumerate(resizes):
         if resize.name not in existing:
-            errors.append(
-                InvalidReference(
-                    f"$.resize_node_groups[{number}].name: the cluster has no node group "
-                    f"{resize.name!r}; it has {', '.join(existing)}"
-                )
+            errors.reference(
+                f"$.resize_node_groups[{number}].name: the cluster has no node group "
+                f"{resize.name!r}; it has {', '.join(existing)}"
             )
     checks.names_differ("$.add_node_groups", [a.name for a in added], errors)
     for number, add in enumerate(added):
         has = taken.get(add.name.lower())
         if has is not None:
             why = "" if has == add.name else "; names that differ only in case are the same"
-            errors.append(
-                InvalidReference(
-                    f"$.add_node_groups[{number}].name: the cluster has a node group "
-                    f"{has!r} already{why}; use resize_node_groups"
-                )
+            errors.reference(
+                f"$.add_node_groups[{number}].name: the cluster has a node group "
+                f"{has!r} already{why}; use resize_node_groups"
             )
     groups = _groups(
         "$.add_node_groups", added, cluster.plugin_name, cluster.engine_version, facts, errors
@@ -315,7 +289,7 @@ def check_scale(
     wanted = {r.name: r.count for r in resizes}
     remaking = remakes(cluster, change)
     growth = [
-        evolve(_as_template(g), count=more)
+        evolve(g, count=more)
         for g in cluster.node_groups
         if (more := _gone(g) if remaking else wanted.get(g.name, 0) - g.count) > 0
     ]
@@ -332,9 +306,9 @@ def check_scale(
     new_groups = [_node_group(cluster.name, g, facts, made.new_id, now) for g in groups]
     changed = evolve(cluster, node_groups=(*resized, *new_groups))
     after = _without_leaving(changed)
-    checks.within_bounds("$", [_as_template(g) for g in after.node_groups], bounds, errors)
+    checks.within_bounds("$", after.node_groups, bounds, errors)
     if not after.node_groups:
-        errors.append(InvalidData("$.resize_node_groups: a cluster needs at least one node group"))
+        errors.data("$.resize_node_groups: a cluster needs at least one node group")
     if errors or distribution is None:
         return errors
     # faults of the change come alone: faults of the topology would only follow from them
@@ -383,7 +357,7 @@ def _groups(
     plugin_name: str,
     engine_version: str,
     facts: Facts,
-    errors: list[SvcdError],
+    errors: checks.Faults,
 ) -> list[TemplateNodeGroup]:
     """Complete node groups; a group with an unknown template is left out."""
     result: list[TemplateNodeGroup] = []
@@ -393,62 +367,31 @@ def _groups(
             where = f"{path}[{number}].node_group_template_id"
             template = facts.node_group_templates.get(new.node_group_template_id)
             if template is None:
-                errors.append(
-                    InvalidReference(
-                        f"{where}: node group template {new.node_group_template_id!r} not found"
-                    )
+                errors.reference(
+                    f"{where}: node group template {new.node_group_template_id!r} not found"
                 )
                 continue
             if (template.plugin_name, template.engine_version) != (plugin_name, engine_version):
-                errors.append(
-                    InvalidReference(
-                        f"{where}: node group template {template.name!r} is for plugin "
-                        f"{template.plugin_name} {template.engine_version}, "
-                        f"but the request names {plugin_name} {engine_version}"
-                    )
+                errors.reference(
+                    f"{where}: node group template {template.name!r} is for plugin "
+                    f"{template.plugin_name} {template.engine_version}, "
+                    f"but the request names {plugin_name} {engine_version}"
                 )
         result.append(_expanded(new, template))
     return result
 
 
 def _expanded(new: NewNodeGroup, template: NodeGroupTemplate | None) -> TemplateNodeGroup:
-    if template is None:
-        base = TemplateNodeGroup(
-            name=new.name,
-            count=new.count,
-            flavor_id=new.flavor_id or "",
-            node_processes=new.node_processes or (),
-            volumes_per_node=DEFAULT_VOLUMES_PER_NODE,
-            volumes_size=DEFAULT_VOLUMES_SIZE_GIB,
-            volume_mount_prefix=DEFAULT_VOLUME_MOUNT_PREFIX,
-        )
-    else:
-        base = TemplateNodeGroup(
-            name=new.name,
-            count=new.count,
-            node_group_template_id=template.id,
-            flavor_id=template.flavor_id,
-            node_processes=template.node_processes,
-            node_configs=template.node_configs,
-            volumes_per_node=template.volumes_per_node,
-            volumes_size=template.volumes_size,
-            volume_mount_prefix=template.volume_mount_prefix,
-            floating_ip_pool=template.floating_ip_pool,
-        )
-    given = {
-        name: value
-        for name in (
-            "flavor_id",
-            "node_processes",
-            "volumes_per_node",
-            "volumes_size",
-            "volume_mount_prefix",
-            "floating_ip_pool",
-        )
-        if (value := getattr(new, name)) is not None
-    }
-    configs = merged(base.node_configs, new.node_configs or {})
-    return evolve(base, node_configs=configs, **given)
+    """The group with the template's values, where the request gives none."""
+    missing: dict[str, Any] = {"flavor_id": "", "node_processes": (), "node_configs": {}}
+    inherited = missing if template is None else shape_of(template)
+    configs = merged(inherited["node_configs"], new.node_configs or {})
+    return TemplateNodeGroup(
+        name=new.name,
+        count=new.count,
+        node_group_template_id=None if template is None else template.id,
+        **{**inherited, **shape_of(new), "node_configs": configs},
+    )
 
 
 def _node_group(
@@ -459,15 +402,9 @@ def _node_group(
         name=group.name,
         count=group.count,
         node_group_template_id=group.node_group_template_id,
-        flavor_id=group.flavor_id,
         flavor_ram_mib=flavor.ram_mib if flavor is not None else 1024,
         flavor_vcpus=flavor.vcpus if flavor is not None else 1,
-        node_processes=group.node_processes,
-        node_configs=group.node_configs,
-        volumes_per_node=group.volumes_per_node,
-        volumes_size=group.volumes_size,
-        volume_mount_prefix=group.volume_mount_prefix,
-        floating_ip_pool=group.floating_ip_pool,
+        **shape_of(group),
         instances=tuple(
             _instance(cluster_name, group.name, n, new_id, now) for n in range(1, group.count + 1)
         ),
@@ -524,15 +461,3 @@ def _without_leaving(cluster: Cluster) -> Cluster:
         for g in cluster.node_groups
     )
     return evolve(cluster, node_groups=tuple(g for g in groups if g.count > 0))
-
-
-def _as_template(group: NodeGroup) -> TemplateNodeGroup:
-    return TemplateNodeGroup(
-        name=group.name,
-        count=group.count,
-        flavor_id=group.flavor_id,
-        node_processes=group.node_processes,
-        volumes_per_node=group.volumes_per_node,
-        volumes_size=group.volumes_size,
-        floating_ip_pool=group.floating_ip_pool,
-    )
