@@ -40,6 +40,7 @@ from svcd.provisioning.decide.removal import (
 from svcd.provisioning.decide.spawning import MOST_REPLACED, Spawning
 from svcd.provisioning.decide.steps import (
     AnyStep,
+    ChangeRules,
     Distribute,
     EnsureSecurityGroup,
     EnsureServerGroup,
@@ -183,7 +184,7 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
     if not all(has_reached(i, lifecycle.CONFIGURED) for i in cluster.instances()):
         verb, what, reached = "configure", Input.CONFIGURE, lifecycle.CONFIGURED
     on = tuple(i.instance_id for i in cluster.instances() if not has_reached(i, reached))
-    step = Distribute(key=verb, what=verb, verb=verb, on=on, reached=reached)
+    step = Distribute(verb=verb, on=on, reached=reached)
     return Plan(cluster=lifecycle.move(cluster, what, world.now), steps=(step,))
 
 
@@ -192,18 +193,13 @@ def _access(cluster: Cluster, world: World) -> EnsureSecurityGroup | None:
 
     The group may be of a release that opened Hadoop's ports, or the settings have changed.
     """
-    openings, key = world.openings(cluster), "security-group:rules"
-    if cluster.security_group_id is None or world.memory.of(key).done:
+    openings = world.openings(cluster)
+    if cluster.security_group_id is None or world.memory.of(ChangeRules.identity).done:
         return None
     if cluster.openings == tuple(map(str, openings)):
         return None
-    return EnsureSecurityGroup(
-        key=key,
-        what="change the rules of the security group",
-        name=ownership_tags.group_name(cluster.id),
-        openings=openings,
-        others=world.web_ports,
-    )
+    name = ownership_tags.group_name(cluster.id)
+    return ChangeRules(name=name, openings=openings, others=world.web_ports)
 
 
 # ---- removing -----------------------------------------------------------------------------------
@@ -257,8 +253,6 @@ def _decommission(
             gone = {i.instance_id: {"step": lifecycle.DECOMMISSIONED} for i in serving}
             return Plan(cluster=with_instances(cluster, gone))
         step = Distribute(
-            key="decommission",
-            what="decommission",
             verb="decommission",
             on=on,
             reached=lifecycle.DECOMMISSIONED,
@@ -315,16 +309,9 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
     ensure: list[AnyStep] = []
     name = ownership_tags.group_name(cluster.id)
     if cluster.security_group_id is None:
-        ensure.append(
-            EnsureSecurityGroup(
-                key="security-group",
-                what="create security group",
-                name=name,
-                openings=world.openings(cluster),
-            )
-        )
+        ensure.append(EnsureSecurityGroup(name=name, openings=world.openings(cluster)))
     if cluster.anti_affinity and cluster.server_group_id is None:
-        ensure.append(EnsureServerGroup(key="server-group", what="create server group", name=name))
+        ensure.append(EnsureServerGroup(name=name))
     if ensure:
         return Plan(cluster=cluster, steps=tuple(ensure), code=Code.BOOT_TIMEOUT)
     spawn = Spawning(cluster, observed, world.memory, world.now, world.installation)
@@ -356,12 +343,7 @@ def _prepare(cluster: Cluster, observed: Observed, world: World) -> Plan:
     unknown = [i for i in new if i.facts is None]
     if unknown:
         steps: tuple[AnyStep, ...] = tuple(
-            Reach(
-                key=f"reach:{i.instance_id}:{i.server_id}",
-                what="log in",
-                machine=i.instance_name,
-                instance=i.instance_id,
-            )
+            Reach(machine=i.instance_name, instance=i.instance_id, server_id=i.server_id)
             for i in unknown
         )
         state = {s.id: s.status for s in observed.servers}
@@ -375,10 +357,10 @@ def _prepare(cluster: Cluster, observed: Observed, world: World) -> Plan:
     checksum = zlib.crc32(text.encode())
     every = [
         Prepare(
-            key=f"prepare:{i.instance_id}:{i.server_id}:{checksum:08x}",
-            what="prepare machine",
             machine=i.instance_name,
             instance=i.instance_id,
+            server_id=i.server_id,
+            checksum=checksum,
             hosts=text,
             mount=not has_reached(i, lifecycle.PREPARED),
         )

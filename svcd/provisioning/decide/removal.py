@@ -83,7 +83,7 @@ def removal(
         for s in observed.servers
         if s.status != "DELETED" and (whole or s.metadata.get("svcd_instance_id") in ids)
     ]
-    steps: list[AnyStep] = [_server(s.id, s.name) for s in servers]
+    steps: list[AnyStep] = [DeleteServer(machine=s.name, server_id=s.id) for s in servers]
     left = [f"server {s.name} ({s.id}, {s.status})" for s in servers]
     waiting = [f"server {s.name} is being deleted" for s in servers]
     shown = {s.id for s in observed.servers}
@@ -92,7 +92,7 @@ def removal(
     for each in instances:
         if each.server_id is not None and each.server_id not in shown:
             # Not listed: gone, or not visible yet. One delete call makes it certain.
-            step = _server(each.server_id, each.instance_name)
+            step = DeleteServer(machine=each.instance_name, server_id=each.server_id)
             if is_fresh(each, then) and not memory.of(step.key).done:
                 steps.append(step)
                 left.append(f"server {each.instance_name} ({each.server_id})")
@@ -111,7 +111,7 @@ def removal(
             if owner in going:
                 waiting.append(f"floating IP {address.address} is of a server being deleted")
                 continue
-            steps.append(_release(address.id, address.address))
+            steps.append(DeleteFloatingIp(machine=address.address, floating_ip_id=address.id))
     holders = {s.id: s for s in servers}
     for volume in observed.volumes:
         if whole or volume.metadata.get("svcd_instance_id") in ids:
@@ -123,12 +123,6 @@ def removal(
         left=tuple(left),
         inhabited=inhabited,
         unseen=unseen,
-    )
-
-
-def _server(server_id: str, name: str) -> DeleteServer:
-    return DeleteServer(
-        key=f"delete-server:{server_id}", what="delete server", machine=name, server_id=server_id
     )
 
 
@@ -155,7 +149,7 @@ def _unlisted(
             left.append(f"floating IP of {name} (asked for, not seen)")
     elif each.floating_ip_id is not None:
         known = each.floating_ip_id
-        step = _release(known, known)
+        step = DeleteFloatingIp(machine=known, floating_ip_id=known)
         if known not in {f.id for f in observed.floating_ips} and not memory.of(step.key).done:
             steps.append(step)
             left.append(f"floating IP {known}")
@@ -169,29 +163,13 @@ def _owner(address: FloatingIp) -> str:
     return address.description.rpartition(":")[2]
 
 
-def _release(id_: str, address: str) -> DeleteFloatingIp:
-    return DeleteFloatingIp(
-        key=f"delete-floating-ip:{id_}",
-        what="release floating IP",
-        machine=address,
-        floating_ip_id=id_,
-    )
-
-
 def _volume(
     volume: VolumeState, holders: dict[str, Server], steps: list[AnyStep], waiting: list[str]
 ) -> None:
     if volume.status == "deleting" or volume.attached_to in holders:
         waiting.append(f"volume {volume.name} is {volume.status}")
         return
-    steps.append(
-        DeleteVolume(
-            key=f"delete-volume:{volume.id}",
-            what="delete volume",
-            machine=volume.name,
-            volume_id=volume.id,
-        )
-    )
+    steps.append(DeleteVolume(machine=volume.name, volume_id=volume.id))
 
 
 def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) -> Torn:
@@ -200,51 +178,47 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     Without steps and reasons to wait nothing is left (the clean-up of an Error cluster is done).
     """
     if access_given_up(cluster):
-        return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
+        return Torn(steps=(DropRow(),), left=("the record",))
     deleting = cluster.desired is Desired.DELETED
     over = _has_tried(cluster, memory, now)
     forced = deleting and cluster.force_delete
     if deleting and cluster.emptied and cluster.trust_id is not None:
         return _last(cluster.trust_id, forced and over)
-    kill = KillExecutions(key="kill-executions", what="kill running executions")
+    kill = KillExecutions()
     tried = memory.of(kill.key)
     if deleting and not tried.done and tried.failures < KILL_TRIES:
         return Torn(steps=(kill,), left=("running executions",))
     wanted = groups_of(cluster)
     torn = removal(cluster.instances(), observed, memory, now, whole=True, wanted=wanted)
-    groups = DeleteGroups(
-        key="delete-groups",
-        what="delete security and server group",
-        name=ownership_tags.group_name(cluster.id),
-    )
+    groups = DeleteGroups(name=ownership_tags.group_name(cluster.id))
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
     empty = (groups,) if grouped and not torn.inhabited else ()
     steps = (*torn.steps, *empty)
     new = [s for s in steps if not memory.of(s.key).done and not memory.of(s.key).failures]
     if forced and over and (torn.left or grouped) and not new and not torn.unseen:
-        return Torn(steps=(DropRow(key="drop-row", what="drop the record", leftovers=left),))
+        return Torn(steps=(DropRow(leftovers=left),))
     if torn.steps or torn.waiting:
         return Torn(steps=steps, waiting=torn.waiting, left=left)
     if grouped:
         return Torn(steps=(groups,), left=left)
     if not deleting:
         return Torn()
-    if cluster.trust_id is not None and not memory.of("delete-trust").done:
+    if cluster.trust_id is not None and not memory.of(DeleteTrust.identity).done:
         return _last(cluster.trust_id, forced and over)
-    return Torn(steps=(DropRow(key="drop-row", what="drop the record"),), left=("the record",))
+    return Torn(steps=(DropRow(),), left=("the record",))
 
 
 def _last(trust_id: str, by_force: bool) -> Torn:
     """Remove the trust, the last object. A forced delete may leave it."""
     if by_force:
-        drop = DropRow(key="drop-row", what="drop the record", leftovers=("the trust",))
+        drop = DropRow(leftovers=("the trust",))
         return Torn(steps=(drop,))
     return _trust(trust_id)
 
 
 def _trust(trust_id: str) -> Torn:
-    step = DeleteTrust(key="delete-trust", what="delete trust", trust_id=trust_id)
+    step = DeleteTrust(trust_id=trust_id)
     return Torn(steps=(step,), left=("the trust",))
 
 
@@ -254,7 +228,7 @@ def access_being_given_up(cluster: Cluster, memory: Memory) -> Torn | None:
     All other objects are gone then, and svcd may not read the cloud any more. Another delete call
     makes it certain.
     """
-    begun = cluster.emptied or memory.of("delete-trust").failures
+    begun = cluster.emptied or memory.of(DeleteTrust.identity).failures
     if cluster.desired is not Desired.DELETED or cluster.trust_id is None or not begun:
         return None
     return _trust(cluster.trust_id)
@@ -293,5 +267,5 @@ def forced_without_sight(cluster: Cluster, memory: Memory, now: float) -> Torn |
     left = tuple(
         f"server {i.instance_name} ({i.server_id})" for i in cluster.instances() if i.server_id
     )
-    drop = DropRow(key="drop-row", what="drop the record", leftovers=(*left, "unknown others"))
+    drop = DropRow(leftovers=(*left, "unknown others"))
     return Torn(steps=(drop,))

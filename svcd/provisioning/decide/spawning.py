@@ -138,8 +138,7 @@ class Spawning:
         return not set(group.node_processes).isdisjoint(self.cluster.anti_affinity)
 
     def _create(self, group: NodeGroup, each: Instance) -> None:
-        key = _create_key(each)
-        tried = self.memory.of(key)
+        tried = self.memory.of(_create_key(each))
         if tried.not_before > self.now:  # no intent for a call that is not made now
             self.waiting.append(f"server {each.instance_name}: {tried.reason}")
             return
@@ -157,24 +156,11 @@ class Spawning:
         )
         self.changes[each.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
         self.steps.append(
-            CreateServer(
-                key=key,
-                what="create server",
-                machine=each.instance_name,
-                instance=each.instance_id,
-                new=new,
-            )
+            CreateServer(machine=each.instance_name, instance=each.instance_id, new=new)
         )
 
     def _delete(self, server: Server) -> None:
-        self.steps.append(
-            DeleteServer(
-                key=f"delete-server:{server.id}",
-                what="delete server",
-                machine=server.name,
-                server_id=server.id,
-            )
-        )
+        self.steps.append(DeleteServer(machine=server.name, server_id=server.id))
 
     def _floating(
         self, group: NodeGroup, each: Instance, server: Server, change: dict[str, Any]
@@ -184,8 +170,6 @@ class Spawning:
         )
         if not mine:
             create = CreateFloatingIp(
-                key=f"create-floating-ip:{each.instance_id}",
-                what="allocate floating IP",
                 machine=each.instance_name,
                 pool=group.floating_ip_pool or "",
                 description=ownership_tags.address_text(
@@ -198,20 +182,13 @@ class Spawning:
         for surplus in mine[1:]:  # svcd made two, because an answer was lost
             if surplus.port_id is None:
                 self.steps.append(
-                    DeleteFloatingIp(
-                        key=f"delete-floating-ip:{surplus.id}",
-                        what="release floating IP",
-                        machine=each.instance_name,
-                        floating_ip_id=surplus.id,
-                    )
+                    DeleteFloatingIp(machine=each.instance_name, floating_ip_id=surplus.id)
                 )
         address = mine[0]
         change["floating_ip_id"] = address.id
         if address.port_id is None:
             self.steps.append(
                 AssociateFloatingIp(
-                    key=f"associate-floating-ip:{address.id}:{server.id}",
-                    what="associate floating IP",
                     machine=each.instance_name,
                     floating_ip_id=address.id,
                     server_id=server.id,
@@ -252,8 +229,6 @@ class Spawning:
         if free:
             self.steps.append(
                 AttachVolumes(
-                    key=f"attach-volumes:{each.instance_id}",
-                    what="attach volumes",
                     machine=each.instance_name,
                     instance=each.instance_id,
                     server_id=server.id,
@@ -291,13 +266,12 @@ class Spawning:
     def _new_volumes(
         self, group: NodeGroup, each: Instance, missing: Sequence[int]
     ) -> CreateVolumes:
-        """The step that creates volumes. Each attempt is a new one, so replacements do not wait."""
-        attempts = self.changes.get(each.instance_id, {}).get("attempts", each.attempts)
+        """The step that creates volumes."""
+        attempt = self.changes.get(each.instance_id, {}).get("attempts", each.attempts)
         return CreateVolumes(
-            key=f"create-volumes:{each.instance_id}:{attempts}",
-            what="create volumes",
             machine=each.instance_name,
             instance=each.instance_id,
+            attempt=attempt,
             size_gib=group.volumes_size,
             volumes=tuple(
                 (
@@ -314,7 +288,7 @@ class Spawning:
         )
 
     def _drop(self, each: Instance | None, volume: VolumeState) -> None:
-        key = f"delete-volume:{volume.id}"
+        step = DeleteVolume(machine=volume.name, volume_id=volume.id)
         if each is not None and volume.status == "error":
             if each.attempts >= MOST_REPLACED:
                 self.fail = Fail(
@@ -323,11 +297,9 @@ class Spawning:
                     machine=each.instance_name,
                 )
                 return
-            if key not in self.memory.tried:
+            if step.key not in self.memory.tried:
                 self.changes.setdefault(each.instance_id, {})["attempts"] = each.attempts + 1
-        self.steps.append(
-            DeleteVolume(key=key, what="delete volume", machine=volume.name, volume_id=volume.id)
-        )
+        self.steps.append(step)
 
     def orphans(self) -> None:
         """Servers and volumes of instances that this cluster no longer has."""

@@ -1,13 +1,12 @@
 """Steps that the planner can plan, and their outcomes. Values only.
 
-Every step is safe to repeat and reads before it creates. `key` names a step across passes: the
-controller counts failures and times by it.
+Every step is safe to repeat and reads before it creates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from attrs import field, frozen
 
@@ -20,11 +19,21 @@ from svcd.provisioning.decide.failures import Code
 
 @frozen(kw_only=True)
 class Step:
-    """A step. key: see above. what: a few words for events. machine: instance name or ""."""
+    """A step. machine: instance name or "". identity, words: templates of `key` and `what`."""
 
-    key: str
-    what: str
+    identity: ClassVar[str]
+    words: ClassVar[str]
     machine: str = ""
+
+    @property
+    def key(self) -> str:
+        """Names the step across passes: the controller counts failures and times by it."""
+        return self.identity.format(self)
+
+    @property
+    def what(self) -> str:
+        """A few words for events."""
+        return self.words.format(self)
 
 
 @frozen(kw_only=True)
@@ -34,13 +43,25 @@ class EnsureSecurityGroup(Step):
     others: further ports that no other rule may open.
     """
 
+    identity = "security-group"
+    words = "create security group"
     name: str
     openings: tuple[Opening, ...]
     others: tuple[int, ...] = ()
 
 
 @frozen(kw_only=True)
+class ChangeRules(EnsureSecurityGroup):
+    """Give an existing security group other openings."""
+
+    identity = "security-group:rules"
+    words = "change the rules of the security group"
+
+
+@frozen(kw_only=True)
 class EnsureServerGroup(Step):
+    identity = "server-group"
+    words = "create server group"
     name: str
 
 
@@ -48,12 +69,16 @@ class EnsureServerGroup(Step):
 class CreateServer(Step):
     """Create a server; svcd has written `requested_at` to the row before."""
 
+    identity = "create-server:{0.instance}"
+    words = "create server"
     instance: InstanceId
     new: NewServer
 
 
 @frozen(kw_only=True)
 class DeleteServer(Step):
+    identity = "delete-server:{0.server_id}"
+    words = "delete server"
     server_id: str
 
 
@@ -65,6 +90,8 @@ class CreateFloatingIp(Step):
     svcd.model.ownership_tags).
     """
 
+    identity = "create-floating-ip:{0.instance}"
+    words = "allocate floating IP"
     pool: str
     description: str
     instance: InstanceId
@@ -72,20 +99,30 @@ class CreateFloatingIp(Step):
 
 @frozen(kw_only=True)
 class AssociateFloatingIp(Step):
+    identity = "associate-floating-ip:{0.floating_ip_id}:{0.server_id}"
+    words = "associate floating IP"
     floating_ip_id: str
     server_id: str
 
 
 @frozen(kw_only=True)
 class DeleteFloatingIp(Step):
+    identity = "delete-floating-ip:{0.floating_ip_id}"
+    words = "release floating IP"
     floating_ip_id: str
 
 
 @frozen(kw_only=True)
 class CreateVolumes(Step):
-    """Create volumes one after the other. volumes: (name, metadata) of each."""
+    """Create volumes one after the other. volumes: (name, metadata) of each.
 
+    attempt: each is a step of its own, so that replacements do not wait.
+    """
+
+    identity = "create-volumes:{0.instance}:{0.attempt}"
+    words = "create volumes"
     instance: InstanceId
+    attempt: int
     size_gib: int
     volumes: tuple[tuple[str, Mapping[str, str]], ...]
 
@@ -94,6 +131,8 @@ class CreateVolumes(Step):
 class AttachVolumes(Step):
     """Attach volumes one after the other, so that devices follow the order of indexes."""
 
+    identity = "attach-volumes:{0.instance}"
+    words = "attach volumes"
     instance: InstanceId
     server_id: str
     volumes: tuple[str, ...]
@@ -101,6 +140,8 @@ class AttachVolumes(Step):
 
 @frozen(kw_only=True)
 class DeleteVolume(Step):
+    identity = "delete-volume:{0.volume_id}"
+    words = "delete volume"
     volume_id: str
 
 
@@ -108,14 +149,24 @@ class DeleteVolume(Step):
 class Reach(Step):
     """Log in for the first time: pin the host key, ask for the machine's facts."""
 
+    identity = "reach:{0.instance}:{0.server_id}"
+    words = "log in"
     instance: InstanceId
+    server_id: str | None
 
 
 @frozen(kw_only=True)
 class Prepare(Step):
-    """Write the hosts file; with `mount`, also make and mount file systems."""
+    """Write the hosts file; with `mount`, also make and mount file systems.
 
+    checksum: of `hosts`.
+    """
+
+    identity = "prepare:{0.instance}:{0.server_id}:{0.checksum:08x}"
+    words = "prepare machine"
     instance: InstanceId
+    server_id: str | None
+    checksum: int
     hosts: str = field(repr=False)
     mount: bool
 
@@ -124,6 +175,8 @@ class Prepare(Step):
 class Distribute(Step):
     """Run the distribution's plan `verb` (configure, start, decommission) on some machines."""
 
+    identity = "{0.verb}"
+    words = "{0.verb}"
     verb: str
     on: tuple[InstanceId, ...]
     reached: str
@@ -132,18 +185,23 @@ class Distribute(Step):
 
 @frozen(kw_only=True)
 class KillExecutions(Step):
-    pass
+    identity = "kill-executions"
+    words = "kill running executions"
 
 
 @frozen(kw_only=True)
 class DeleteGroups(Step):
     """Remove the security group and the server group, found by name."""
 
+    identity = "delete-groups"
+    words = "delete security and server group"
     name: str
 
 
 @frozen(kw_only=True)
 class DeleteTrust(Step):
+    identity = "delete-trust"
+    words = "delete trust"
     trust_id: str = field(repr=False)
 
 
@@ -151,6 +209,8 @@ class DeleteTrust(Step):
 class DropRow(Step):
     """Remove the row. leftovers: the objects that a forced delete leaves in the cloud."""
 
+    identity = "drop-row"
+    words = "drop the record"
     leftovers: tuple[str, ...] = ()
 
 

@@ -27,8 +27,8 @@ from svcd.provisioning.decide.steps import (
 from svcd.settings import Provisioning
 from tests.unit.provisioning.support import NOW, cluster
 
-STEP = Reach(key="reach w1", what="reach", machine="demo-worker-001", instance=InstanceId("w1"))
-OTHER = DeleteServer(key="delete s1", what="delete server", server_id="s1")
+STEP = Reach(machine="demo-worker-001", instance=InstanceId("w1"), server_id="s1")
+OTHER = DeleteServer(server_id="s1")
 BUSY = Retry(code=Code.CLOUD_BUSY, reason="busy", after_s=40.0)
 
 
@@ -49,7 +49,7 @@ class LearnedTests(SynchronousTestCase):
         found = learned(BUSY, Done())
         self.assertEqual(found.memory, Memory(tried={STEP.key: Tried(done=True)}))
         told = [(e.step, e.outcome, e.machine) for e in found.events]
-        self.assertEqual(told, [("reach", "done", "demo-worker-001")])
+        self.assertEqual(told, [("log in", "done", "demo-worker-001")])
         self.assertIsNone(found.failure)
 
     def test_what_is_not_visible_at_once_is_not_repeated_at_once(self) -> None:
