@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
@@ -19,13 +19,8 @@ from svcd.clients.sessions import CallerSession, KeystoneIdentity, OwnSession, U
 from svcd.clients.volume import Volumes
 from svcd.model.cloud import (
     Caller,
-    Flavor,
-    FloatingIp,
-    Image,
-    KeyPair,
     Network,
     NewServer,
-    Opening,
     Quota,
     Server,
     VolumeState,
@@ -138,7 +133,7 @@ class OpenStack:
 
 
 class TenantCloud:
-    """Implements ports.CloudSession for one tenant."""
+    """Implements ports.CloudSession for one tenant: most calls are those of one service."""
 
     def __init__(
         self,
@@ -150,34 +145,34 @@ class TenantCloud:
         def rest(service: str, types: Sequence[str], suffix: str = "") -> Rest:
             return Rest(http, session, service, types, suffix)
 
-        self._compute = Compute(rest("compute", ("compute",)), versions)
-        self._images = Images(rest("image", ("image",), "/v2"))
-        self._networks = Networks(rest("network", ("network",), "/v2.0"), tenant_id)
-        self._volumes = Volumes(rest("volume", ("volumev3", "block-storage", "volume")))
+        self._compute = compute = Compute(rest("compute", ("compute",)), versions)
+        self._images = images = Images(rest("image", ("image",), "/v2"))
+        self._networks = networks = Networks(rest("network", ("network",), "/v2.0"), tenant_id)
+        self._volumes = volumes = Volumes(rest("volume", ("volumev3", "block-storage", "volume")))
         self._inner: Sequence[Network] | None = None
         self._asking = Coalescer()
+        self.images, self.image = images.images, images.image
+        self.set_image_properties = images.change
+        self.networks = networks.networks
+        self.create_security_group, self.openings = (
+            networks.create_security_group,
+            networks.openings,
+        )
+        self.find_security_groups = networks.find_security_groups
+        self.floating_ips = networks.floating_ips
+        self.create_floating_ip = networks.create_floating_ip
+        self.associate_floating_ip = networks.associate_floating_ip
+        self.delete_floating_ip = networks.delete_floating_ip
+        self.flavors = compute.flavors
+        self.keypair, self.keypairs = compute.keypair, compute.keypairs
+        self.server, self.delete_server = compute.server, compute.delete_server
+        self.create_server_group = compute.create_server_group
+        self.find_server_groups = compute.find_server_groups
+        self.delete_server_group = compute.delete_server_group
+        self.attach_volume, self.detach_volume = compute.attach_volume, compute.detach_volume
+        self.create_volume, self.delete_volume = volumes.create, volumes.delete
 
-    # ---- images and flavors ----
-
-    async def images(self) -> Sequence[Image]:
-        return await self._images.images()
-
-    async def image(self, image_id: str) -> Image:
-        return await self._images.image(image_id)
-
-    async def set_image_properties(
-        self, image_id: str, set_: Mapping[str, str], remove: Sequence[str]
-    ) -> Image:
-        return await self._images.change(image_id, set_, remove)
-
-    async def flavors(self) -> Sequence[Flavor]:
-        return await self._compute.flavors()
-
-    async def keypair(self, name: str) -> KeyPair:
-        return await self._compute.keypair(name)
-
-    async def keypairs(self) -> Sequence[str]:
-        return await self._compute.keypairs()
+    # ---- calls that need more than one service ----
 
     async def quota(self) -> Quota:
         """See CloudSession. A service that is not in the catalog sets no limit."""
@@ -203,24 +198,6 @@ class TenantCloud:
             floating_ips=floating_ips,
         )
 
-    # ---- networks ----
-
-    async def networks(self) -> Sequence[Network]:
-        return await self._networks.networks()
-
-    async def create_security_group(
-        self,
-        name: str,
-        description: str,
-        openings: Sequence[Opening],
-        others: Sequence[int] = (),
-    ) -> str:
-        return await self._networks.create_security_group(name, description, openings, others)
-
-    async def openings(self, prefix: str) -> Mapping[str, Sequence[Opening]]:
-        """Name -> openings, for the tenant's security groups whose name begins with `prefix`."""
-        return await self._networks.openings(prefix)
-
     async def delete_security_group(self, group_id: str) -> None:
         """See CloudSession. Deletes ports in the group that the cloud kept without a server."""
         try:
@@ -243,28 +220,8 @@ class TenantCloud:
                 found = True
         return found
 
-    async def find_security_groups(self, name: str) -> Sequence[str]:
-        return await self._networks.find_security_groups(name)
-
-    async def floating_ips(self) -> Sequence[FloatingIp]:
-        return await self._networks.floating_ips()
-
-    async def create_floating_ip(self, pool: str, description: str) -> FloatingIp:
-        return await self._networks.create_floating_ip(pool, description)
-
-    async def associate_floating_ip(self, floating_ip_id: str, server_id: str) -> None:
-        await self._networks.associate_floating_ip(floating_ip_id, server_id)
-
-    async def delete_floating_ip(self, floating_ip_id: str) -> None:
-        await self._networks.delete_floating_ip(floating_ip_id)
-
-    # ---- servers ----
-
     async def servers(self, cluster_id: ClusterId, name_prefix: str = "") -> Sequence[Server]:
         return await self._compute.servers({_CLUSTER: cluster_id}, name_prefix)
-
-    async def server(self, server_id: str) -> Server:
-        return await self._compute.server(server_id)
 
     async def create_server(self, new: NewServer) -> str:
         network_id = new.network_id or await self._only_network()
@@ -281,31 +238,5 @@ class TenantCloud:
             raise CloudError("network", Fault.REFUSED, text)
         return self._inner[0].id if self._inner else None
 
-    async def delete_server(self, server_id: str) -> None:
-        await self._compute.delete_server(server_id)
-
-    async def create_server_group(self, name: str) -> str:
-        return await self._compute.create_server_group(name)
-
-    async def find_server_groups(self, name: str) -> Sequence[str]:
-        return await self._compute.find_server_groups(name)
-
-    async def delete_server_group(self, group_id: str) -> None:
-        await self._compute.delete_server_group(group_id)
-
-    # ---- volumes ----
-
     async def volumes(self, cluster_id: ClusterId) -> Sequence[VolumeState]:
         return await self._volumes.volumes({_CLUSTER: cluster_id})
-
-    async def create_volume(self, name: str, size_gib: int, metadata: Mapping[str, str]) -> str:
-        return await self._volumes.create(name, size_gib, metadata)
-
-    async def attach_volume(self, server_id: str, volume_id: str) -> str:
-        return await self._compute.attach_volume(server_id, volume_id)
-
-    async def detach_volume(self, server_id: str, volume_id: str) -> None:
-        await self._compute.detach_volume(server_id, volume_id)
-
-    async def delete_volume(self, volume_id: str) -> None:
-        await self._volumes.delete(volume_id)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from svcd.clients.rest import Rest, RestError, shaped
+from svcd.clients.rest import Rest, RestError, left, shaped
 from svcd.model.cloud import Flavor, KeyPair, NewServer, Server
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -301,17 +301,10 @@ def _flavor(row: Mapping[str, Any]) -> Flavor:
 def _limits(row: Mapping[str, Any]) -> ComputeLimits:
     absolute = row["absolute"]
     return ComputeLimits(
-        instances=_left(absolute, "maxTotalInstances", "totalInstancesUsed"),
-        cores=_left(absolute, "maxTotalCores", "totalCoresUsed"),
-        ram_mib=_left(absolute, "maxTotalRAMSize", "totalRAMUsed"),
+        instances=left(absolute, "maxTotalInstances", "totalInstancesUsed"),
+        cores=left(absolute, "maxTotalCores", "totalCoresUsed"),
+        ram_mib=left(absolute, "maxTotalRAMSize", "totalRAMUsed"),
     )
-
-
-def _left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
-    limit = absolute.get(most)
-    if not isinstance(limit, int) or limit < 0:
-        return None
-    return max(0, limit - int(absolute.get(used) or 0))
 
 
 def _server(row: Mapping[str, Any]) -> Server:

@@ -59,6 +59,14 @@ def shaped(service: str, kind: str, convert: Callable[[Any], T], value: Any) -> 
         raise CloudError(service, Fault.SERVER_ERROR, text) from None
 
 
+def left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
+    """The rest of a limit in the `absolute` ones of a service; None: unlimited."""
+    limit = absolute.get(most)
+    if not isinstance(limit, int) or limit < 0:
+        return None
+    return max(0, limit - int(absolute.get(used) or 0))
+
+
 class Session(Protocol):
     """Gives the token of one tenant, and decides on a retry when a service refuses the token."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svcd.clients.rest import Rest, shaped
+from svcd.clients.rest import Rest, left, shaped
 from svcd.model.cloud import VolumeState
 
 _PAGE = 1000
@@ -43,16 +43,9 @@ class Volumes:
 def _limits(body: Mapping[str, Any]) -> tuple[int | None, int | None]:
     absolute = body["limits"]["absolute"]
     return (
-        _left(absolute, "maxTotalVolumes", "totalVolumesUsed"),
-        _left(absolute, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
+        left(absolute, "maxTotalVolumes", "totalVolumesUsed"),
+        left(absolute, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
     )
-
-
-def _left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
-    limit = absolute.get(most)
-    if not isinstance(limit, int) or limit < 0:
-        return None
-    return max(0, limit - int(absolute.get(used) or 0))
 
 
 def _volume(row: Mapping[str, Any]) -> VolumeState:

@@ -195,11 +195,7 @@ def _unquoted(text: str, sent: bytes) -> str:
 
 
 def _remote_exception(body: bytes) -> tuple[str, str]:
-    try:
-        tree = foreign.loads(body)
-    except ValueError:
-        return "", ""
-    inner = tree.get("RemoteException") if isinstance(tree, dict) else None
+    inner = foreign.mapping(body).get("RemoteException")
     if not isinstance(inner, dict):
         return "", ""
     lines = str(inner.get("message", "")).splitlines()

@@ -61,6 +61,15 @@ def _tolerant(text: str, values: int) -> Any:
     return tree
 
 
+def mapping(body: bytes | str) -> dict[str, Any]:
+    """The JSON object of a text; {} for any other text."""
+    try:
+        tree = loads(body)
+    except ValueError:
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
 def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 

@@ -207,12 +207,7 @@ class _Reading:
         return await self._json(f"{self._history}/ws/v1/history/mapreduce/{path}")
 
     async def _json(self, url: str) -> Mapping[str, object]:
-        body = await self._get(url)
-        try:
-            tree = foreign.loads(body or b"{}")
-        except ValueError:
-            return {}
-        return tree if isinstance(tree, dict) else {}
+        return foreign.mapping(await self._get(url) or b"{}")
 
     async def _get(self, url: str) -> bytes | None:
         left = self._until - self._clock.seconds()

@@ -66,13 +66,7 @@ class ResourceManager:
 async def ask(probe: Probe, base: Location, path: str) -> Mapping[str, object]:
     """The JSON object at `path`, see `below`; {} for any other answer. Raises ProbeError."""
     status, body = await probe.get(below(base, path), CALL_S)
-    if status != 200:
-        return {}
-    try:
-        tree = foreign.loads(body)
-    except ValueError:
-        return {}
-    return tree if isinstance(tree, dict) else {}
+    return foreign.mapping(body) if status == 200 else {}
 
 
 def below(base: Location, path: str) -> Location:

@@ -129,7 +129,7 @@ class NodeManagerServes:
     def __call__(self, status: int, body: bytes) -> str:
         if status != 200:
             return f"the resource manager answers with status {status}"
-        if "nodes" not in _json(body):
+        if "nodes" not in foreign.mapping(body):
             return "the resource manager does not list its nodes"
         mine = [row for row in _rows(body) if _listed(self.address, self.name, [_host(row)])]
         if any(row.get("state") == "RUNNING" for row in mine):
@@ -151,9 +151,10 @@ class NodesGone:
     machines: Mapping[str, str]
 
     def __call__(self, status: int, body: bytes) -> str:
-        if status != 200 or not isinstance(_json(body).get("nodes", {}), (dict, type(None))):
+        found = foreign.mapping(body)
+        if status != 200 or not isinstance(found.get("nodes", {}), (dict, type(None))):
             return f"the resource manager answers with status {status}"
-        if "nodes" not in _json(body):
+        if "nodes" not in found:
             return "the resource manager does not list its nodes"
         working = {a for a, state in _yarn_nodes(body) if state in ("RUNNING", "DECOMMISSIONING")}
         left = [a for a, name in self.machines.items() if _listed(a, name, working)]
@@ -165,7 +166,7 @@ class OozieNormal:
     """Oozie accepts jobs."""
 
     def __call__(self, status: int, body: bytes) -> str:
-        mode = _json(body).get("systemMode") if status == 200 else f"status {status}"
+        mode = foreign.mapping(body).get("systemMode") if status == 200 else f"status {status}"
         return "" if mode == "NORMAL" else f"Oozie is not ready: {mode}"
 
 
@@ -174,7 +175,7 @@ class ShareLibraryKnown:
     """Oozie has read its share library. The request itself makes Oozie read it."""
 
     def __call__(self, status: int, body: bytes) -> str:
-        found = _json(body)
+        found = foreign.mapping(body)
         updates = found.get("sharelibUpdate") if status == 200 else None
         rows = updates if isinstance(updates, list) else [updates]
         if any(isinstance(r, dict) and r.get("status") == "Successful" for r in rows):
@@ -187,23 +188,15 @@ def _listed(address: str, name: str, hosts: Collection[str]) -> bool:
     return any(h == address or h.lower().partition(".")[0] == name.lower() for h in hosts)
 
 
-def _json(body: bytes) -> Mapping[str, Any]:
-    try:
-        found = foreign.loads(body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _bean(body: bytes) -> Mapping[str, Any]:
-    beans = _json(body).get("beans")
+    beans = foreign.mapping(body).get("beans")
     first = beans[0] if isinstance(beans, list) and beans else None
     return first if isinstance(first, dict) else {}
 
 
 def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     text = bean.get(key)
-    for name, node in _json(text.encode() if isinstance(text, str) else b"").items():
+    for name, node in foreign.mapping(text.encode() if isinstance(text, str) else b"").items():
         if isinstance(node, dict):
             # the name that the node reports, and the address that the name node saw
             yield str(name).rsplit(":", 1)[0], node
@@ -211,7 +204,7 @@ def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str
 
 
 def _rows(body: bytes) -> Iterator[Mapping[str, Any]]:
-    nodes = _json(body).get("nodes")
+    nodes = foreign.mapping(body).get("nodes")
     rows = nodes.get("node") if isinstance(nodes, dict) else None
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
