@@ -5,41 +5,36 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from functools import partial
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.errors import NotFound, PlatformTimeout, ServiceUnavailable, SvcdError
+from svcd.errors import ServiceUnavailable, SvcdError
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
-from svcd.model.ids import ClusterId, ClusterTemplateId, NodeGroupTemplateId, TenantId
+from svcd.model.ids import ClusterId
 from svcd.model.requests import (
     NewCluster,
     NewClusterTemplate,
-    NewNodeGroup,
     NewNodeGroupTemplate,
     ScaleRequest,
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
-from svcd.model.wire import is_registered
-from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
-from svcd.ports.faults import Fault
+from svcd.ports.cloud import Cloud, CloudError
 from svcd.ports.store import Sealer, Store, Tx, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
+from svcd.provisioning.act.facts import FactReader
 from svcd.provisioning.act.trusts import NewTrust, Trusts, released
 from svcd.provisioning.decide import events, lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.rules import Made
 from svcd.provisioning.distributions.registry import Distributions
-from svcd.runtime.coalesce import Coalescer
 from svcd.runtime.keys import new_key_pair
-from svcd.runtime.tasks import DeadlineExceeded, gather, with_deadline
 from svcd.settings import Provisioning
 
 log = Logger()
@@ -49,158 +44,6 @@ T = TypeVar("T")
 Also = Callable[[Tx, Cluster], Awaitable[None]]
 """Further writes in the transaction of a new cluster."""
 
-_FACTS_S: Final = 25.0
-"""svcd reads the facts within this time, or the request fails."""
-
-_CHOICES_S: Final = 5.0
-"""svcd reads the choices within this time, or a refusal names none."""
-
-
-class _Reader:
-    """Reads facts from cloud and store, concurrently."""
-
-    def __init__(
-        self, store: Store, cloud: Cloud, distributions: Distributions, clock: IReactorTime
-    ) -> None:
-        self._store = store
-        self._cloud = cloud
-        self._distributions = distributions
-        self._clock = clock
-        self._shared = Coalescer(fresh_by=clock)
-
-    def session(self, caller: Caller) -> CloudSession:
-        """A session of the cloud with the caller's own rights."""
-        return self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
-
-    async def templates(
-        self,
-        tenant_id: TenantId,
-        cluster_template_id: str | None,
-        groups: Iterable[NewNodeGroup],
-    ) -> Facts:
-        """The facts on the templates that a request names."""
-        wanted = {g.node_group_template_id for g in groups} - {None}
-
-        async def work(tx: Tx) -> Facts:
-            template: ClusterTemplate | None = None
-            if cluster_template_id is not None:
-                id_ = ClusterTemplateId(cluster_template_id)
-                template = await _or_none(tx.cluster_templates.get, tenant_id, id_)
-            found: dict[str, NodeGroupTemplate] = {}
-            for each in sorted(w for w in wanted if w is not None):
-                row = await _or_none(
-                    tx.node_group_templates.get, tenant_id, NodeGroupTemplateId(each)
-                )
-                if row is not None:
-                    found[each] = row
-            return Facts(cluster_template=template, node_group_templates=found)
-
-        return await self._store.read(work)
-
-    def plugin(self, facts: Facts, name: str) -> Facts:
-        """`facts` with the distribution of that name, if there is one."""
-        offered = tuple(d.name for d in self._distributions.all())
-        try:
-            return evolve(facts, plugins=offered, distribution=self._distributions.get(name))
-        except NotFound:
-            return evolve(facts, plugins=offered)
-
-    async def cloud(
-        self,
-        facts: Facts,
-        caller: Caller,
-        *,
-        image_id: str | None = None,
-        keypair: str | None = None,
-        networks: bool = False,
-        quota: bool = False,
-    ) -> Facts:
-        """`facts` with the facts of the cloud; flavors always.
-
-        Requests with the same token share one read that begins after all of them have arrived.
-        Raises CloudError, PlatformTimeout.
-        """
-        session = self.session(caller)
-        who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
-
-        async def read_flavors() -> object:
-            return {f.id: f for f in await session.flavors()}
-
-        async def flavors() -> object:
-            return await self._shared.get(("flavors", who), read_flavors)
-
-        async def image(id_: str) -> object:
-            return await self._shared.get(
-                ("image", id_, who), lambda: _missing_is_none(session.image(id_))
-            )
-
-        async def pair(name: str) -> object:
-            return await self._shared.get(
-                ("key pair", name, who), lambda: _missing_is_none(session.keypair(name))
-            )
-
-        async def nets() -> object:
-            return await self._shared.get(("networks", who), session.networks)
-
-        async def left() -> object:
-            return await self._shared.get(("quota", who), session.quota)
-
-        wanted: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {"flavors": flavors}
-        if image_id is not None:
-            wanted["image"] = partial(image, image_id)
-        if keypair is not None:
-            wanted["keypair"] = partial(pair, keypair)
-        if networks:
-            wanted["networks"] = nets
-        if quota:
-            wanted["quota"] = left
-
-        try:
-            results: list[Any] = await with_deadline(
-                self._clock,
-                _FACTS_S,
-                "reading image, flavors, key pair, networks and quota",
-                gather(wanted.values(), len(wanted)),
-            )
-        except DeadlineExceeded as late:
-            raise PlatformTimeout(
-                f"{late.args[0]} took longer than {late.args[1]:.0f} s; try again"
-            ) from None
-        for each in results:
-            if isinstance(each, BaseException):
-                raise each
-        read: dict[str, Any] = dict(zip(wanted, results, strict=True))
-        image_found = read.get("image")
-        if image_id is not None and not (image_found and is_registered(image_found)):
-            read["images"] = await self._choices(session.images())
-        if keypair is not None and read["keypair"] is None:
-            read["keypairs"] = await self._choices(session.keypairs())
-        return evolve(facts, **read)
-
-    async def _choices(self, reading: Coroutine[Any, Any, Sequence[T]]) -> Sequence[T]:
-        """The choices that a refusal names; none when they cannot be read."""
-        try:
-            return await with_deadline(self._clock, _CHOICES_S, "reading the choices", reading)
-        except (CloudError, DeadlineExceeded) as error:
-            log.info("The choices for a refusal could not be read: {error}", error=error)
-            return ()
-
-
-async def _missing_is_none(work: Any) -> Any:
-    try:
-        return await work
-    except CloudError as error:
-        if error.kind in {Fault.NOT_FOUND, Fault.REFUSED}:
-            return None
-        raise
-
-
-async def _or_none(get: Any, tenant_id: TenantId, id_: object) -> Any:
-    try:
-        return await get(tenant_id, id_)
-    except NotFound:
-        return None
-
 
 def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     if isinstance(checked, list):
@@ -208,7 +51,42 @@ def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     return checked
 
 
-class Clusters:
+def _needs_pool(groups: Sequence[Any], facts: Facts) -> bool:
+    """Whether a group of a request, or a template that it names, has a floating IP pool."""
+    named = (*groups, *facts.node_group_templates.values())
+    return any(each.floating_ip_pool is not None for each in named)
+
+
+class _Commands:
+    """The common part: how a request is checked."""
+
+    def __init__(
+        self,
+        store: Store,
+        cloud: Cloud,
+        distributions: Distributions,
+        clock: IReactorTime,
+        new_id: Callable[[], str],
+        settings: Provisioning | None = None,
+    ) -> None:
+        self._settings = settings or Provisioning()
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._bounds = Bounds(groups=self._settings.max_groups, nodes=self._settings.max_nodes)
+        self._reader = FactReader(store, cloud, distributions, clock)
+
+    def _made(self, caller: Caller, id_: str | None = None) -> Made:
+        """The values of a record that do not come from the request. id_: None: a new one."""
+        return Made(
+            id=id_ or self._new_id(),
+            tenant_id=caller.tenant_id,
+            now=self._clock.seconds(),
+            new_id=self._new_id,
+        )
+
+
+class Clusters(_Commands):
     """The requests on clusters: create, scale, delete."""
 
     def __init__(
@@ -222,14 +100,9 @@ class Clusters:
         new_id: Callable[[], str],
         settings: Provisioning,
     ) -> None:
-        self._store = store
+        super().__init__(store, cloud, distributions, clock, new_id, settings)
         self._controller = controller
         self._sealer = sealer
-        self._clock = clock
-        self._new_id = new_id
-        self._settings = settings
-        self._bounds = Bounds(groups=settings.max_groups, nodes=settings.max_nodes)
-        self._reader = _Reader(store, cloud, distributions, clock)
         self._trusts = Trusts(store, cloud, clock, new_id)
 
     async def create(
@@ -251,9 +124,6 @@ class Clusters:
         if image_id is None and template is not None:
             image_id = template.default_image_id
         groups: Sequence[Any] = new.node_groups or (template.node_groups if template else ())
-        pools = any(g.floating_ip_pool is not None for g in groups) or any(
-            t.floating_ip_pool is not None for t in facts.node_group_templates.values()
-        )
         network = new.neutron_management_network or (
             template.neutron_management_network if template is not None else None
         )
@@ -262,12 +132,10 @@ class Clusters:
             caller,
             image_id=image_id,
             keypair=new.user_keypair_id,
-            networks=pools or network is not None,
+            networks=network is not None or _needs_pool(groups, facts),
             quota=True,
         )
-        cluster = _accepted(
-            rules.check_cluster(new, facts, self._bounds, self._made(caller, self._new_id())), path
-        )
+        cluster = _accepted(rules.check_cluster(new, facts, self._bounds, self._made(caller)), path)
         public, private = new_key_pair(f"svcd {cluster.name}")
         trust = await self._trusts.ask(caller, cluster.id)
         cluster = evolve(
@@ -426,30 +294,9 @@ class Clusters:
         await self._trusts.give_back(trust)
         return False
 
-    def _made(self, caller: Caller, id_: str) -> Made:
-        return Made(
-            id=id_, tenant_id=caller.tenant_id, now=self._clock.seconds(), new_id=self._new_id
-        )
 
-
-class Templates:
+class Templates(_Commands):
     """The requests on node group templates and cluster templates."""
-
-    def __init__(
-        self,
-        store: Store,
-        cloud: Cloud,
-        distributions: Distributions,
-        clock: IReactorTime,
-        new_id: Callable[[], str],
-        settings: Provisioning | None = None,
-    ) -> None:
-        limits = settings or Provisioning()
-        self._store = store
-        self._clock = clock
-        self._new_id = new_id
-        self._bounds = Bounds(groups=limits.max_groups, nodes=limits.max_nodes)
-        self._reader = _Reader(store, cloud, distributions, clock)
 
     async def create_node_group_template(
         self, caller: Caller, new: NewNodeGroupTemplate
@@ -473,25 +320,15 @@ class Templates:
         """
         facts = await self._reader.templates(caller.tenant_id, None, new.node_groups)
         facts = self._reader.plugin(facts, new.plugin_name)
-        pools = any(g.floating_ip_pool is not None for g in new.node_groups) or any(
-            t.floating_ip_pool is not None for t in facts.node_group_templates.values()
-        )
         facts = await self._reader.cloud(
             facts,
             caller,
             image_id=new.default_image_id,
-            networks=pools or new.neutron_management_network is not None,
+            networks=new.neutron_management_network is not None
+            or _needs_pool(new.node_groups, facts),
         )
         record = _accepted(
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )
         await self._store.tx(lambda tx: tx.cluster_templates.add(record))
         return record
-
-    def _made(self, caller: Caller) -> Made:
-        return Made(
-            id=self._new_id(),
-            tenant_id=caller.tenant_id,
-            now=self._clock.seconds(),
-            new_id=self._new_id,
-        )

@@ -334,8 +334,7 @@ class Controller:
             self._settings,
             self._rng,
             state.interrupt,
-            journal.report,
-            journal.flush,
+            journal,
         )
 
     async def _observe(

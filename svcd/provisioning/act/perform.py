@@ -24,7 +24,8 @@ from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import CommandResult, Location, Probe, ProbeError, Remote, RemoteError
 from svcd.ports.store import Sealer, Store, Tx
-from svcd.provisioning.act.runner import PlanRunner, Report, Shells
+from svcd.provisioning.act.rows import Journal
+from svcd.provisioning.act.runner import PlanRunner, Shells
 from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code, code_of
@@ -112,8 +113,7 @@ class Performer:
         settings: Provisioning,
         rng: random.Random,
         interrupt: Interrupt,
-        report: Report,
-        flush: Callable[[], Awaitable[None]],
+        journal: Journal,
     ) -> None:
         self._ports = ports
         self._cluster = cluster
@@ -121,8 +121,7 @@ class Performer:
         self._settings = settings
         self._rng = rng
         self._interrupt = interrupt
-        self._report = report
-        self._flush = flush
+        self._journal = journal
         self._session: CloudSession | None = None
         self._shells: Shells | None = None
         self._networks: Sequence[Network] | None = None
@@ -265,7 +264,7 @@ class Performer:
             fault = await self._no_forward()
             if fault:
                 text = f"Hadoop's ports stay open to all: {fault}"
-                self._report(step.what, "waiting", text, code=Code.MACHINE_UNREACHABLE)
+                self._journal.report(step.what, "waiting", text, code=Code.MACHINE_UNREACHABLE)
                 return Done(quiet=True)
         text = ownership_tags.group_text(cluster.name, self._ports.installation)
         group = await session.create_security_group(step.name, text, step.openings, step.others)
@@ -415,20 +414,15 @@ class Performer:
             case _:
                 plan = distribution.decommission(cluster, view, step.on)
         runner = PlanRunner(
-            self._machines(), self._ports.probe, self._clock, self._rng, self._report, self._flush
+            self._machines(), self._ports.probe, self._clock, self._rng, self._journal
         )
         left = lifecycle.remaining_s(cluster, self._settings, self._clock.seconds())
         outcome = await runner.run(plan, left)
         if isinstance(outcome, Fail):
             return outcome
         changes: dict[InstanceId, Mapping[str, Any]] = {i: {"step": step.reached} for i in step.on}
-        if step.verb == "decommission":
-            return Done(instances=changes, quiet=True)
-        if step.verb == "configure":
-            return Done(instances=changes, quiet=True)
-        return Done(
-            instances=changes, cluster={"info": distribution.links(cluster, view)}, quiet=True
-        )
+        links = {"info": distribution.links(cluster, view)} if step.verb == "start" else {}
+        return Done(instances=changes, cluster=links, quiet=True)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())

@@ -70,7 +70,7 @@ class Journal:
         attempt: int = 0,
         until: float | None = None,
     ) -> None:
-        """Add an event. Implements runner.Report."""
+        """Add an event."""
         now = self._clock.seconds()
         self.gathered.append(
             lifecycle.event(self._cluster, step, outcome, now, text, machine, code, attempt, until)

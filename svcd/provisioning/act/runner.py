@@ -8,10 +8,9 @@ a dead daemon at once, without waiting for other deadlines. Decides nothing abou
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Protocol
 
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -34,6 +33,7 @@ from svcd.ports.machines import (
     reachable,
     ways_of,
 )
+from svcd.provisioning.act.rows import Journal
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -75,21 +75,6 @@ _PROBE_S = 5.0
 """Time-out of one HTTP probe."""
 _OUTPUT_LINES = 20
 """Last lines of a command's output that a failure shows."""
-
-
-class Report(Protocol):
-    """Records an event of the cluster."""
-
-    def __call__(
-        self,
-        step: str,
-        outcome: str,
-        text: str = "",
-        machine: str = "",
-        code: str = "",
-        attempt: int = 0,
-        until: float | None = None,
-    ) -> None: ...
 
 
 class PlanFailed(Exception):
@@ -165,8 +150,8 @@ class _Awaited:
 class PlanRunner:
     """Runs one plan at a time.
 
-    report: records the events. flush: writes the recorded events; the runner calls it at each
-    stage's start and about twice a second while the stage runs.
+    journal: gets the events. The runner flushes it at each stage's start, and about twice a second
+    while the stage runs.
     """
 
     def __init__(
@@ -175,15 +160,13 @@ class PlanRunner:
         probe: Probe,
         clock: IReactorTime,
         rng: random.Random,
-        report: Report,
-        flush: Callable[[], Awaitable[None]],
+        journal: Journal,
     ) -> None:
-        self._flush = flush
         self._shells = shells
         self._probe = probe
         self._clock = clock
         self._rng = rng
-        self._report = report
+        self._journal = journal
         self._awaited: dict[int, _Awaited] = {}
         self._flushed_at = 0.0
         self._unflushed = False
@@ -201,8 +184,8 @@ class PlanRunner:
     async def _stage(self, stage: Stage, deadline_s: float) -> Fail | None:
         self._awaited.clear()
         began = self._clock.seconds()
-        self._report(stage.name, "started", until=began + deadline_s)
-        await self._flush()
+        self._journal.report(stage.name, "started", until=began + deadline_s)
+        await self._journal.flush()
         self._flushed_at = self._clock.seconds()
         stop = Interrupt()
         try:
@@ -224,7 +207,7 @@ class PlanRunner:
         for trouble in troubles:
             raise trouble
         spent = self._clock.seconds() - began
-        self._report(stage.name, "done", f"in {spent:.1f} s")
+        self._journal.report(stage.name, "done", f"in {spent:.1f} s")
         return None
 
     async def _guarded(self, stop: Interrupt, number: int, chain: Chain) -> None:
@@ -239,7 +222,7 @@ class PlanRunner:
     def _failed(self, stage: Stage, code: Code, machine: str, text: str) -> Fail:
         where = f" on {machine}" if machine else ""
         advice = f"\n{stage.advice}" if stage.advice else ""
-        self._report(stage.name, "failed", text, machine, code)
+        self._journal.report(stage.name, "failed", text, machine, code)
         return Fail(code=code, reason=f"{stage.name}{where}: {text}{advice}", machine=machine)
 
     async def _late(self, stage: Stage, deadline_s: float) -> Fail:
@@ -288,7 +271,7 @@ class PlanRunner:
         await self._progressed(each.what, name)
 
     async def _progressed(self, what: str, machine: str) -> None:
-        self._report(what, "done", machine=machine)
+        self._journal.report(what, "done", machine=machine)
         self._unflushed = True
         await self._flush_when_due()
 
@@ -296,7 +279,7 @@ class PlanRunner:
         now = self._clock.seconds()
         if self._unflushed and now - self._flushed_at >= _FLUSH_S:
             self._unflushed, self._flushed_at = False, now
-            await self._flush()
+            await self._journal.flush()
 
     async def _run(
         self,
@@ -324,7 +307,9 @@ class PlanRunner:
                 if attempt == _CONNECT_TRIES:
                     text = f"{what}: {error.text} ({attempt} tries)"
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, text) from None
-                self._report(what, "retry", error.text, name, Code.MACHINE_UNREACHABLE, attempt)
+                self._journal.report(
+                    what, "retry", error.text, name, Code.MACHINE_UNREACHABLE, attempt
+                )
                 await sleep(self._clock, _BACKOFF.delay_s(attempt, self._rng))
         raise AssertionError("the loop returns or raises")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -14,6 +14,7 @@ from svcd.model.ids import InstanceId
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
+from svcd.provisioning.act.rows import Journal
 from svcd.provisioning.act.runner import PlanRunner, Shells
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
@@ -53,14 +54,25 @@ class Forbidding:
         raise ProbeError(Fault.FORBIDDEN, "check AllowTcpForwarding")
 
 
+class CountingJournal(Journal):
+    """Keeps all events, and counts how often they would have been written."""
+
+    flushes = 0
+
+    async def flush(self) -> None:
+        self.flushes += 1
+
+
 class RunnerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = VirtualClock(NOW)
         self.faults = Faults()
         self.remote = ScriptedRemote(self.clock, self.faults)
         self.probe = ScriptedProbe(self.clock, self.faults)
-        self.story: list[tuple[str, str, str]] = []
-        self.flushes = 0
+
+    @property
+    def story(self) -> list[tuple[str, str, str]]:
+        return [(e.step, e.machine, e.outcome) for e in self.journal.gathered]
 
     def start(self, *stages: Stage, deadline_s: float = 600.0, at_once: int = 30) -> list[Any]:
         """The result appears in the list once it is there."""
@@ -73,22 +85,9 @@ class RunnerTests(SynchronousTestCase):
             )
         )
 
-        def report(
-            step: str,
-            outcome: str,
-            text: str = "",
-            machine: str = "",
-            code: str = "",
-            attempt: int = 0,
-            until: float | None = None,
-        ) -> None:
-            self.story.append((step, machine, outcome))
-
-        async def flush() -> None:
-            self.flushes += 1
-
+        self.journal = CountingJournal(cast(Any, None), self.clock, row)
         shells = Shells(self.remote, row, Secret("key"), at_once)
-        runner = PlanRunner(shells, self.probe, self.clock, random.Random(1), report, flush)
+        runner = PlanRunner(shells, self.probe, self.clock, random.Random(1), self.journal)
         results: list[Any] = []
         Deferred.fromCoroutine(runner.run(stages, deadline_s)).addBoth(results.append)
         return results
@@ -254,4 +253,4 @@ class RunnerTests(SynchronousTestCase):
                 ("two", "", "done"),
             ],
         )
-        self.assertEqual(self.flushes, 2)
+        self.assertEqual(self.journal.flushes, 2)
