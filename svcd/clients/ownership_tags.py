@@ -21,6 +21,7 @@ from svcd.clients.cloud import cloud_error
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone
 from svcd.clients.rest import Rest, shaped
+from svcd.clients.sessions import CallerSession
 from svcd.model import ownership_tags
 from svcd.model.ownership_tags import Tag
 from svcd.model.secret import Secret
@@ -61,22 +62,11 @@ class Thing:
     made_at: float | None = None
 
 
-class _TokenSession:
-    """A clients.rest.Session with a token that cannot be renewed."""
-
-    def __init__(self, keystone: Keystone, token: Secret, tenant_id: str) -> None:
-        self._keystone = keystone
-        self._token = token
-        self._tenant_id = tenant_id
-
-    async def token(self) -> Secret:
-        return self._token
-
-    async def endpoint(self, *types: str) -> str:
-        catalog = await self._keystone.catalog(self._token, self._tenant_id)
-        return self._keystone.pick(catalog, types)
+class _TokenSession(CallerSession):
+    """A session that does not ask Keystone again about a refused token."""
 
     async def refused(self, token: Secret, service: str) -> None:
+        """See Session."""
         raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid or has expired")
 
 
@@ -92,11 +82,13 @@ class TaggedCloud:
         tenant_id: str,
     ) -> None:
         http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
-        session = _TokenSession(Keystone(http, settings, clock), token, tenant_id)
+        keystone = Keystone(http, settings, clock)
+        session = _TokenSession(keystone, token, tenant_id)
+        identity = _Fixed(keystone, token, tenant_id, settings.auth_url)
         self._token = token
         self._tenant = quote(tenant_id, safe="")
         self._tenant_id = tenant_id
-        self._identity = Rest(http, _Fixed(session, settings.auth_url), "identity", (), "")
+        self._identity = Rest(http, identity, "identity", (), "")
         self._compute = Rest(http, session, "compute", ("compute",), "")
         self._network = Rest(http, session, "network", ("network",), "/v2.0")
         types = ("volumev3", "block-storage", "volume")
@@ -238,21 +230,16 @@ class TaggedCloud:
         await rest.call("DELETE", path, absent_ok=True)
 
 
-class _Fixed:
+class _Fixed(_TokenSession):
     """A session for one service at a known URL."""
 
-    def __init__(self, session: _TokenSession, url: str) -> None:
-        self._session = session
+    def __init__(self, keystone: Keystone, token: Secret, tenant_id: str, url: str) -> None:
+        super().__init__(keystone, token, tenant_id)
         self._url = url.rstrip("/")
 
-    async def token(self) -> Secret:
-        return await self._session.token()
-
     async def endpoint(self, *types: str) -> str:
+        """The known URL."""
         return self._url
-
-    async def refused(self, token: Secret, service: str) -> None:
-        await self._session.refused(token, service)
 
 
 def _server(row: Mapping[str, Any]) -> Thing | None:

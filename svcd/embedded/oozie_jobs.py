@@ -8,7 +8,7 @@ and the peculiarities of recorded answers of Oozie 5.2.1.
 
 from __future__ import annotations
 
-import datetime
+import email.utils
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -373,15 +373,7 @@ def properties_of(body: bytes) -> dict[str, str]:
 
 def http_date(seconds: float | None) -> str | None:
     """`Fri, 20 Nov 2026 17:36:56 GMT`, or None."""
-    if seconds is None:
-        return None
-    moment = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
-    days = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-    months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-    return (
-        f"{days[moment.weekday()]}, {moment.day:02d} {months[moment.month - 1]} {moment.year} "
-        f"{moment:%H:%M:%S} GMT"
-    )
+    return None if seconds is None else email.utils.formatdate(int(seconds), usegmt=True)
 
 
 def _check_order(kind: str, body: ElementTree.Element) -> None:

@@ -32,7 +32,7 @@ class _NewTrust(msgspec.Struct):
 
 
 def _end(text: str | None, now: float) -> float | None:
-    """Epoch seconds of an end, whole ones. Raises Refusal 400."""
+    """The time of an end in whole epoch seconds. Raises Refusal 400."""
     if text is None:
         return None
     try:
@@ -53,7 +53,7 @@ class _NewCredential(msgspec.Struct):
 
 
 class Accounts(Service):
-    """The operations that need a token and make none."""
+    """The operations that need a token and issue none."""
 
     app = Klein()
     where = "identity"
@@ -116,14 +116,14 @@ class Accounts(Service):
         return f"{self._core.public_url}/identity/v3{path}"
 
     def _role(self, name: str) -> dict[str, Any]:
-        """A role in detail, as trusts, their tokens and application credentials have it."""
+        """All fields of a role. Trusts, their tokens and application credentials show roles so."""
         id_ = fixed_id("role", name)
         links = {"self": self._link(f"/roles/{id_}")}
         more: dict[str, Any] = {"domain_id": None, "description": None, "options": {}}
         return {"id": id_, "name": name, "links": links, **more}
 
     def _trust(self, trust: Trust) -> dict[str, Any]:
-        """As it is shown alone."""
+        """The JSON object of one trust; a list shows fewer fields."""
         of_roles = self._link(f"/OS-TRUST/trusts/{trust.id}/roles")
         return self._listed_trust(trust) | {
             "roles": [self._role(role) for role in trust.roles],
@@ -184,7 +184,7 @@ class Accounts(Service):
 
     @route(app, ["GET"], "/v3/OS-TRUST/trusts")
     def trusts(self, call: Call) -> Reply:
-        """The trusts that a user gave or got. Only an admin may ask for those of others."""
+        """The trusts that a user gave or got. Only an admin may list those of other users."""
         me, trustor, trustee = call.me, call.one("trustor_user_id"), call.one("trustee_user_id")
         if (trustor or trustee) != me.user_id and "admin" not in me.roles:
             raise Refusal(403, "You are not authorized to perform the requested action.")
@@ -220,7 +220,7 @@ class Accounts(Service):
     # ---- application credentials ----
 
     def _credential(self, made: ApplicationCredential) -> dict[str, Any]:
-        """Without the secret, which only its creator gets. The end has no zone."""
+        """The JSON object without the secret, which only its creator gets. Its end has no zone."""
         end = made.expires_at
         return {
             "id": made.id,
@@ -236,7 +236,7 @@ class Accounts(Service):
         }
 
     def _check_owner(self, call: Call, user_id: str, action: str) -> None:
-        """Only the user, and only a password's token changes something. Raises Refusal 403."""
+        """Check that the user asks, with a token from a password. Raises Refusal 403."""
         start = "You are not authorized to perform the requested action: "
         if user_id != call.me.user_id:
             raise Refusal(403, f"{start}identity:{action}.")

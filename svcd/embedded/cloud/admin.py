@@ -1,6 +1,6 @@
 """Hooks for tests of a cloud in another process: counters of calls, fault rules, quotas.
 
-Served only when the cloud was made with `admin=True`; there is no authentication.
+The cloud serves them only with `admin=True`, and without authentication.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Admin(Service):
         self._calls = calls
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Open."""
+        """Accept every caller."""
 
     def envelope(self, refusal: Refusal) -> Reply:
         """{"error": message}."""
@@ -40,7 +40,7 @@ class Admin(Service):
 
     @route(app, ["GET"], "/calls")
     def calls(self, call: Call) -> Reply:
-        """`service METHOD route` -> how often, since the start or the last DELETE."""
+        """The number of calls by `service METHOD route` since the start or the last DELETE."""
         return Reply(body={"calls": dict(sorted(self._calls.items()))})
 
     @route(app, ["DELETE"], "/calls")
@@ -55,7 +55,7 @@ class Admin(Service):
 
     @route(app, ["POST"], "/faults")
     def add_fault(self, call: Call) -> Reply:
-        """Fields as in FaultRule."""
+        """Add a rule; the fields of the body are those of FaultRule."""
         rule = call.read(FaultRule, "Invalid rule")
         try:
             self._faults.add(rule)
@@ -70,7 +70,10 @@ class Admin(Service):
 
     @route(app, ["PUT"], "/quotas/<project_id>")
     def set_quotas(self, call: Call, project_id: str) -> Reply:
-        """`{"instances": 2, …}`, names as in the settings `quota_…`; {} is what they say."""
+        """Set the quotas of a project by a body such as `{"instances": 2}`.
+
+        The names are those of the settings `quota_…`; {} restores the values of the settings.
+        """
         limits = call.read(dict[str, int], "Invalid quotas")
         unknown = [name for name in limits if not hasattr(self._core.config, f"quota_{name}")]
         if unknown:

@@ -39,8 +39,8 @@ class EmbeddedCloud:
 
     state: the daemon's state folder; the cloud stores its data in `cloud/` there. None: in memory.
     public_url: origin of the URLs in the catalog, without a slash at the end.
-    image_problem: "" when the vanilla image's software can be used, else what to do.
-    hosts: how many pretended hosts anti-affinity spreads over.
+    image_problem: "" when the software of the vanilla image can be used, else the cure.
+    hosts: the number of pretended hosts, for anti-affinity.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class EmbeddedCloud:
         self._engine: IResource | None = None
 
     def mount_engine(self, factory: Callable[[], IResource]) -> None:
-        """Serve `/engine/…` by what `factory` makes; it sees the path below `/engine`."""
+        """Serve `/engine/…` by the resource of `factory`, which gets the path below `/engine`."""
         self._engine = factory()
 
     @property
@@ -101,7 +101,7 @@ class EmbeddedCloud:
         return self._engine
 
     def set_public_url(self, url: str) -> None:
-        """Set the origin, which is known late with port 0."""
+        """Set the origin of the URLs. With port 0 it is known only after the port has opened."""
         self.core.public_url = url.rstrip("/")
 
     def start(self) -> None:
@@ -110,13 +110,13 @@ class EmbeddedCloud:
         self._life.start()
 
     async def stop(self) -> None:
-        """Stop all changes and close the files; machines live on."""
+        """Stop all changes and close the files. The machines continue to run."""
         await self._life.stop()
         self.core.state.close()
 
 
 def _engine_call(request: Request) -> str:
-    """For example `engine POST oozie/v1/jobs`: without the ids of cluster and job."""
+    """The name of a call in the counters, for example `engine POST oozie/v1/jobs`: without ids."""
     words = request.path.decode("latin-1").split("/")[3:]
     most = 3 if words[:1] == ["oozie"] else 1
     return f"engine {request.method.decode('latin-1')} {'/'.join(words[:most])}"
@@ -155,19 +155,19 @@ class _NoService(Resource):
 
 
 class _Stored(ServiceResource[Call]):
-    """A service whose answers acknowledge only changes that are on the disk."""
+    """A service that acknowledges a change only when it is on the disk."""
 
     def __init__(self, core: Core, service: Service, faults: Faults, calls: Counter[str]) -> None:
         super().__init__(service, core.clock, faults, Call, calls)
         self._state = core.state
 
     def begin(self, call: Call, segments: list[bytes]) -> Reply | Deferred[Reply]:
-        """In one transaction, as far as the handler does not wait."""
+        """Run the handler in one transaction, up to its first wait."""
         with self._state.transaction():
             return super().begin(call, segments)
 
     def acknowledged(self, call: Call, reply: Reply) -> Reply:
-        """`reply`, unless the change it acknowledges is not on the disk. Raises Refusal."""
+        """Return `reply`. Raises Refusal when the change is not on the disk."""
         problem = self._state.problem
         if problem and call.method not in ("GET", "HEAD"):
             raise Refusal(503, f"the change cannot be stored: {problem}")

@@ -52,7 +52,7 @@ class Compute(ComputeBasics):
         return call.own(self._core.state.servers, server_id, text)
 
     def _listed(self, call: Call) -> tuple[list[Server], dict[str, Any]]:
-        """The page that the query asks for, newest first, and the body's link to the next."""
+        """The requested page, newest servers first, and the body's field for the next page."""
         project, rows = call.project, self._core.listed(self._core.state.servers.values(), Server)
         mine = [server for server in reversed(rows) if server.project_id == project]
         name, status = call.one("name"), call.one("status").upper()
@@ -79,7 +79,7 @@ class Compute(ComputeBasics):
         rows, link = self._listed(call)
         shown = [server_body(self._core, self._life, s, version) for s in rows]
         for server, each in zip(rows, shown, strict=True):
-            if server.host < 0:  # as the real one: the reason is in another cell, shown one by one
+            if server.host < 0:  # as Nova: only a request for the single server shows the reason
                 each.pop("fault", None)
         return Reply(body={"servers": shown, **link})
 
@@ -136,7 +136,7 @@ class Compute(ComputeBasics):
         group: ServerGroup | None,
         pair: KeyPair | None,
     ) -> Server:
-        """Write one server and wake its life."""
+        """Write the record of a new server, and wake the task that boots it."""
         core, now = self._core, self._core.now()
         members: list[Server] = []
         if group is not None:
@@ -179,7 +179,7 @@ class Compute(ComputeBasics):
             raise Refusal(400, f"Image {image.id} is not active.")
 
     def _security_groups(self, call: Call, words: list[str]) -> dict[str, str]:
-        """Id -> name of the groups named by id or name; the default one when none is named."""
+        """Id -> name of the groups that `words` name by id or name; without words the default."""
         if not words:
             group = self._life.default_group(call.project)
             return {group.id: group.name}
@@ -194,7 +194,7 @@ class Compute(ComputeBasics):
         return found
 
     def _security_group(self, project: str, word: str) -> SecurityGroup | None:
-        """By id, else by name."""
+        """The group with this id, else the group with this name."""
         table = self._core.state.security_groups
         found = table.get(word)
         if found is not None and found.project_id == project:

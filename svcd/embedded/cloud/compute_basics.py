@@ -50,7 +50,7 @@ class NovaService(Service):
     """Nova, and Cinder with the same error envelope."""
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """{"badRequest": {code, message}} and its brothers; the token middleware's for 401."""
+        """{"badRequest": {code, message}} and the like; for 401 that of the token middleware."""
         if refusal.status == 401:
             return self.unauthorized(refusal)
         name = _ENVELOPES.get(refusal.status, "computeFault")
@@ -67,7 +67,7 @@ class ComputeBasics(NovaService):
     where = "compute"
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Version documents are open. Every answer says by which microversion it was made."""
+        """Version documents are open. Every answer names its microversion."""
         super().authorize(call, segments)
         asked, spoken = asked_version(call), ""
         try:

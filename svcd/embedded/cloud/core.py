@@ -1,4 +1,4 @@
-"""What all embedded services share: time, ids, configuration, accounts, tables, and lists that lag.
+"""The shared part of the embedded services: time, ids, configuration, accounts, tables, late lists.
 
 It answers no request and starts no task.
 """
@@ -55,7 +55,7 @@ FLAVORS = {
 
 
 def fixed_id(kind: str, name: str) -> str:
-    """The id of something built in: the same in every embedded cloud."""
+    """The id of a built-in object, which is the same in every embedded cloud."""
     return uuid.uuid5(uuid.NAMESPACE_URL, f"svcd:{kind}:{name}").hex
 
 
@@ -86,7 +86,7 @@ class _Gone:
 
 
 class Core:
-    """Shared by the services of one embedded cloud."""
+    """The shared part of the services of one embedded cloud."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Core:
         self.image_problem = image_problem
         self.hosts = hosts
         self.open_projects = open_projects
-        self.newest_compute = (2, 79)  # what the compute service says of itself
+        self.newest_compute = (2, 79)  # the newest microversion of the compute service
         self.state = State(folder)
         self.users = _users(config, open_projects, folder)
         self.users_by_name = {user.name: user for user in self.users.values()}
@@ -125,24 +125,24 @@ class Core:
     # ---- accounts ----
 
     def project_named(self, word: str) -> Project | None:
-        """By id, else by name."""
+        """The project with this id, else the project with this name."""
         found = self.projects.get(word)
         return found or next((p for p in self.projects.values() if p.name == word), None)
 
     def open_project(self, name: str) -> Project:
-        """Make the project at its first use; id and name are the same."""
+        """Create a project at its first use; its id is its name."""
         project = Project(id=name, name=name)
         self.projects[name] = project
         self.state.projects.put(project)
         return project
 
     def roles(self, user: User, project_id: str) -> tuple[str, ...]:
-        """Role names the user has there; () for none."""
+        """The names of the user's roles in the project; () for none."""
         found = user.roles.get(project_id, ())
         return found or (("member", "reader") if user.open and project_id in self.projects else ())
 
     def living_token(self, text: str) -> Token | None:
-        """The token when it is known and unexpired, and its trust or credential still exists."""
+        """The token, if it is known and valid and its trust or credential still exists."""
         token = self.state.tokens.get(text)
         if token is None or token.expires_at <= self.now():
             return None
@@ -169,7 +169,7 @@ class Core:
         return found
 
     def demo_public_key(self) -> str:
-        """OpenSSH line of the `demo` key pair; the private half is stored in `keys/demo`."""
+        """The OpenSSH line of the `demo` key pair; `keys/demo` holds the private half."""
         if self._demo_key is not None:
             return self._demo_key
         path = None if self.folder is None else self.folder / "keys" / DEMO_KEYPAIR
@@ -188,7 +188,7 @@ class Core:
     # ---- images ----
 
     def images(self) -> list[Image]:
-        """All images, built-in ones first, changed ones as they are now."""
+        """All images with their changes, the built-in ones first."""
         built_in = [self._kept(each) for each in self._built_in_images()]
         return built_in + [row for row in self.state.images.values() if not row.builtin]
 
@@ -200,7 +200,7 @@ class Core:
         return self.state.images.get(id_)
 
     def _kept(self, built_in: Image) -> Image:
-        """A built-in image with what was changed of it; its SSH port is that of this run."""
+        """A built-in image with its changes, and with the SSH port of this process."""
         kept = self.state.images.get(built_in.id)
         if kept is None:
             return built_in
@@ -214,7 +214,7 @@ class Core:
         )
 
     def as_now(self, image: Image) -> Image:
-        """The image in its present state: not active while its software is not usable."""
+        """The image in its present state: it is queued while its software is not usable."""
         problem = self.image_problem() if image.id == VANILLA_IMAGE_ID else ""
         if not problem:
             return image
@@ -225,7 +225,7 @@ class Core:
 
     @property
     def floating_network(self) -> str:
-        """Beside `embedded.network` and of its size; in its upper half where there is no room."""
+        """A network of the same size beside `embedded.network`; without room its upper half."""
         network = ipaddress.IPv4Network(self.config.network)
         size = network.num_addresses
         for first in (network.network_address + size, network.network_address - size):
@@ -234,19 +234,19 @@ class Core:
         return str(list(network.subnets())[1])
 
     def taken_addresses(self) -> Iterator[str]:
-        """Fixed and floating ones: the two networks may overlap."""
+        """All fixed and floating addresses in use: the two networks may overlap."""
         yield from (port.address for port in self.state.ports.values())
         yield from (each.address for each in self.state.floating_ips.values())
 
     def free_address(self, network: str, taken: Iterable[str]) -> str | None:
-        """An address of `network` not in `taken`, the one longest unused first; None: all taken.
+        """The address of `network` that has been free for the longest time; None: all are taken.
 
-        The first ten are left alone.
+        The first ten addresses are never used.
         """
         net = ipaddress.ip_network(network)
         size, used = net.num_addresses, set(taken)
         start = self._cursors.get(network)
-        if start is None:  # once in each process: begin after the highest in use
+        if start is None:  # first use in this process: begin after the highest address in use
             base = int(net.network_address)
             offsets = (int(ipaddress.ip_address(each)) - base for each in used)
             start = max((each for each in offsets if 0 <= each < size), default=9)
@@ -265,7 +265,7 @@ class Core:
             self._gone.append(_Gone(record, self.now() + self.config.list_lag_s))
 
     def listed(self, records: Iterable[D], kind: type[D]) -> list[D]:
-        """`records` as a list shows them now: new ones late, deleted ones for a while."""
+        """`records` as a list shows them: new records late, deleted ones `list_lag_s` longer."""
         lag = self.config.list_lag_s
         if lag <= 0:
             return list(records)
@@ -275,7 +275,7 @@ class Core:
         return [each for each in records if each.created_at + lag <= now] + ghosts
 
     def limit(self, project_id: str, name: str) -> int:
-        """A quota of the project: `instances`, `cores`, `ram_mib`, `volumes`, …; -1 unlimited."""
+        """A quota of the project (`instances`, `cores`, `ram_mib`, `volumes`, …); -1: unlimited."""
         override = self.state.quotas.get(project_id)
         if override is not None and name in override.limits:
             return override.limits[name]

@@ -17,14 +17,14 @@ class GuestError(Exception):
 
 @frozen(kw_only=True)
 class GuestSpec:
-    """One server as its machine needs to know it.
+    """The values of a server that its machine needs.
 
     server_id: names the machine.
     name: host name.
     tenant_id: project of the server.
     addresses: fixed address first, then floating ones.
-    user_name: who may log in (`_svc_username` of the image, else `svcd`).
-    authorized_keys: public keys in OpenSSH form that may log in.
+    user_name: the login user (`_svc_username` of the image, else `svcd`).
+    authorized_keys: public keys of the login user, in OpenSSH form.
     user_data: the script given at creation, decoded; empty when none.
     image_properties: custom properties of the image at boot.
     ram_mib, vcpus: of the flavor.
@@ -52,19 +52,19 @@ class Guests:
         """Make the machine reachable. Idempotent: adopts a running or known machine."""
 
     async def halt(self, server_id: str) -> None:
-        """Stop its processes, keep its files."""
+        """Stop the processes of a machine and keep its files."""
 
     async def destroy(self, server_id: str) -> None:
-        """Stop its processes and drop its files. An unknown machine is no fault."""
+        """Stop the processes and delete the files of a machine. An unknown machine is no fault."""
 
     async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
         """Show the volume to the machine under `device` (for example /dev/vdb)."""
 
     async def detach(self, server_id: str, volume_id: str) -> None:
-        """Take it away, keep its content. An unknown machine or volume is no fault."""
+        """Detach the volume and keep its content. An unknown machine or volume is no fault."""
 
     async def destroy_volume(self, volume_id: str) -> None:
-        """Drop a volume's content. An unknown volume is no fault."""
+        """Delete the content of a volume. An unknown volume is no fault."""
 
     async def address_added(self, server_id: str, address: str) -> None:
         """A floating address now leads to the machine."""
@@ -73,4 +73,4 @@ class Guests:
         """The floating address no longer leads to the machine."""
 
     async def shutdown(self) -> None:
-        """The daemon stops; the machines live on."""
+        """Prepare for the end of this process. The machines continue to run."""

@@ -157,7 +157,7 @@ class Identity(Accounts):
     ) -> tuple[
         User, tuple[str, ...], tuple[Project, tuple[str, ...]] | None, ApplicationCredential | None
     ]:
-        """Who it is, by which methods, and to what the method binds the token."""
+        """The user, the methods, and the project and roles to which the method binds the token."""
         core = self._core
         if identity.application_credential is not None:
             given = identity.application_credential

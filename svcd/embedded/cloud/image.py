@@ -1,6 +1,6 @@
 """Glance v2: images and their properties. Source: its API.
 
-The built-in images are public and, unlike a real operator's, may be changed by every user.
+The built-in images are public. Every user may change them, unlike those of a real operator.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ImageService(Service):
             self.authenticate(call, "This server could not verify that you are authorized.")
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """{"message", "code": "403 Forbidden", "title"}, also for 401."""
+        """{"message", "code": "403 Forbidden", "title"} for every status, 401 too."""
         title = TITLES.get(refusal.status, "Internal Server Error")
         code = f"{refusal.status} {title}"
         body = {"message": refusal.message, "code": code, "title": title}
@@ -166,7 +166,7 @@ class ImageService(Service):
         return Reply(body=self._body(image))
 
     def _apply(self, image: Image, properties: dict[str, str], operation: _Operation) -> Image:
-        """One operation; custom properties change in place, the rest comes back."""
+        """Apply one operation: change custom `properties` in place, return the changed image."""
         if not operation.path.startswith("/") or "/" in operation.path[1:]:
             text = f"Invalid JSON pointer for this resource: '{operation.path}'"
             raise Refusal(400, text)

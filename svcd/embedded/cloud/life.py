@@ -24,19 +24,20 @@ _GUESTS_AT_ONCE = 16
 
 
 class Life:
-    """Owns the tasks; the services write the wanted state and wake them."""
+    """Owns the tasks. The services write the wanted state and wake the tasks."""
 
     def __init__(self, core: Core, guests: Guests) -> None:
         self._core = core
         self._guests = guests
-        self._adopted: dict[str, frozenset[str]] = {}  # server id -> floating addresses it knows
+        self._adopted: dict[str, frozenset[str]] = {}  # floating addresses of each machine
         self._servers = KeyedTasks(core.clock, "server", self._server_turn, _GUESTS_AT_ONCE)
         self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
 
     def start(self) -> None:
         """Resume the work of a former process: unfinished changes, and machines to adopt.
 
-        Its clock may have been ahead of ours: no change takes longer than changes take.
+        Its clock may have been ahead of ours. So `start` cuts the time of each change to the
+        longest possible one.
         """
         core = self._core
         config, state = core.config, core.state
@@ -51,7 +52,7 @@ class Life:
             self._volumes.wake(volume.id)
 
     async def stop(self) -> None:
-        """Stop all tasks; machines live on."""
+        """Stop all tasks. The machines continue to run."""
         await self._servers.stop()
         await self._volumes.stop()
         await self._guests.shutdown()
@@ -59,11 +60,11 @@ class Life:
     # ---- servers ----
 
     def wake_server(self, server_id: str) -> None:
-        """Its record was changed."""
+        """Run the task of the server, because its record was changed."""
         self._servers.wake(server_id)
 
     def addresses(self, server: Server) -> tuple[list[Port], list[FloatingIp]]:
-        """Ports of the server, and the floating IPs on them."""
+        """The ports of the server, and the floating IPs of these ports."""
         state = self._core.state
         ports = state.ports.having(server.id)
         return ports, [ip for port in ports for ip in state.floating_ips.having(port.id)]
@@ -85,7 +86,7 @@ class Life:
         return None
 
     async def _boot(self, server: Server) -> None:
-        """Boot, or adopt once in each process; a machine that cannot makes the server an ERROR."""
+        """Boot the machine, or adopt it once in each process. A fault puts the server in ERROR."""
         if server.host < 0:
             self._settle(server.id, "ERROR", "No valid host was found. ")
             return
@@ -110,7 +111,7 @@ class Life:
         await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
 
     async def _move_addresses(self, server_id: str, wanted: frozenset[str]) -> None:
-        """Add and remove floating addresses on the machine, as its record says."""
+        """Add and remove floating addresses on the machine, until it has the `wanted` ones."""
         for address in sorted(self._adopted[server_id] - wanted):
             await self._guests.address_removed(server_id, address)
             self._adopted[server_id] -= {address}
@@ -119,7 +120,7 @@ class Life:
             self._adopted[server_id] |= {address}
 
     def _settle(self, server_id: str, status: str, fault: str = "") -> None:
-        """The status reached, unless something else is wanted by now."""
+        """Write the status that was reached, unless the server is to be deleted by now."""
         server = self._core.state.servers.get(server_id)
         if server is None or server.desired == "DELETED":
             return
@@ -172,7 +173,7 @@ class Life:
     # ---- addresses ----
 
     def new_port(self, server_id: str, project_id: str, groups: tuple[str, ...]) -> Port | None:
-        """A port with a free fixed address; None when the network is full."""
+        """Create a port with a free fixed address; None when the network is full."""
         core = self._core
         address = core.free_address(core.config.network, core.taken_addresses())
         if address is None:
@@ -191,7 +192,7 @@ class Life:
         return port
 
     def associate(self, ip: FloatingIp, port_id: str | None) -> FloatingIp:
-        """Move a floating IP to a port, or to none; the machines follow."""
+        """Move a floating IP to a port, or to none, and wake the servers of both ports."""
         state = self._core.state
         before = state.ports.get(ip.port_id or "")
         ip = evolve(ip, port_id=port_id)
@@ -203,7 +204,7 @@ class Life:
         return ip
 
     def default_group(self, project_id: str) -> SecurityGroup:
-        """The project's security group `default`, made at first use."""
+        """The project's security group `default`, which is created at its first use."""
         core = self._core
         for group in core.state.security_groups.values():
             if group.project_id == project_id and group.name == "default":
@@ -257,7 +258,7 @@ class Life:
         return None
 
     def _volume_is(self, volume_id: str, before: str, status: str) -> None:
-        """The status reached, unless the volume was changed meanwhile."""
+        """Write the status that was reached, unless the volume was changed meanwhile."""
         volume: Volume | None = self._core.state.volumes.get(volume_id)
         if volume is None or volume.status != before:
             return

@@ -1,7 +1,7 @@
 """Neutron v2.0: networks, ports, floating IPs, security groups, quotas. Source: its API.
 
-One internal network, shared by all projects, and one external for floating IPs. Security groups are
-kept but not enforced.
+There is one internal network, which all projects share, and one external network for floating IPs.
+Security groups are stored and not enforced.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Network(Service):
         self._life = life
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """{"NeutronError": …}; the token middleware's {"error": …} for 401."""
+        """{"NeutronError": …}; for 401 {"error": …} of the token middleware."""
         if refusal.status == 401:
             return self.unauthorized(refusal)
         kind = refusal.kind or {
@@ -87,7 +87,7 @@ class Network(Service):
         return Reply(status=refusal.status, body=body, headers=self.headers(refusal))
 
     def _list(self, call: Call, name: str, rows: Iterable[dict[str, Any]]) -> Reply:
-        """Exact filters, `fields` and pages by the query string, as Neutron has them everywhere."""
+        """The answer of a list: exact filters, `fields` and pages by the query string."""
         found = list(rows)
         for key, values in call.query.items():
             if key in ("limit", "marker", "fields", "sort_key", "sort_dir", "page_reverse"):

@@ -19,7 +19,7 @@ _STEP_BYTES = 1 << 20
 
 
 class Bodies:
-    """Contents by key. folder None: in memory."""
+    """Contents by key. folder: of the files; None: in memory."""
 
     def __init__(self, clock: IReactorTime, folder: Path | None, new_id: Callable[[], str]) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class Bodies:
         self._memory: dict[str, bytes] = {}
 
     def sweep(self, known: Iterable[str]) -> None:
-        """Remove files that no record names: a crash left them."""
+        """Remove the files that a crash has left: no record names them."""
         if self._folder is not None and self._folder.is_dir():
             keep = set(known)
             for path in self._folder.iterdir():
@@ -36,7 +36,7 @@ class Bodies:
                     path.unlink()
 
     async def write(self, source: IO[bytes]) -> tuple[str, int, str]:
-        """Key, size and MD5 of what `source` holds from where it stands.
+        """Store the rest of `source`; return its key, size and MD5.
 
         It copies large contents in steps, so that other requests run meanwhile.
         """

@@ -53,7 +53,7 @@ class ObjectStoreService(Service):
         self._bodies = bodies
 
     def segments(self, path: Sequence[bytes]) -> list[bytes]:
-        """A slash at the end of an object's name is part of it."""
+        """Keep a slash at the end of an object's name, because it is a part of the name."""
         inside = len(path) > _CONTAINER_SEGMENTS + 1
         return list(path) if inside else super().segments(path)
 
@@ -66,7 +66,7 @@ class ObjectStoreService(Service):
             raise Refusal(403, "")
 
     def envelope(self, refusal: Refusal) -> Reply:
-        """HTML."""
+        """An HTML page."""
         title, text = _TITLES.get(refusal.status, ("Internal Error", "The server has erred."))
         page = f"<html><h1>{title}</h1><p>{refusal.message or text}</p></html>"
         return Reply(
@@ -126,7 +126,7 @@ class ObjectStoreService(Service):
     def _listing(
         self, call: Call, rows: Iterable[dict[str, Any]], headers: dict[str, str]
     ) -> Reply:
-        """Names by prefix, delimiter, marker, end_marker and limit; JSON or lines of text."""
+        """The listing by prefix, delimiter, marker, end_marker and limit: JSON or lines of text."""
         prefix, delimiter = call.one("prefix"), call.one("delimiter")
         marker, end = call.one("marker").encode(), call.one("end_marker").encode()
         limit = call.one("limit")
@@ -202,7 +202,7 @@ class ObjectStoreService(Service):
             "X-Timestamp": f"{found.created_at:.5f}",
             **found.metadata,
         }
-        # most listings of a large container want few names: only these are sorted and shown
+        # a listing of a large container mostly asks for few names: sort and show only these
         prefix, marker = call.one("prefix"), call.one("marker").encode()
         wanted = [o for o in objects if o.name.startswith(prefix) and o.name.encode() > marker]
         wanted.sort(key=lambda o: o.name.encode("utf-8"))
@@ -226,7 +226,7 @@ class ObjectStoreService(Service):
         return found
 
     def _shape(self, found: StoredObject) -> tuple[list[tuple[str, int]], str]:
-        """(key, size) of the parts in order, and the ETag as the header has it."""
+        """The (key, size) of the parts in order, and the value of the ETag header."""
         if found.segments is not None:
             parts = []
             for each in found.segments:
@@ -381,7 +381,7 @@ class ObjectStoreService(Service):
     async def _copy(
         self, call: Call, account: str, source: tuple[str, str], target: tuple[str, str]
     ) -> Reply:
-        """By content; of a static large object the manifest, when that is asked for."""
+        """Copy the content, or the manifest of a static large object when the query asks for it."""
         found = self._object(account, *source)
         self._container(account, target[0])
         metadata = found.metadata | _metadata(call, "x-object-meta-")
@@ -447,13 +447,13 @@ class ObjectStoreService(Service):
 
 
 class _Joined:
-    """An iterator of pieces as a file that can only be read."""
+    """A file for reading whose content comes from an iterator of pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
 
     def read(self, size: int = -1) -> bytes:
-        """Some bytes, at most about `size`; all for -1."""
+        """The next bytes: about `size` of them at most; all for -1."""
         if size < 0:
             return b"".join(self._pieces)
         taken: list[bytes] = []
@@ -467,7 +467,7 @@ class _Joined:
 
 
 def _listed(each: StoredObject) -> dict[str, Any]:
-    """An object as a line of its container's listing."""
+    """The row of an object in the listing of its container."""
     row = {
         "name": each.name,
         "bytes": each.size,

@@ -14,7 +14,7 @@ def quota_set(
 ) -> dict[str, Any]:
     """The limits of a project; with `used`, each as limit, in_use and reserved.
 
-    Raises Refusal 403 for the project of others.
+    Raises Refusal 403 for a project of another user.
     """
     if project_id != call.project and "admin" not in call.me.roles:
         raise Refusal(

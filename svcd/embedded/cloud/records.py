@@ -27,7 +27,7 @@ class User:
 
 @frozen(kw_only=True)
 class Token:
-    """id: the token itself. project_id None: unscoped. trust_id: made from that trust."""
+    """id: the text of the token. project_id: None without a scope. trust_id: of its trust."""
 
     id: str = field(repr=False)
     user_id: str
@@ -89,7 +89,7 @@ class Flavor:
 
 @frozen(kw_only=True)
 class Image:
-    """builtin: exists without a row, may be changed by anybody."""
+    """builtin: it exists without a row, and every user may change it."""
 
     id: str
     name: str
@@ -110,8 +110,8 @@ class Image:
 class Server:
     """A server. status and task_state: Nova's words.
 
-    desired: ACTIVE, SHUTOFF or DELETED, what life works towards.
-    due_at: life does not act before it. host: number of the pretended host, -1 when none fitted.
+    desired: the state that `life` works towards: ACTIVE, SHUTOFF or DELETED.
+    due_at: `life` does not act before this time. host: number of the pretended host; -1: none.
     """
 
     id: str
@@ -192,7 +192,7 @@ class FloatingIp:
 
 @frozen(kw_only=True)
 class Volume:
-    """status: Cinder's word; due_at: when the present change is over (for the -ing words)."""
+    """status: Cinder's word; due_at: the end of the present change (for the -ing words)."""
 
     id: str
     name: str
@@ -241,8 +241,8 @@ class Segment:
 class StoredObject:
     """id: account, container and name by slashes; blob: key of the content ("" when none).
 
-    manifest: container/prefix of a dynamic large object; segments: of a static one (None: it is
-    none).
+    manifest: container/prefix of a dynamic large object. segments: of a static large object; None
+    for any other object.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Servers as Nova shows them, what a new one must fulfil, which pretended host it gets. Pure."""
+"""The JSON objects of servers, the checks of a new server, and the choice of its host. Pure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def asked_version(call: Call) -> str:
 
 
 def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
-    """Of the request, `newest` at most; (2, 1) without a header. Raises Refusal 400 or 406."""
+    """The microversion of the request, at most `newest`; (2, 1) without a header.
+
+    Raises Refusal 400 or 406.
+    """
     text = asked_version(call)
     if not text:
         return (2, 1)
@@ -81,7 +84,7 @@ def microversion(call: Call, newest: tuple[int, int]) -> tuple[int, int]:
 
 
 def flavor_body(core: Core, flavor: Flavor, version: tuple[int, int]) -> dict[str, Any]:
-    """A flavor in detail."""
+    """The JSON object of a flavor."""
     href = f"{core.public_url}/compute/v2.1/flavors/{flavor.id}"
     body: dict[str, Any] = {
         "id": flavor.id,
@@ -104,7 +107,7 @@ def flavor_body(core: Core, flavor: Flavor, version: tuple[int, int]) -> dict[st
 
 
 def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]) -> dict[str, Any]:
-    """A server in detail."""
+    """The JSON object of a server."""
     flavor = FLAVORS[server.flavor_id]
     href = f"{core.public_url}/compute/v2.1/servers/{server.id}"
     ports, floating = life.addresses(server)
@@ -196,7 +199,7 @@ def _image(core: Core, image_id: str) -> dict[str, Any]:
 def check_networks(
     core: Core, project_id: str, networks: list[Net] | str | None, version: tuple[int, int]
 ) -> None:
-    """Raises Refusal when the networks asked for cannot be had."""
+    """Check the requested networks. Raises Refusal 400 or 409."""
     if networks is None or (networks in ("auto", "none") and version >= (2, 37)):
         return
     if isinstance(networks, str):
@@ -210,7 +213,7 @@ def check_networks(
 
 
 def check_quota(core: Core, project_id: str, flavor: Flavor, count: int) -> None:
-    """Raises Refusal 403 when `count` more servers do not fit."""
+    """Check that the quota allows `count` more servers. Raises Refusal 403."""
     servers = core.state.servers.values()
     mine = Counter(s.flavor_id for s in servers if s.project_id == project_id)
     cores = sum(FLAVORS[id_].vcpus * n for id_, n in mine.items())

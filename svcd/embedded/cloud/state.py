@@ -1,7 +1,7 @@
-"""The embedded cloud's memory: a table a family, written through to SQLite when there is a folder.
+"""The embedded cloud's memory: one table for each family, copied to SQLite if there is a folder.
 
-Reads never touch the disk. A change inside `State.transaction` is on disk when the block ends, any
-other at once: an acknowledged change survives a `kill -9`. Without a folder there is no database.
+Reads never touch the disk. A change inside `State.transaction` is on the disk when the block ends,
+any other change at once. So an acknowledged change survives a `kill -9`.
 
 Note: a full disk. A change that cannot be written stays in memory, and is written together with the
 next change that can be written. Meanwhile `problem` gives the reason, and no service acknowledges a
@@ -61,7 +61,7 @@ R = TypeVar("R", bound=_HasId)
 
 
 class _Journal:
-    """Changes on their way to the file. problem: why they do not get there, "" when they do."""
+    """Changes that wait to be written. problem: the reason why they cannot be written, or ""."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.database = database
@@ -70,14 +70,14 @@ class _Journal:
         self._unwritten: dict[tuple[str, str], bytes | None] = {}
 
     def change(self, family: str, id_: str, body: bytes | None) -> None:
-        """A record's new content; None when it is gone."""
+        """Note the new content of a record; None: it was removed."""
         self._unwritten.pop((family, id_), None)
         self._unwritten[family, id_] = body
         if not self.held:
             self.write()
 
     def write(self) -> None:
-        """All changes together, or none of them for now."""
+        """Write all changes together, or none of them for now."""
         if not self._unwritten:
             return
         try:
@@ -104,7 +104,7 @@ class _Journal:
 class Table(Generic[R]):
     """The records of one family by id, in order of insertion.
 
-    group: a second key, by which `having` finds records without looking at the others.
+    group: a second key, by which `having` finds records without a search.
     """
 
     def __init__(
@@ -129,14 +129,14 @@ class Table(Generic[R]):
         return self._rows.get(id_)
 
     def put(self, record: R) -> None:
-        """Add or replace."""
+        """Add or replace a record."""
         self._forget(record.id)
         self._remember(record)
         if self._journal is not None:
             self._journal.change(self._family, record.id, msgspec.json.encode(record))
 
     def remove(self, id_: str) -> None:
-        """Drop; an unknown id is no fault."""
+        """Remove a record. An unknown id is no fault."""
         known = id_ in self._rows
         self._forget(id_)
         self._rows.pop(id_, None)
@@ -154,7 +154,7 @@ class Table(Generic[R]):
             self._groups.setdefault(group, {})[record.id] = record
 
     def _forget(self, id_: str) -> None:
-        """Out of its group; a row that is replaced keeps its place in the order."""
+        """Remove a record from its group; a replaced record keeps its place in the order."""
         before = self._rows.get(id_)
         group = None if before is None else self._group(before)
         if group is not None:
@@ -205,12 +205,12 @@ class State:
 
     @property
     def problem(self) -> str:
-        """Why changes do not get to the disk, "" when they do."""
+        """The reason why changes cannot be written to the disk, or ""."""
         return "" if self._journal is None else self._journal.problem
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Changes inside become durable together, also when the block raises."""
+        """Write the changes of the block together, also when the block raises."""
         journal = self._journal
         if journal is None or journal.held:
             yield
@@ -223,7 +223,7 @@ class State:
             journal.write()
 
     def close(self) -> None:
-        """Release the file."""
+        """Write the rest of the changes and release the file."""
         if self._journal is not None:
             self._journal.write()
             self._journal.database.close()

@@ -38,7 +38,7 @@ class VolumeService(NovaService):
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Version documents are open; the project of the path must be the token's.
 
-        Only the oldest microversion is spoken, whatever is asked for within the range.
+        The service uses only its oldest microversion, whatever version the request names.
         """
         if len(segments) <= 1:
             return
