@@ -109,10 +109,7 @@ def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Itera
         return
     began, until = seconds(since["at"]), seconds(since.get("until"))
     spent = duration(None if now is None or began is None else now - began)
-    limit = ""
-    if until is not None:
-        left = "" if now is None else f", in {duration(until - now)}"
-        limit = f"; svcd gives up at {moment(until)}{left}"
+    limit = _limit(until, now)
     yield f"  {status} since {moment(began)}, for {spent}{limit}"
     yield from _missing_servers(cluster)
     for each in _unfinished(events[events.index(since) :]):
@@ -123,6 +120,14 @@ def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Itera
         at = seconds(each["at"])
         ago = "" if now is None or at is None else f", {duration(now - at)} ago"
         yield f"    {each['step']}{where}{text}{times}{ago}"
+
+
+def _limit(until: float | None, now: float | None) -> str:
+    """The end of a line: when svcd gives up; "" without a deadline."""
+    if until is None:
+        return ""
+    left = "" if now is None else f", in {duration(until - now)}"
+    return f"; svcd gives up at {moment(until)}{left}"
 
 
 def _missing_servers(cluster: Json) -> Iterator[str]:
@@ -350,10 +355,7 @@ def _waiting(
     if waiting:
         since, until = seconds(waiting["since"]), seconds(waiting["until"])
         spent = "" if now is None or since is None else f", for {duration(now - since)}"
-        limit = ""
-        if until is not None:
-            left = "" if now is None else f", in {duration(until - now)}"
-            limit = f"; svcd gives up at {moment(until)}{left}"
+        limit = _limit(until, now)
         yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{limit}"
         text = _without_advice(waiting["text"], waiting["code"])
         yield f"    {waiting['code']}: {text}"

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Self, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, convert
 
 from svcd.model import cloud, cluster, template
 from svcd.model.ids import iso_seconds
@@ -365,18 +365,8 @@ class Event(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: cluster.ClusterEvent) -> Self:
-        """The answer for `record`."""
-        return cls(
-            at=record.at,
-            generation=record.generation,
-            step=record.step,
-            machine=record.machine,
-            outcome=record.outcome,
-            code=record.code,
-            text=record.text,
-            attempt=record.attempt,
-            until=record.until,
-        )
+        """The answer for `record`, which has the same fields."""
+        return convert(record, cls, from_attributes=True)
 
 
 class OwnershipTags(View, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Self, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, convert
 
 from svcd.model import job
 from svcd.model.ids import JobBinaryId, Timestamp, http_date, iso_seconds
@@ -78,15 +78,8 @@ class JobBinaryInternal(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: job.JobBinaryInternal) -> Self:
-        """The answer for `record`."""
-        return cls(
-            id=record.id,
-            name=record.name,
-            tenant_id=record.tenant_id,
-            datasize=record.datasize,
-            created_at=record.created_at,
-            updated_at=record.updated_at,
-        )
+        """The answer for `record`, which has the same fields."""
+        return convert(record, cls, from_attributes=True)
 
 
 class JobBinary(View, frozen=True, kw_only=True):
@@ -181,9 +174,7 @@ class ExecutionInfo(View, frozen=True, kw_only=True):
         """A mapping in truth: the engine's record has more fields than the class."""
         info: dict[str, object] = {**_complete(record), "status": record.status.value}
         if record.failure is not None:
-            info["failure"] = ExecutionFailure(
-                code=record.failure.code, step=record.failure.step, text=record.failure.text
-            )
+            info["failure"] = convert(record.failure, ExecutionFailure, from_attributes=True)
         if record.waiting is not None:
             until = record.waiting.until
             info["waiting"] = ExecutionWait(

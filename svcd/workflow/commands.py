@@ -328,22 +328,11 @@ class Jobs:
         Raises NotFound. The text names the parts that cannot be read.
         """
         row = await self._get(caller, id_)
-        cluster_id = row.cluster_id
-        if cluster_id is None:
-            return self._logs.without_cluster(row)
-
-        async def read(tx: Tx) -> tuple[Cluster | None, Sequence[DataSource]]:
-            ids = [each for each in (row.input_id, row.output_id) if each is not None]
-            sources = [await tx.data_sources.get(row.tenant_id, each) for each in ids]
-            return await tx.clusters.find(cluster_id), sources
-
-        cluster, sources = await self._store.read(read)
-        place = None if cluster is None else self._rows.place_on(cluster)
+        place = await self._rows.place(row)
         if place is None:
             return self._logs.without_cluster(row)
-        secrets = document.secrets_of(sources, row.job_configs)
         try:
-            work = self._logs.of(row, place, secrets)
+            work = self._logs.of(row, place, await self._rows.secrets(row))
             return await with_deadline(self._clock, _ENGINE_S, "log", work)
         except DeadlineExceeded:
             raise PlatformTimeout(

@@ -7,6 +7,7 @@ part as text. Because the checks are values, plans can be compared. A malformed 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -25,8 +26,20 @@ class Answers:
         return "" if status == 200 else f"{self.what} answers with status {status}"
 
 
+class _OfNameNode(ABC):
+    """A check of the name node's answer about its nodes. missing: the missing part, or ""."""
+
+    def __call__(self, status: int, body: bytes) -> str:
+        if status != 200:
+            return f"the name node answers with status {status}"
+        return self.missing(_bean(body))
+
+    @abstractmethod
+    def missing(self, bean: Mapping[str, Any]) -> str: ...
+
+
 @frozen
-class LiveDataNodes:
+class LiveDataNodes(_OfNameNode):
     """The name node knows the data nodes at `addresses`, alive and in service.
 
     least: the number of data nodes that suffices; 0: all.
@@ -35,10 +48,8 @@ class LiveDataNodes:
     addresses: tuple[str, ...]
     least: int = 0
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the name node answers with status {status}"
-        nodes = dict(_nodes(_bean(body), "LiveNodes"))
+    def missing(self, bean: Mapping[str, Any]) -> str:
+        nodes = dict(_nodes(bean, "LiveNodes"))
         absent = [a for a in self.addresses if nodes.get(a, {}).get("adminState") != "In Service"]
         if len(self.addresses) - len(absent) >= (self.least or len(self.addresses)):
             return ""
@@ -46,15 +57,12 @@ class LiveDataNodes:
 
 
 @frozen
-class DataNodeServes:
+class DataNodeServes(_OfNameNode):
     """The name node lists the data node at `address` as live and in service."""
 
     address: str
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the name node answers with status {status}"
-        bean = _bean(body)
+    def missing(self, bean: Mapping[str, Any]) -> str:
         if "LiveNodes" not in bean:
             return "the name node does not list its nodes"
         node = dict(_nodes(bean, "LiveNodes")).get(self.address)
@@ -65,28 +73,22 @@ class DataNodeServes:
 
 
 @frozen
-class SafeModeOff:
+class SafeModeOff(_OfNameNode):
     """The name node has left safe mode and accepts changes."""
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the name node answers with status {status}"
-        bean = _bean(body)
+    def missing(self, bean: Mapping[str, Any]) -> str:
         if "Safemode" not in bean:
             return "the name node has not read its files yet"
         return str(bean["Safemode"])
 
 
 @frozen
-class Decommissioned:
+class Decommissioned(_OfNameNode):
     """The name node has no more need of the data nodes at `addresses`, or they are dead."""
 
     addresses: tuple[str, ...]
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the name node answers with status {status}"
-        bean = _bean(body)
+    def missing(self, bean: Mapping[str, Any]) -> str:
         if "LiveNodes" not in bean:
             return "the name node does not list its nodes"
         nodes = dict(_nodes(bean, "LiveNodes"))

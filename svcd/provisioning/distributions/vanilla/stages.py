@@ -136,12 +136,10 @@ def check(machines: Sequence[Machine]) -> Plan:
         chains.append((_name_node_probe(head, NAMENODE, probes.SafeModeOff()),))
         chains += [(_data_node_serves(head, m),) for m in holders(machines, DATANODE)]
     if manager:
-        chains.append((evolve(_manager_up(manager), what=RESOURCEMANAGER),))
+        chains.append((evolve(_up(manager, RESOURCEMANAGER), what=RESOURCEMANAGER),))
         chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
-    for process, probe in (
-        (HISTORYSERVER, _history_up), (OOZIE, _oozie_up), (SECONDARYNAMENODE, _secondary_up)
-    ):  # fmt: skip
-        chains += [(evolve(probe(m), what=process),) for m in holders(machines, process)]
+    for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE):
+        chains += [(evolve(_up(m, process), what=process),) for m in holders(machines, process)]
     return _plan("check the daemons", tuple(chains), CHECK_S, _CHECK_ADVICE)
 
 
@@ -180,7 +178,7 @@ def _name_node_chain(new: Sequence[Machine]) -> Iterator[Chain]:
             _folders(head),
         ]
     if history:
-        chain += [_start(history, HISTORYSERVER), _history_up(history)]
+        chain += [_start(history, HISTORYSERVER), _up(history, HISTORYSERVER)]
     yield tuple(chain)
 
 
@@ -197,7 +195,7 @@ def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterato
                 missing=probes.LiveDataNodes(data, least=1),
             ),
             _library(oozie, head),
-            _oozie_up(oozie),
+            _up(oozie, OOZIE),
             HttpProbe(
                 machine=oozie.instance_id,
                 what="Oozie to read its share library",
@@ -213,12 +211,12 @@ def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterato
 def _resource_manager_chain(new: Sequence[Machine]) -> Iterator[Chain]:
     manager = holder(new, RESOURCEMANAGER)
     if manager:
-        yield (_start(manager, RESOURCEMANAGER), _manager_up(manager))
+        yield (_start(manager, RESOURCEMANAGER), _up(manager, RESOURCEMANAGER))
 
 
 def _secondary_chain(new: Sequence[Machine]) -> Iterator[Chain]:
     for machine in holders(new, SECONDARYNAMENODE):
-        yield (_start(machine, SECONDARYNAMENODE), _secondary_up(machine))
+        yield (_start(machine, SECONDARYNAMENODE), _up(machine, SECONDARYNAMENODE))
 
 
 def _worker_chains(machines: Sequence[Machine], machine: Machine) -> Iterator[Chain]:
@@ -347,27 +345,20 @@ def _node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
     return _probe(watched, NODEMANAGER, NODEMANAGER, _nodes_url(manager), missing)
 
 
-def _manager_up(machine: Machine) -> HttpProbe:
-    url = f"http://{machine.public}:8088/ws/v1/cluster/info"
-    what = "the resource manager"
-    return _probe(machine, RESOURCEMANAGER, what, url, probes.Answers(what))
+def _up(machine: Machine, process: str) -> HttpProbe:
+    """The daemon on `machine` answers."""
+    what, path = _STATUS[process]
+    missing = probes.OozieNormal() if process == OOZIE else probes.Answers(what)
+    return _probe(machine, process, what, f"http://{machine.public}:{path}", missing)
 
 
-def _history_up(machine: Machine) -> HttpProbe:
-    url = f"http://{machine.public}:19888/ws/v1/history/info"
-    what = "the history server"
-    return _probe(machine, HISTORYSERVER, what, url, probes.Answers(what))
-
-
-def _secondary_up(machine: Machine) -> HttpProbe:
-    url = f"http://{machine.public}:9868/jmx?qry=java.lang:type=Runtime"
-    what = "the secondary name node"
-    return _probe(machine, SECONDARYNAMENODE, what, url, probes.Answers(what))
-
-
-def _oozie_up(machine: Machine) -> HttpProbe:
-    url = f"http://{machine.public}:11000/oozie/v1/admin/status"
-    return _probe(machine, OOZIE, "Oozie", url, probes.OozieNormal())
+_STATUS = {
+    RESOURCEMANAGER: ("the resource manager", "8088/ws/v1/cluster/info"),
+    HISTORYSERVER: ("the history server", "19888/ws/v1/history/info"),
+    SECONDARYNAMENODE: ("the secondary name node", "9868/jmx?qry=java.lang:type=Runtime"),
+    OOZIE: ("Oozie", "11000/oozie/v1/admin/status"),
+}
+"""Name of a daemon in texts, and the port and path of its status."""
 
 
 def _number(addresses: Sequence[str], noun: str) -> str:
