@@ -49,6 +49,7 @@ SECRET: Mapping[str, str] = {
     "model.requests.NewNodeGroupTemplate.node_configs": "template-config",
     "model.template.ClusterTemplate.cluster_configs": "template-config",
     "model.template.NodeGroupTemplate.node_configs": "template-config",
+    "model.template.NodeShape.node_configs": "template-config",
     "model.template.TemplateNodeGroup.node_configs": "template-config",
     "model.trust.LooseTrust.trust_id": "trust",
     "ports.cloud.Access.token": "token",
