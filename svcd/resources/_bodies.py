@@ -7,6 +7,7 @@ is slower. A download pauses while the buffer of the connection is full.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import IO
@@ -28,13 +29,13 @@ class Disconnected(Exception):
     """The caller disconnected while the body was read or the answer was written."""
 
 
-class Body:
+class Body(ABC):
     """The raw body of a request. size: declared bytes, None when chunked."""
 
     size: int | None = None
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def read(self) -> bytes:
         """The whole body; only for routes with a small limit."""
