@@ -13,12 +13,18 @@ from importlib import metadata
 from pathlib import Path
 
 from svcd.cli import database, orphans, tunnel, why
+from svcd.cli.output import visible_output
 from svcd.settings import Loaded, SettingsError, load, schema, without_passwords
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand and return the exit code."""
     options = _parser().parse_args(arguments)
+    with visible_output():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         code: int = options.run(options)
         sys.stdout.flush()

@@ -27,6 +27,7 @@ from twisted.logger import (
 )
 
 from svcd.model import secret
+from svcd.model.controls import visible
 from svcd.model.redaction import hidden, shown_url
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -120,7 +121,7 @@ def _text(event: LogEvent) -> str:
 
 
 def _one_line(text: str) -> str:
-    return text.replace("\n", "\\n").replace("\r", "\\r")
+    return visible(text.replace("\n", "\\n").replace("\r", "\\r"))
 
 
 def _traceback(event: LogEvent) -> str:
@@ -129,7 +130,7 @@ def _traceback(event: LogEvent) -> str:
         return ""
     lines = failure.getTraceback().rstrip().splitlines()
     text = "\n".join(lines[-_TRACEBACK_LINES:])
-    return shown_url(hidden(text, secret.living(), whole=True))
+    return visible(shown_url(hidden(text, secret.living(), whole=True)))
 
 
 def _human_line(event: LogEvent) -> str:

@@ -34,6 +34,15 @@ class _Case(SynchronousTestCase):
         return code, out.getvalue(), err.getvalue()
 
 
+class OutputTests(_Case):
+    def test_escape_sequences_are_shown(self) -> None:
+        """Commands print texts of machines and services."""
+        code, out, err = self.ran("config", "show", "--set", "embedded.tenant=\x1b]0;x\x07")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("\\x1b]0;x\\x07", out)
+        self.assertNotIn("\x1b", out)
+
+
 class ConfigTests(_Case):
     def test_every_setting_with_value_origin_and_meaning(self) -> None:
         """File, variable, flag and default."""

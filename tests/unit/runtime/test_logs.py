@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import types
 from collections.abc import Generator
 from contextvars import copy_context
@@ -45,6 +46,16 @@ class LinesTests(SynchronousTestCase):
     def said(self, form: str = "human", level: str = "info") -> tuple[io.StringIO, LogPublisher]:
         stream = io.StringIO()
         return stream, LogPublisher(logs.observer(stream, form, level))
+
+    def test_escape_sequences_are_shown(self) -> None:
+        """A machine chose them: they must not reach a terminal, in both forms and in tracebacks."""
+        for form in ("human", "json"):
+            stream, publisher = self.said(form)
+            text = "\x1b[2J\x9b31m\x07 a\tb"
+            failure = Failure(ValueError(text))
+            publisher(event(LogLevel.warn, "{text}", text=text, log_failure=failure))
+            self.assertEqual(re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f]", stream.getvalue()), [])
+            self.assertIn("[2J", stream.getvalue())
 
     def test_human_line(self) -> None:
         """Time, level, logger, text and the ids of the context."""
