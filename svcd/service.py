@@ -259,6 +259,8 @@ class Daemon:
         )
         metrics.watch_database(store.figures)
         self.resource, self.site = api.build(self.services)
+        has_own = bool(settings.server.admin_listen)
+        self.admin_site = api.build_admin(self.services) if has_own else None
 
     async def start(self) -> None:
         """Resume unfinished work. The caller opens the port after this."""
@@ -341,6 +343,7 @@ class DaemonService:
         self._store: SqlStore | None = None
         self._daemon: Daemon | None = None
         self._port: IListeningPort | None = None
+        self._admin_port: IListeningPort | None = None
         self.broken: Deferred[None] = Deferred()
 
     async def start(self) -> None:
@@ -388,6 +391,8 @@ class DaemonService:
             self._port = await listen(
                 self._reactor, "server.listen", settings.server.listen, self._daemon.site
             )
+            if self._daemon.admin_site is not None:
+                self._admin_port = await self._listen_admin(self._daemon.admin_site)
         except EndpointError as error:
             raise SettingsRefused(str(error)) from error
         except ListenError as error:
@@ -396,6 +401,7 @@ class DaemonService:
         self._folder.write_endpoints(
             {
                 "api": base,
+                **self._admin_endpoint(),
                 **(self._host.endpoints() if self._host is not None else {}),
                 "pid": os.getpid(),
             }
@@ -408,8 +414,9 @@ class DaemonService:
         """Stop the listener, then requests, then tasks, then the embedded cloud and the store."""
         if self._folder is not None:
             self._folder.remove_endpoints()
-        if self._port is not None:
-            await cast("Any", self._port.stopListening())
+        for port in (self._port, self._admin_port):
+            if port is not None:
+                await cast("Any", port.stopListening())
         if self._daemon is not None:
             await self._daemon.site.drain(self._settings.server.drain_s)
             await self._daemon.stop()
@@ -420,6 +427,18 @@ class DaemonService:
         for folder in (self._machines, self._folder):
             if folder is not None:
                 folder.release()
+
+    async def _listen_admin(self, site: api.ApiSite) -> IListeningPort:
+        site.noisy = False
+        return await listen(
+            self._reactor, "server.admin_listen", self._settings.server.admin_listen, site
+        )
+
+    def _admin_endpoint(self) -> Mapping[str, str]:
+        """The part of endpoints.json about `server.admin_listen`."""
+        if self._admin_port is None:
+            return {}
+        return {"admin": url_of(self._admin_port, self._settings.server.admin_listen)}
 
     def _database_taken(self, reason: str) -> None:
         if not self.broken.called:

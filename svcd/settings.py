@@ -45,6 +45,10 @@ def _doc(text: str) -> dict[str, str]:
 @frozen(kw_only=True)
 class Server:
     listen: str = field(default="tcp:127.0.0.1:8386", metadata=_doc("endpoint of the API"))
+    admin_listen: str = field(
+        default="",
+        metadata=_doc("endpoint for /metrics and health alone; empty: the API serves them"),
+    )
     state_dir: Path = field(
         default=Path("state"),
         metadata=_doc("folder of the daemon's files: database, key, embedded cloud"),

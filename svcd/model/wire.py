@@ -375,7 +375,6 @@ class OwnershipTags(View, frozen=True, kw_only=True):
     installation: str
     clusters: list[str]
     trusts: list[str]
-    job_credentials: list[str]
 
 
 def _given(value: str | None) -> str | Absent:

@@ -36,6 +36,10 @@ class Answer:
     headers: Mapping[str, str] | None = None
 
 
+INERT = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
+"""Headers of data that a tenant uploaded: a browser must not run it as a page of this origin."""
+
+
 @frozen(kw_only=True)
 class Download:
     """A body that is sent piece by piece, `size` bytes in all."""

@@ -36,6 +36,12 @@ def accepts_json(accept: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)
+def is_of(types: tuple[str, ...], content_type: bytes) -> bool:
+    """Whether a `Content-Type` is one of `types`; parameters are allowed."""
+    return content_type.split(b";", 1)[0].strip().lower().decode("latin-1") in types
+
+
+@lru_cache(maxsize=256)
 def is_json(content_type: bytes) -> bool:
     """Whether a `Content-Type` is application/json; parameters are allowed."""
     return content_type.split(b";", 1)[0].strip().lower() == b"application/json"

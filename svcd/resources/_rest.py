@@ -45,6 +45,7 @@ from svcd.model.secret import Secret
 from svcd.model.shapes import Shape
 from svcd.ports.cloud import Identity
 from svcd.resources._answers import (
+    INERT,
     JSON,
     Answer,
     Download,
@@ -55,10 +56,10 @@ from svcd.resources._answers import (
 from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
 from svcd.resources._exchange import REFUSALS, Exchange, record_of
 from svcd.resources._faults import as_answerable
-from svcd.resources._negotiate import accepts_json, is_json
+from svcd.resources._negotiate import accepts_json, is_json, is_of
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
-from svcd.resources._route import RAW, Call, Options, Route, bound, route
+from svcd.resources._route import Call, Options, Raw, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources.openapi import document
 from svcd.runtime import logs
@@ -284,7 +285,7 @@ class Rest(Routed[Route]):
         if isinstance(shape, Shape):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)
             result = made.run(call, body=shaped, **values)
-        elif shape is RAW:
+        elif isinstance(shape, Raw):
             result = made.run(call, body=_raw_body(request), **values)
         else:
             result = made.run(call, **values)
@@ -356,6 +357,13 @@ class Rest(Routed[Route]):
                 given = shown(types_[0]) if types_ else "none"
                 raise UnsupportedMediaType(
                     f"the body must be application/json, its Content-Type is {given}"
+                )
+        if isinstance(spec.body, Raw) and spec.body.types:
+            types_ = headers.getRawHeaders(b"Content-Type")
+            if types_ and not is_of(spec.body.types, types_[0]):
+                raise UnsupportedMediaType(
+                    f"the body must be {' or '.join(spec.body.types)},"
+                    f" its Content-Type is {shown(types_[0])}"
                 )
         return content
 
@@ -443,11 +451,14 @@ class Rest(Routed[Route]):
                 download.size,
                 x.request_id.encode(),
             )
+            lines += header_lines(INERT)
             request.respond(200, lines, b"", last=False)
         else:
             request.setHeader(b"X-Request-Id", x.request_id.encode())
             request.setHeader(b"Content-Type", download.content_type)
             request.setHeader(b"Content-Length", b"%d" % download.size)
+            for name, value in INERT.items():
+                request.setHeader(name.encode(), value.encode())
         if request._disconnected:
             self._finished(x, 200)
             return

@@ -24,8 +24,14 @@ VERSIONS = ("1.0", "1.1")
 _SUCCESS = {"GET": 200, "POST": 202, "PUT": 202, "DELETE": 204}
 
 
+@frozen
 class Raw:
-    """Used in place of a shape: the handler gets the `Body` itself, with any media type."""
+    """Used in place of a shape: the handler gets the `Body` itself.
+
+    types: the media types that a caller may name; empty: any. A caller need not name one.
+    """
+
+    types: tuple[str, ...] = ()
 
 
 RAW = Raw()

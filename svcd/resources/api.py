@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from svcd.model.requests import Limits
 from svcd.resources._addresses import Addresses
@@ -22,7 +22,7 @@ from svcd.resources.jobs import Jobs
 from svcd.resources.node_group_templates import NodeGroupTemplates
 from svcd.resources.ownership_tags import OwnershipTags
 from svcd.resources.plugins import Plugins
-from svcd.resources.system import System
+from svcd.resources.system import System, Telemetry
 from svcd.runtime.same_origin import SameOrigin
 
 __all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
@@ -33,6 +33,7 @@ _CONVERT_BYTES = 262_144
 
 FAMILIES = (
     System,
+    Telemetry,
     Plugins,
     Images,
     NodeGroupTemplates,
@@ -56,6 +57,22 @@ def policy() -> Sequence[tuple[str, str, Needs]]:
 def build(services: ApiServices) -> tuple[Rest, ApiSite]:
     """The API as a leaf resource (for in-memory agents) and as a site (for listening).
 
+    With `server.admin_listen` the metrics are not a part of it, see `build_admin`.
+    """
+    server = services.settings.server
+    own = (Telemetry,) if server.admin_listen else ()
+    families = [each for each in FAMILIES if each not in own]
+    return _built(services, families, server.listen)
+
+
+def build_admin(services: ApiServices) -> ApiSite:
+    """The site of `server.admin_listen`: health and metrics."""
+    return _built(services, (System, Telemetry), services.settings.server.admin_listen)[1]
+
+
+def _built(services: ApiServices, families: Iterable[type], listens: str) -> tuple[Rest, ApiSite]:
+    """The resource and the site of `families`, which listens at `listens`.
+
     Only the site has the parts that need a connection: deadlines of header and body, limits before
     the body arrives, streaming of uploads, draining.
     """
@@ -67,7 +84,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
         services.identity,
         Options(
             policy=Policy.of(services.settings, anonymous=services.identity is None),
-            same_origin=SameOrigin.at(server.listen, server.hosts),
+            same_origin=SameOrigin.at(listens, server.hosts),
             addresses=Addresses(server.trusted_proxies),
             audit=services.audit,
             request_timeout_s=server.request_timeout_s,
@@ -78,7 +95,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
             sizes={"binary": server.max_binary_bytes, "convert": _CONVERT_BYTES},
         ),
     )
-    for family in FAMILIES:
+    for family in families:
         rest.add(family(services))
     site = ApiSite(
         rest,

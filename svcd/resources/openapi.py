@@ -98,7 +98,8 @@ def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
             "content": {"application/json": {"schema": schema}},
         }
     elif isinstance(made.spec.body, Raw):
-        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+        types = made.spec.body.types or ("application/octet-stream",)
+        operation["requestBody"] = {"required": True, "content": {each: {} for each in types}}
     return operation
 
 

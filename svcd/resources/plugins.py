@@ -13,7 +13,7 @@ from svcd.model.convert import convert
 from svcd.model.requests import NewClusterTemplate
 from svcd.model.template import ConfigValue
 from svcd.resources._bodies import Body
-from svcd.resources._route import RAW, Call, route
+from svcd.resources._route import Call, Raw, route
 from svcd.resources.dependencies import ApiServices
 
 
@@ -60,6 +60,13 @@ def _default(value: ConfigValue) -> str | bool:
     return value if isinstance(value, bool) else str(value)
 
 
+_CONFIGURATION = Raw(
+    ("application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+)
+"""The body of convert-config. A web page of another site can send other types, such as text/plain,
+without a preceding question."""
+
+
 class Plugins:
     """The handlers of `/plugins`."""
 
@@ -98,7 +105,7 @@ class Plugins:
         "POST",
         "/plugins/<plugin_name>/<version>/convert-config",
         "/plugins/<plugin_name>/<version>/convert-config/<template_name>",
-        body=RAW,
+        body=_CONFIGURATION,
         returns="cluster_template",
         exists="_exists",
         limit="convert",

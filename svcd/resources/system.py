@@ -14,14 +14,16 @@ from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 from svcd.runtime import metrics
 
+_RENDER_S = 1.0
+"""Rendering the metrics takes some 20 ms, and needs no token: so at most once in this time."""
+
 
 class System:
-    """The handlers of `/`, `/healthz`, `/readyz`, `/metrics`."""
+    """The handlers of `/`, `/healthz` and `/readyz`."""
 
     app = Klein()
 
     def __init__(self, services: ApiServices) -> None:
-        self._metrics = services.metrics
         self._readiness = services.readiness
 
     @route(app, "GET", "/", returns="versions", needs=Needs.OPEN)
@@ -46,7 +48,21 @@ class System:
             raise ServiceUnavailable("not ready: " + "; ".join(wrong))
         return wire.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
 
+
+class Telemetry:
+    """The handler of `/metrics`."""
+
+    app = Klein()
+
+    def __init__(self, services: ApiServices) -> None:
+        self._metrics = services.metrics
+        self._clock = services.clock
+        self._rendered: tuple[float, bytes] = (float("-inf"), b"")
+
     @route(app, "GET", "/metrics", needs=Needs.OPEN, plain=True)
     async def expose(self, call: Call) -> Answer:
-        """Return the metrics in Prometheus text format."""
-        return Answer(200, self._metrics.exposition(), metrics.CONTENT_TYPE.encode())
+        """Return the metrics in Prometheus text format, at most one second old."""
+        now = self._clock.seconds()
+        if now - self._rendered[0] >= _RENDER_S:
+            self._rendered = now, self._metrics.exposition()
+        return Answer(200, self._rendered[1], metrics.CONTENT_TYPE.encode())

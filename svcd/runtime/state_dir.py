@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import tempfile
 import uuid
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ class StateFolder:
         self.path = path.absolute()
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._protect()
             self._lock = os.open(
                 self.path / lock_name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
@@ -50,6 +52,25 @@ class StateFolder:
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         self._file = self.path / "endpoints.json"
         self._others: Mapping[str, Any] = {}
+
+    def _protect(self) -> None:
+        """Take the folder from other users: it holds the sealing key, passwords and the database.
+
+        An existing folder keeps its mode at `mkdir`.
+        """
+        found = self.path.stat()
+        if found.st_uid not in (os.geteuid(), 0):
+            raise StateFolderError(
+                f"the state folder {self.path} belongs to user {found.st_uid} and not to the"
+                " daemon's; choose another server.state_dir or change its owner"
+            )
+        if stat.S_IMODE(found.st_mode) & 0o077 and found.st_uid == os.geteuid():
+            self.path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+        elif stat.S_IMODE(found.st_mode) & 0o022:
+            raise StateFolderError(
+                f"other users may write to the state folder {self.path};"
+                f" remove that: chmod go= {self.path}"
+            )
 
     @property
     def place(self) -> str:

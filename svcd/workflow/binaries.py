@@ -21,6 +21,8 @@ from svcd.ports.store import Store, Tx
 
 OBJECT: Final = "objstore-internal://"
 _JAR_START: Final = b"PK\x03\x04"
+_UPWARDS: Final = (".", "..")
+"""Segments that a proxy before the object store would resolve, out of the container."""
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
 
 
@@ -46,7 +48,10 @@ def location(url: str) -> Internal | Object | None:
         return Internal(JobBinaryInternalId(id_)) if _ID.match(id_) else None
     if url.startswith(OBJECT):
         container, slash, name = url.removeprefix(OBJECT).partition("/")
-        return Object(container, name) if slash and container and name else None
+        segments = (container, *name.split("/"))
+        if not (slash and container and name) or any(each in _UPWARDS for each in segments):
+            return None
+        return Object(container, name)
     return None
 
 

@@ -159,7 +159,7 @@ class Jobs:
         if place is None:
             raise BadJobBinary(
                 "$.url: expected internaldb://<job binary internal id> or "
-                "objstore-internal://<container>/<object>"
+                "objstore-internal://<container>/<object>, without the segments . and .."
             )
         if isinstance(place, Object) and extra is None:
             raise BadJobBinary("$.extra: a binary in the object store needs user and password")

@@ -289,6 +289,15 @@ class ObservabilityTests(_Tests):
         ):
             self.assertIn(line, text)
 
+    def test_metrics_are_rendered_once_a_second(self) -> None:
+        """They need no token and cost much."""
+        api = self.service()
+        first = api.call("GET", "/metrics").body
+        api.call("GET", "/v1.0/demo/clusters")
+        self.assertEqual(api.call("GET", "/metrics").body, first)
+        api.advance(1)
+        self.assertNotEqual(api.call("GET", "/metrics").body, first)
+
     def test_made_up_methods_do_not_make_metrics(self) -> None:
         """A peer cannot grow our memory."""
         api = self.service()
@@ -298,6 +307,47 @@ class ObservabilityTests(_Tests):
 
 
 class ResourceTests(_Tests):
+    def test_data_of_a_tenant_is_inert_in_a_browser(self) -> None:
+        """Its type is text/html, as the interface says: it must not run as a page of svcd."""
+        api = self.service()
+        made = api.call("PUT", "/v1.1/demo/job-binary-internals/x.pig", data=b"<script>")
+        id_ = made.json["job_binary_internal"]["id"]
+        answer = api.call("GET", f"/v1.1/demo/job-binary-internals/{id_}/data")
+        self.assertEqual(answer.headers["content-type"], "text/html; charset=utf-8")
+        self.assertEqual(answer.headers["x-content-type-options"], "nosniff")
+        self.assertEqual(answer.headers["content-security-policy"], "sandbox")
+
+    def test_a_configuration_is_json_or_yaml(self) -> None:
+        """A page of another site can send plain text without a preceding question."""
+        api = self.service()
+        path = "/v1.0/demo/plugins/fake/0.1/convert-config"
+        for media, status in (
+            ("text/plain", 415),
+            ("application/x-www-form-urlencoded", 415),
+            ("application/json", 400),
+            ("text/yaml; charset=utf-8", 400),
+        ):
+            answer = api.call("POST", path, data=b"{}", headers={"content-type": media})
+            self.assertEqual(answer.status, status, answer.body)
+
+    def test_an_object_is_named_without_dots(self) -> None:
+        """A proxy before the object store would leave the container."""
+        api = self.service()
+        for name in ("../other/x", "a/../../x", "./x"):
+            body = {
+                "name": "a",
+                "url": f"objstore-internal://mine/{name}",
+                "extra": {"user": "u", "password": "hush"},
+            }
+            answer = api.call("POST", "/v1.1/demo/job-binaries", json=body)
+            self.assertEqual((answer.status, answer.json["error_name"]), (400, "BAD_JOB_BINARY"))
+
+    def test_metrics_may_have_a_port_of_their_own(self) -> None:
+        """Then the API does not serve them."""
+        api = self.service(server__admin_listen="tcp:127.0.0.1:0")
+        self.assertEqual(api.call("GET", "/metrics").status, 404)
+        self.assertEqual(api.call("GET", "/healthz").status, 200)
+
     def test_credentials_can_be_hidden(self) -> None:
         """In sources, binaries and the jobs that show them."""
         api = self.service(server__hide_credentials=True)

@@ -29,6 +29,13 @@ class StateFolderTests(SynchronousTestCase):
         StateFolder(self.path).release()
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o700)
 
+    def test_an_existing_folder_becomes_private(self) -> None:
+        """Its mode was chosen without svcd, which keeps keys and passwords there."""
+        self.path.mkdir(mode=0o755)
+        self.path.chmod(0o777)
+        StateFolder(self.path).release()
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o700)
+
     def test_unusable_folder_is_named(self) -> None:
         """A file in its place is an error of one line."""
         self.path.write_text("x")
