@@ -243,6 +243,16 @@ class UnsupportedMediaType(SvcdError):
     name = "UNSUPPORTED_MEDIA_TYPE"
 
 
+class TooManyRequests(SvcdError):
+    """The address of the caller asks for more than its share. Has `Retry-After`."""
+
+    status = 429
+    name = "TOO_MANY_REQUESTS"
+
+    def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        super().__init__(message, {"Retry-After": str(retry_after_s)})
+
+
 class HeadersTooLarge(SvcdError):
     status = 431
     name = "REQUEST_HEADER_FIELDS_TOO_LARGE"

@@ -129,7 +129,16 @@ class Auth:
     negative_cache_s: float = field(
         default=10.0, metadata=_doc("time for which svcd remembers a refused token")
     )
-    cache_size: int = field(default=10_000, metadata=_doc("most tokens in memory"))
+    cache_size: int = field(
+        default=10_000, metadata=_doc("most valid tokens, and most refused ones, in memory")
+    )
+    checks_at_once: int = field(
+        default=20, metadata=_doc("most tokens that the identity service checks at once")
+    )
+    refusals_per_minute: int = field(
+        default=300,
+        metadata=_doc("refused tokens after which an address has to wait a minute; 0: no limit"),
+    )
     read_roles: tuple[str, ...] = field(
         default=("reader", "member", "admin"),
         metadata=_doc("roles of which a caller needs one to read"),

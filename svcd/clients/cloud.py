@@ -60,7 +60,8 @@ class OpenStack:
         )
         self._clock = clock
         self._job_roles = settings.job_roles
-        self._keystone = Keystone(self._http, settings, clock)
+        checks = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
+        self._keystone = Keystone(self._http, settings, clock, checks)
         self._versions: dict[str, tuple[int, int]] = {}
 
     def identity(self, settings: Auth) -> KeystoneIdentity:

@@ -79,11 +79,19 @@ class Scope:
 class Keystone:
     """The identity service at `settings.auth_url`, with the login of svcd's own user.
 
-    Tokens are kept by scope and renewed before they expire.
+    Tokens are kept by scope and renewed before they expire. checks: the client for checks of
+    callers' tokens, which must not wait for other calls to the cloud, nor delay them.
     """
 
-    def __init__(self, http: HttpClient, settings: CloudSettings, clock: IReactorTime) -> None:
+    def __init__(
+        self,
+        http: HttpClient,
+        settings: CloudSettings,
+        clock: IReactorTime,
+        checks: HttpClient | None = None,
+    ) -> None:
         self._http = http
+        self._checks = checks or http
         self._settings = settings
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
@@ -186,6 +194,7 @@ class Keystone:
                 "/auth/tokens?nocatalog",
                 token=own.text,
                 headers={"X-Subject-Token": subject.reveal()},
+                http=self._checks,
             )
             if answer.status == 404:
                 return None
@@ -370,6 +379,7 @@ class Keystone:
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
         max_body_bytes: int | None = None,
+        http: HttpClient | None = None,
     ) -> Answer:
         sent = {"Accept": "application/json", **(headers or {})}
         if token is not None:
@@ -378,7 +388,7 @@ class Keystone:
         if body is not None:
             sent["Content-Type"] = "application/json"
             data = json.dumps(body).encode("utf-8")
-        return await self._http.request(
+        return await (http or self._http).request(
             method,
             self._base + path,
             headers=sent,

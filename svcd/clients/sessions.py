@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Scope, Token
+from svcd.clients.token_checks import TokenChecks
 from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
@@ -16,6 +19,8 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.coalesce import Coalescer
 from svcd.settings import Auth
+
+T = TypeVar("T")
 
 
 class OwnSession:
@@ -107,49 +112,60 @@ class KeystoneIdentity:
         self._keystone = keystone
         self._settings = settings
         self._clock = clock
-        self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
+        self._refused: OrderedDict[str, float] = OrderedDict()  # apart: it evicts no valid token
         self._asking = Coalescer()
+        self._checks = TokenChecks(clock, settings.checks_at_once, settings.refusals_per_minute)
 
     def challenge(self) -> str:
         """See ports.Identity."""
         return f'Keystone uri="{self._keystone.base}"'
 
-    async def authenticate(self, token: Secret) -> Caller:
+    async def authenticate(self, token: Secret, address: Callable[[], str] = lambda: "") -> Caller:
         """See ports.Identity."""
         key = hashlib.sha256(token.reveal().encode("utf-8")).hexdigest()
         found = self._known.get(key)
-        if found is not None and found[0] > self._clock.seconds():
+        now = self._clock.seconds()
+        if found is not None and found[0] > now:
             self._known.move_to_end(key)
-            caller = found[1]
-        else:
-            caller = await self._asking.get(key, lambda: self._ask(key, token))
+            return found[1]
+        caller: Caller | None = None
+        if self._refused.get(key, now) <= now:
+            caller = await self._asking.get(key, lambda: self._check(key, token, address()))
         if caller is None:
             raise Unauthorized("the token is not valid: log in again at the identity service")
         return caller
 
-    async def _ask(self, key: str, token: Secret) -> Caller | None:
-        try:
-            valid = await self._keystone.validate(token)
-        except CloudError as error:
-            text = f"the identity service cannot check the token now ({error.text})"
-            if error.kind is Fault.TIMEOUT:
-                raise PlatformTimeout(text) from None
-            raise ServiceUnavailable(text) from None
+    async def _check(self, key: str, token: Secret, address: str) -> Caller | None:
+        async with self._checks.place(address):
+            try:
+                valid = await self._keystone.validate(token)
+            except CloudError as error:
+                text = f"the identity service cannot check the token now ({error.text})"
+                if error.kind is Fault.TIMEOUT:
+                    raise PlatformTimeout(text) from None
+                raise ServiceUnavailable(text) from None
         now = self._clock.seconds()
-        caller: Caller | None = None
-        until = now + self._settings.negative_cache_s
-        if valid is not None and valid.expires_at > now:
-            until = min(now + self._settings.cache_s, valid.expires_at)
-            caller = Caller(
-                tenant_id=TenantId(valid.project_id),
-                user_id=valid.user_id,
-                user_name=valid.user_name,
-                roles=valid.roles,
-                token=token,
-                expires_at=valid.expires_at,
-                is_trust=valid.is_trust,
-            )
-        self._known[key] = (until, caller)
-        while len(self._known) > self._settings.cache_size:
-            self._known.popitem(last=False)
+        if valid is None or valid.expires_at <= now:
+            self._checks.refused(address)
+            self._keep(self._refused, key, now + self._settings.negative_cache_s)
+            self._known.pop(key, None)
+            return None
+        caller = Caller(
+            tenant_id=TenantId(valid.project_id),
+            user_id=valid.user_id,
+            user_name=valid.user_name,
+            roles=valid.roles,
+            token=token,
+            expires_at=valid.expires_at,
+            is_trust=valid.is_trust,
+        )
+        until = min(now + self._settings.cache_s, valid.expires_at)
+        self._keep(self._known, key, (until, caller))
         return caller
+
+    def _keep(self, cache: OrderedDict[str, T], key: str, value: T) -> None:
+        cache[key] = value
+        cache.move_to_end(key)
+        while len(cache) > self._settings.cache_size:
+            cache.popitem(last=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import (
     AsyncIterator,
+    Callable,
     Collection,
     Mapping,
     Sequence,
@@ -61,8 +62,12 @@ class Access:
 class Identity(Protocol):
     """Validates the callers' tokens."""
 
-    async def authenticate(self, token: Secret) -> Caller:
-        """Raises Unauthorized (refused), ServiceUnavailable or PlatformTimeout (identity down)."""
+    async def authenticate(self, token: Secret, address: Callable[[], str] = lambda: "") -> Caller:
+        """Raises Unauthorized (refused), ServiceUnavailable or PlatformTimeout (identity down),
+        TooManyRequests.
+
+        address: of the caller; called for an unknown token only.
+        """
         ...
 
     def challenge(self) -> str:

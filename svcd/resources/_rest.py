@@ -305,7 +305,9 @@ class Rest(Routed[Route]):
             raise Unauthorized(
                 "the header X-Auth-Token is missing: get a token from the identity service"
             )
-        x.caller = caller = await self._identity.authenticate(Secret(token))
+        x.caller = caller = await self._identity.authenticate(
+            Secret(token), lambda: self._options.addresses.of(x.request)
+        )
         if tenant is not None and caller.tenant_id != tenant:
             raise Forbidden(
                 f"the token is not for tenant {shown(tenant)}: get a token for that project"

@@ -1,0 +1,94 @@
+"""How many tokens of callers may wait for the identity service, of all callers and of each address.
+
+It decides by counts and never calls. Known tokens never come here, so a flood of wrong
+tokens delays only the first request with a new token.
+
+Note: what one address may do. A dashboard sends the tokens of many users from one address, and a
+page of theirs may end up with some expired ones. So an address may have half of the places, and
+many refusals in a minute; above that its unknown tokens are not checked until the minute ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import IPv6Network, ip_address
+from typing import Final
+
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.errors import ServiceUnavailable, TooManyRequests
+from svcd.runtime.tasks import Gate, sleep
+
+_WAITING: Final = 10
+"""Places for tokens for each check that may run at once."""
+_ADDRESSES: Final = 10_000
+"""Addresses whose refusals are counted in one minute."""
+_MINUTE_S: Final = 60
+
+
+class TokenChecks:
+    """The places for tokens that are being checked, or wait for it.
+
+    at_once: checks at the same time. refusals: refused tokens of one address in a minute; 0: no
+    limit.
+    """
+
+    def __init__(self, clock: IReactorTime, at_once: int, refusals: int) -> None:
+        self._clock = clock
+        self._at_once = max(1, at_once)
+        self._gate = Gate(self._at_once)
+        self._most = _WAITING * self._at_once
+        self._most_refusals = refusals
+        self._places: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._minute = 0
+
+    @asynccontextmanager
+    async def place(self, address: str) -> AsyncIterator[None]:
+        """Wait for the turn of a token. Raises TooManyRequests, ServiceUnavailable, at once."""
+        peer = _peer(address)
+        self._admit(peer, address)
+        self._places[peer] += 1
+        try:
+            waits = self._places.total() > self._at_once
+            async with self._gate:
+                if waits:  # or checks that end at once would follow each other in one deep stack
+                    await sleep(self._clock, 0.0)
+                yield
+        finally:
+            self._places[peer] -= 1
+            if not self._places[peer]:
+                del self._places[peer]
+
+    def _admit(self, peer: str, address: str) -> None:
+        now = self._clock.seconds()
+        if int(now) // _MINUTE_S != self._minute:
+            self._minute = int(now) // _MINUTE_S
+            self._refusals.clear()
+        if self._most_refusals and self._refusals[peer] >= self._most_refusals:
+            raise TooManyRequests(
+                f"too many wrong tokens came from {address}: its new tokens are checked again in"
+                " the next minute; behind a proxy set server.trusted_proxies",
+                _MINUTE_S - int(now) % _MINUTE_S,
+            )
+        if 2 * self._places[peer] >= self._most:
+            raise TooManyRequests(f"too many tokens of {address} wait to be checked; try again", 1)
+        if self._places.total() >= self._most:
+            raise ServiceUnavailable("too many tokens wait to be checked; try again", 1)
+
+    def refused(self, address: str) -> None:
+        """Count a token of `address` that the identity service has refused."""
+        peer = _peer(address)
+        if peer in self._refusals or len(self._refusals) < _ADDRESSES:
+            self._refusals[peer] += 1
+
+
+def _peer(address: str) -> str:
+    """The addresses of one owner count as one: an IPv4 address, the /64 of an IPv6 address."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return address if parsed.version == 4 else str(IPv6Network((parsed, 64), strict=False))
