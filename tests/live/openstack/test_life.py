@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.openstack_case import OpenStackCase, token
+from tests.support.openstack_case import Cloud, OpenStackCase, token
 from tests.support.processes import send
 from tests.support.real_openstack import given
 
@@ -36,6 +36,7 @@ class OpenStackTests(OpenStackCase):
         self.assertEqual(len({i["management_ip"] for i in workers}), 2)
         for each in workers:
             await self.check_worker(each)
+        await self.check_rules(cluster_id)
         admin = await self.admin()
         hosts = {
             (await admin.get("GET", f"{admin.nova}/servers/{i['server_id']}"))["server"]["hostId"]
@@ -51,6 +52,20 @@ class OpenStackTests(OpenStackCase):
         await self.check_worker(workers[0])
         await alpha.delete(cluster_id)
         self.assertEqual(set(await self.everything()) - before, set())
+
+    async def check_rules(self, cluster_id: str) -> None:
+        """The group lets in SSH, and all traffic of its members; nothing else."""
+        cloud = Cloud(await token("alpha-user", "alpha"), "alpha")
+        url = f"{cloud.neutron}/security-groups?name=svcd-{cluster_id}"
+        (group,) = (await cloud.get("GET", url))["security_groups"]
+        rules = [r for r in group["security_group_rules"] if r["direction"] == "ingress"]
+        self.assertEqual(
+            sorted(
+                (r["port_range_min"] or 0, r["port_range_max"] or 0, r["remote_group_id"] or "")
+                for r in rules
+            ),
+            [(0, 0, group["id"]), (22, 22, "")],
+        )
 
     async def check_worker(self, each: Mapping[str, Any]) -> None:
         """It knows all names, its volumes are mounted and its daemons were started."""
