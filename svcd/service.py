@@ -32,8 +32,10 @@ from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
 from svcd.model.cluster import Cluster
+from svcd.model.connect_rules import ConnectRules
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import JobType
+from svcd.model.loopback import is_loopback_url
 from svcd.open_database import open_database
 from svcd.ports.cloud import ApplicationCredentials, Cloud, Identity, ObjectStore
 from svcd.ports.engine import Engine, FileSystem
@@ -451,7 +453,7 @@ class DaemonService:
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
-        remote = SshRemote(reactor, reactor, settings.ssh)
+        remote = SshRemote(reactor, reactor, settings.ssh, _connect_rules(settings.cloud))
         engine_http = HttpClient(
             agent,
             reactor,
@@ -515,6 +517,13 @@ class CloudService:
 
 def _image_problem(prefix: Path) -> str:
     return build.problem(prefix) or ""
+
+
+def _connect_rules(cloud: CloudSettings) -> ConnectRules | None:
+    """The machines that svcd may connect to. The machines of a development cloud are loopback."""
+    if cloud.kind == "embedded" or is_loopback_url(cloud.auth_url):
+        return None
+    return ConnectRules.of(cloud.machine_cidrs, cloud.ssh_ports)
 
 
 def first_command(base: str, settings: Settings) -> str:

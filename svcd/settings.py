@@ -194,6 +194,15 @@ class CloudSettings:
         metadata=_doc("roles that the trust of a cluster carries, if its creator has them"),
     )
     calls_at_once: int = field(default=20, metadata=_doc("most calls in flight"))
+    machine_cidrs: tuple[str, ...] = field(
+        default=(),
+        metadata=_doc(
+            "networks of machines that svcd connects to; empty: all but its host and link-local"
+        ),
+    )
+    ssh_ports: tuple[str, ...] = field(
+        default=("22",), metadata=_doc("SSH ports that images may name in _svc_ssh_port")
+    )
     ssh_cidrs: tuple[str, ...] = field(
         default=("0.0.0.0/0",),
         metadata=_doc("networks that may reach the SSH port of servers; svcd must be in one"),

@@ -10,6 +10,7 @@ the caller, and the next run opens a new connection.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -30,6 +31,7 @@ from zope.interface import implementer
 from svcd.clients.connections import Connections
 from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
+from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import CommandResult, Host, RemoteError
@@ -63,10 +65,18 @@ class SshRemote:
 
     reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
     on one connection. An idle connection closes after 60 s. At most 512 connections are open.
+    rules: the addresses and ports that are allowed; None: all.
     """
 
-    def __init__(self, reactor: IReactorTCP, clock: IReactorTime, settings: Ssh) -> None:
+    def __init__(
+        self,
+        reactor: IReactorTCP,
+        clock: IReactorTime,
+        settings: Ssh,
+        rules: ConnectRules | None = None,
+    ) -> None:
         self._reactor = reactor
+        self._rules = rules
         self._clock = clock
         self._settings = settings
         self._links: dict[_Key, _Link] = {}
@@ -86,7 +96,7 @@ class SshRemote:
 
         Raises RemoteError: UNREACHABLE (the command did not begin, or the connection broke),
         TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
-        BUSY, REFUSED.
+        BUSY, REFUSED, FORBIDDEN (the settings do not allow the address or port).
         """
         try:
             try:
@@ -205,6 +215,7 @@ class SshRemote:
             link.drop("the pinned host key has changed")
             link = None
         if link is None or link.over:
+            self._refuse_unreachable(host)
             self._make_room()
             link = _Link(self, host, self._reactor)
             self._links[key] = link
@@ -214,6 +225,14 @@ class SshRemote:
                 self._tending = True
                 self._tender.start(now=False)
         return link
+
+    def _refuse_unreachable(self, host: Host) -> None:
+        """Raises RemoteError FORBIDDEN for an address or port that the settings do not allow."""
+        if self._rules is None:
+            return
+        reason = self._rules.refusal(host.address, host.port, _is_own(host.address))
+        if reason:
+            raise RemoteError(Fault.FORBIDDEN, f"svcd does not connect there: {reason}")
 
     def _make_room(self) -> None:
         if len(self._open) < _MOST_LINKS:
@@ -390,6 +409,17 @@ def _key(host: Host) -> _Key:
 
 def _where(host: Host) -> str:
     return f"ssh {host.user}@{host.address}:{host.port}"
+
+
+def _is_own(address: str) -> bool:
+    """Whether an address belongs to this host: the kernel binds a socket to own addresses only."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _private_key(text: Secret) -> keys.Key:

@@ -51,6 +51,7 @@ def check(settings: Settings) -> None:
     _check_roles(settings)
     _check_proxies(settings.server.trusted_proxies)
     _check_cidrs(settings.cloud)
+    _check_ssh_ports(settings.cloud.ssh_ports)
     if not settings.log.audit:
         raise SettingsError("log.audit is empty: name a file, - for standard output, or off")
     if settings.cloud.kind == "embedded":
@@ -105,7 +106,11 @@ def _check_roles(settings: Settings) -> None:
 def _check_cidrs(cloud: CloudSettings) -> None:
     if not cloud.ssh_cidrs:
         raise SettingsError("cloud.ssh_cidrs is empty: name at least the network of svcd itself")
-    for name, cidrs in (("ssh", cloud.ssh_cidrs), ("web", cloud.web_cidrs)):
+    for name, cidrs in (
+        ("ssh", cloud.ssh_cidrs),
+        ("web", cloud.web_cidrs),
+        ("machine", cloud.machine_cidrs),
+    ):
         for each in cidrs:
             try:
                 good = str(ip_network(each)) == each
@@ -115,6 +120,14 @@ def _check_cidrs(cloud: CloudSettings) -> None:
                 raise SettingsError(
                     f"cloud.{name}_cidrs: {each!r} is no network; write it like 10.0.0.0/24"
                 )
+
+
+def _check_ssh_ports(ports: Sequence[str]) -> None:
+    for each in ports:
+        if not each.isdecimal() or int(each) not in _PORTS:
+            raise SettingsError(f"cloud.ssh_ports: {each!r} is no port; write a number like 22")
+    if not ports:
+        raise SettingsError("cloud.ssh_ports is empty: name at least 22")
 
 
 def _check_proxies(proxies: Sequence[str]) -> None:

@@ -363,6 +363,9 @@ class Performer:
             if error.kind is Fault.HOST_KEY:
                 reason = f"{step.machine}: {error.text}"
                 return Fail(code=Code.HOST_KEY_CHANGED, reason=reason, machine=step.machine)
+            if error.kind is Fault.FORBIDDEN:  # by the settings
+                reason = f"{step.machine}: {error.text}"
+                return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
             return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)
         facts = shell.facts(result.stdout)
         if result.exit_code != 0 or facts is None:

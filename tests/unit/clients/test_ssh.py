@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import Clip
+from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, RemoteError
@@ -264,6 +265,19 @@ class FaultTest(TestCase):
             await listening.stopListening()
         self.assertIn(error.kind, (Fault.SERVER_ERROR, Fault.UNREACHABLE))
         self.assertTrue(error.passing)
+
+    async def test_an_address_of_this_host_is_refused(self) -> None:
+        """Nova would name it; nothing is dialled."""
+        self.remote = SshRemote(reactor, reactor, Ssh(), ConnectRules.of((), ("22", "2222")))
+        for address, port, setting in (
+            ("127.0.0.1", 22, "cloud.machine_cidrs"),
+            ("169.254.169.254", 22, "cloud.machine_cidrs"),
+            ("203.0.113.1", 6379, "cloud.ssh_ports"),
+        ):
+            with self.assertRaises(RemoteError) as raised:
+                await self.remote.run(host(address, port), "true", timeout_s=5)
+            self.assertEqual(raised.exception.kind, Fault.FORBIDDEN)
+            self.assertIn(setting, raised.exception.text)
 
     async def test_unreadable_private_key_is_refused(self) -> None:
         """The key's text is not in the message."""
