@@ -19,7 +19,7 @@ from attrs import frozen
 from svcd.ports.store import Sealer
 from svcd.runtime.clock import steady_seconds, wall_seconds
 from svcd.runtime.state_dir import StateFolder
-from svcd.settings import Settings
+from svcd.settings import Limits, Settings
 from svcd.store.database import Database
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
@@ -35,13 +35,13 @@ class Opened:
     database: Database
     keeper: LeaseKeeper | None = None
 
-    def store(self, sealer: Sealer) -> SqlStore:
+    def store(self, sealer: Sealer, limits: Limits) -> SqlStore:
         """The store of the rows. The caller opens it."""
         if self.keeper is None:
-            return SqlStore(self.database, sealer)
+            return SqlStore(self.database, sealer, limits=limits)
         from svcd.store.leases.keeper import require  # here: its libraries are an extra
 
-        return SqlStore(self.database, sealer, self.keeper.holdings.name, require)
+        return SqlStore(self.database, sealer, self.keeper.holdings.name, require, limits)
 
 
 async def open_database(

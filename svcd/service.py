@@ -228,6 +228,7 @@ class Daemon:
             clock,
             new_id,
             settings.provisioning,
+            settings.limits.instances,
         )
         self.jobs = Jobs(
             store=store,
@@ -360,7 +361,7 @@ class DaemonService:
             opened = await open_database(
                 self._reactor, settings, self._folder, self._database_taken
             )
-            self._store = store = opened.store(sealer)
+            self._store = store = opened.store(sealer, settings.limits)
             await store.open(timestamp(self._reactor.seconds()))
             cloud_settings = settings.cloud
             if settings.cloud.kind == "embedded":

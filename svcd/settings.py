@@ -338,6 +338,17 @@ class Limits:
     answer_bytes: int = field(
         default=1_048_576, metadata=_doc("largest answer of a cluster's engine or file system")
     )
+    rows: int = field(
+        default=100_000,
+        metadata=_doc("most records of each kind that a tenant may have; 0: no limit"),
+    )
+    executions: int = field(
+        default=10_000, metadata=_doc("most job executions of a tenant that have not ended; 0: any")
+    )
+    clusters: int = field(default=1000, metadata=_doc("most clusters of a tenant; 0: any"))
+    instances: int = field(
+        default=10_000, metadata=_doc("most instances of a tenant's clusters together; 0: any")
+    )
 
 
 @frozen(kw_only=True)

@@ -300,7 +300,8 @@ class FakeService:
         self.kill()
         self._line = line = Lifeline(self.clock, self._ahead_s)
         self._starts += 1
-        store = SqlStore(_Faulty(self._database, self.faults, line), self._sealer)
+        faulty = _Faulty(self._database, self.faults, line)
+        store = SqlStore(faulty, self._sealer, limits=self._settings.limits)
 
         async def begin() -> None:
             await store.open(timestamp(line.seconds()))

@@ -6,13 +6,14 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.errors import ServiceUnavailable, SvcdError
+from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId
@@ -24,7 +25,7 @@ from svcd.model.requests import (
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.ports.cloud import Cloud, CloudError
-from svcd.ports.store import Sealer, Store, Tx, until_saved
+from svcd.ports.store import Page, Sealer, Store, Tx, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
@@ -99,8 +100,11 @@ class Clusters(_Commands):
         clock: IReactorTime,
         new_id: Callable[[], str],
         settings: Provisioning,
+        most_instances: int = 0,
     ) -> None:
+        """most_instances: of all clusters of a tenant; 0: any number."""
         super().__init__(store, cloud, distributions, clock, new_id, settings)
+        self._most_instances = most_instances
         self._controller = controller
         self._sealer = sealer
         self._trusts = Trusts(store, cloud, clock, new_id)
@@ -173,6 +177,8 @@ class Clusters(_Commands):
             after = _accepted(
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
+            if _instances(after) > _instances(row):
+                await self._store.read(partial(self._refuse_too_many, cluster=after))
             after, trust = await self._with_fresh_trust(caller, row, after)
             saved = await self._save(row, after, trust)
             return saved, evolve(after, version=row.version + 1)
@@ -253,10 +259,23 @@ class Clusters(_Commands):
             return None
         return row
 
+    async def _refuse_too_many(self, tx: Tx, cluster: Cluster) -> None:
+        """Raise QuotaExceeded when the tenant's clusters would have too many instances."""
+        if not self._most_instances:
+            return
+        rows = await tx.clusters.page(cluster.tenant_id, Page())
+        others = sum(_instances(each) for each in rows if each.id != cluster.id)
+        if others + _instances(cluster) > self._most_instances:
+            raise QuotaExceeded(
+                f"the cluster has {_instances(cluster)} instances and the tenant's other clusters"
+                f" have {others}; all together may have {self._most_instances} (limits.instances)"
+            )
+
     async def _add(self, cluster: Cluster, trust: NewTrust | None, also: Also | None) -> None:
         event = events.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
+            await self._refuse_too_many(tx, cluster)
             await tx.clusters.add(cluster)
             await self._trusts.take(tx, trust)
             await tx.clusters.add_events(cluster.id, [event])
@@ -332,3 +351,7 @@ class Templates(_Commands):
         )
         await self._store.tx(lambda tx: tx.cluster_templates.add(record))
         return record
+
+
+def _instances(cluster: Cluster) -> int:
+    return sum(group.count for group in cluster.node_groups)

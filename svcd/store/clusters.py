@@ -100,6 +100,7 @@ class Clusters(Family[Cluster]):
         any_case=True,
         wire=wire.Cluster.of,
     )  # fmt: skip
+    setting = "limits.clusters"
 
     async def find(self, id_: ClusterId) -> Cluster | None:
         row = await self._sql.one(_FIND, {"id": id_})

@@ -88,9 +88,9 @@ class Internals(Family[JobBinaryInternal]):
         users=_INTERNAL_USERS,
     )
 
-    def __init__(self, sql: Sql, sealer: Sealer, holder: str = "") -> None:
+    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0, holder: str = "") -> None:
         """holder: name of the daemon that receives the uploads."""
-        super().__init__(sql, sealer)
+        super().__init__(sql, sealer, most)
         self._holder = holder
 
     async def begin(self, upload_id: str) -> None:
@@ -102,6 +102,7 @@ class Internals(Family[JobBinaryInternal]):
             raise _given_up()
 
     async def finish(self, upload_id: str, record: JobBinaryInternal) -> None:
+        await self.refuse_if_full(record.tenant_id)
         values = {**self._values(record), "upload_id": upload_id}
         try:
             await self._sql.run(_ADD_INTERNAL, values)

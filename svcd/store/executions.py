@@ -59,6 +59,8 @@ class Executions(Family[Execution]):
         wire=wire_jobs.JobExecution.of,
         visible=" and hidden = 0",
     )
+    counted = " and ended = 0"
+    setting = "limits.executions"
 
     async def add(self, record: Execution) -> None:
         """Add the execution. Its transient cluster records that it was used.

@@ -14,7 +14,7 @@ import attrs
 import msgspec
 from attrs import field, frozen
 
-from svcd.errors import DeletionFailed, NameTaken, NotFound, SvcdError
+from svcd.errors import DeletionFailed, NameTaken, NotFound, QuotaExceeded, SvcdError
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
@@ -83,12 +83,34 @@ class Family(Generic[R]):
     """Implements ports.Rows for one table within one transaction."""
 
     table: Table[R]
+    counted = ""
+    """SQL condition of the rows that count for the limit."""
+    setting = "limits.rows"
 
-    def __init__(self, sql: Sql, sealer: Sealer) -> None:
+    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0) -> None:
+        """most: rows that a tenant may have; 0: no limit."""
         self._sql = sql
         self._sealer = sealer
+        self._most = most
+
+    async def refuse_if_full(self, tenant_id: str) -> None:
+        """Raise QuotaExceeded when the tenant may not add a row. Requests at the same moment can
+        exceed the limit by their number."""
+        if not self._most:
+            return
+        row = await self._sql.one(
+            f"select count(*) from (select 1 from {self.table.name}"
+            f" where tenant_id = :tenant_id{self.counted} limit :most) as counted",
+            {"tenant_id": tenant_id, "most": self._most},
+        )
+        if row is not None and row[0] >= self._most:
+            raise QuotaExceeded(
+                f"the tenant has {self._most} {self.table.what}s, which is the limit"
+                f" ({self.setting}): delete some that you do not need"
+            )
 
     async def add(self, record: R) -> None:
+        await self.refuse_if_full(cast("Any", record).tenant_id)
         refused = partial(self._refused, record)
         await self._sql.later(self.table.insert, self._values(record), refused)
 

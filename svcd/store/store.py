@@ -12,6 +12,7 @@ from svcd.ports.store import DatabaseFigures, Sealer, Tx
 from svcd.runtime import fencing
 from svcd.runtime.coalesce import Batches
 from svcd.runtime.fencing import Term
+from svcd.settings import Limits
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, Distant, Sql
@@ -23,6 +24,8 @@ from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
 T = TypeVar("T")
+
+NO_LIMITS = Limits(rows=0, executions=0, clusters=0, instances=0)
 
 _OWN_UPLOADS = "delete from uploads where holder = :holder"
 _DEAD_UPLOADS = """
@@ -51,47 +54,48 @@ _CLUSTER = "select record from clusters limit 1"
 class _Tx:
     """The families of one transaction, each created at its use."""
 
-    __slots__ = ("_holder", "_sealer", "_sql")
+    __slots__ = ("_holder", "_limits", "_sealer", "_sql")
 
-    def __init__(self, sql: Sql, sealer: Sealer, holder: str) -> None:
+    def __init__(self, sql: Sql, sealer: Sealer, holder: str, limits: Limits) -> None:
         self._sql = sql
         self._sealer = sealer
         self._holder = holder
+        self._limits = limits
 
     async def notify(self, text: str) -> None:
         await self._sql.notify(text)
 
     @property
     def node_group_templates(self) -> NodeGroupTemplates:
-        return NodeGroupTemplates(self._sql, self._sealer)
+        return NodeGroupTemplates(self._sql, self._sealer, self._limits.rows)
 
     @property
     def cluster_templates(self) -> ClusterTemplates:
-        return ClusterTemplates(self._sql, self._sealer)
+        return ClusterTemplates(self._sql, self._sealer, self._limits.rows)
 
     @property
     def clusters(self) -> Clusters:
-        return Clusters(self._sql, self._sealer)
+        return Clusters(self._sql, self._sealer, self._limits.clusters)
 
     @property
     def data_sources(self) -> DataSources:
-        return DataSources(self._sql, self._sealer)
+        return DataSources(self._sql, self._sealer, self._limits.rows)
 
     @property
     def internals(self) -> Internals:
-        return Internals(self._sql, self._sealer, self._holder)
+        return Internals(self._sql, self._sealer, self._limits.rows, self._holder)
 
     @property
     def job_binaries(self) -> JobBinaries:
-        return JobBinaries(self._sql, self._sealer)
+        return JobBinaries(self._sql, self._sealer, self._limits.rows)
 
     @property
     def jobs(self) -> Jobs:
-        return Jobs(self._sql, self._sealer)
+        return Jobs(self._sql, self._sealer, self._limits.rows)
 
     @property
     def executions(self) -> Executions:
-        return Executions(self._sql, self._sealer)
+        return Executions(self._sql, self._sealer, self._limits.executions)
 
     @property
     def loose_trusts(self) -> LooseTrusts:
@@ -107,7 +111,7 @@ class SqlStore:
 
     holder: the daemon's name among those that share the database, "" without sharing.
     fence: first statement of each transaction under a term (`svcd.runtime.fencing`); it raises
-    LeaseLost.
+    LeaseLost. limits: of a tenant's rows.
     """
 
     def __init__(
@@ -116,7 +120,9 @@ class SqlStore:
         sealer: Sealer,
         holder: str = "",
         fence: Callable[[Sql, Term], Awaitable[None]] | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> None:
+        self._limits = limits
         self._database = database
         self._sealer = sealer
         self._distant = isinstance(database, Distant)
@@ -144,17 +150,20 @@ class SqlStore:
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         term, fence = fencing.current(), self._fence
         if term is None or fence is None:
-            return await self._database.tx(lambda sql: work(_Tx(sql, self._sealer, self._holder)))
+            return await self._database.tx(lambda sql: work(self._tx_of(sql)))
         term.check()
 
         async def fenced(sql: Sql) -> T:
             await fence(sql, term)
-            return await work(_Tx(sql, self._sealer, self._holder))
+            return await work(self._tx_of(sql))
 
         return await self._database.tx(fenced)
 
+    def _tx_of(self, sql: Sql) -> _Tx:
+        return _Tx(sql, self._sealer, self._holder, self._limits)
+
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._database.read(lambda sql: work(_Tx(sql, self._sealer, self._holder)))
+        return await self._database.read(lambda sql: work(self._tx_of(sql)))
 
     async def rendered(self, family: str, tenant_id: str, id_: str) -> bytes:
         if not self._distant:

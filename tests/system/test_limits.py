@@ -1,0 +1,74 @@
+"""What one tenant may have: the settings `limits.*`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.testing import FakeService
+from tests.support.fakes import Api
+
+SOURCE = {"name": "a", "type": "hdfs", "url": "/in"}
+
+
+class LimitTests(SynchronousTestCase):
+    def service(self, **settings: Any) -> FakeService:
+        given = {name.replace("__", "."): str(value) for name, value in settings.items()}
+        made = FakeService(settings=given)
+        self.addCleanup(made.close)
+        return made
+
+    def refused(self, answer: Any, setting: str) -> None:
+        self.assertEqual((answer.status, answer.json["error_name"]), (400, "QUOTA_ERROR"))
+        self.assertIn(setting, answer.json["error_message"])
+
+    def test_records_of_a_kind(self) -> None:
+        """Of each tenant and each kind; deleting one makes room."""
+        svcd = self.service(limits__rows=2)
+        path = f"/v1.1/{svcd.tenant}/data-sources"
+        made = [svcd.call("POST", path, json={**SOURCE, "name": name}) for name in "abc"]
+        self.assertEqual([each.status for each in made], [202, 202, 400])
+        self.refused(made[2], "limits.rows")
+        other = svcd.call("POST", "/v1.1/other/data-sources", json=SOURCE)
+        self.assertEqual(other.status, 202)
+        svcd.call("DELETE", f"{path}/{made[0].json['data_source']['id']}")
+        self.assertEqual(svcd.call("POST", path, json={**SOURCE, "name": "c"}).status, 202)
+
+    def test_internal_binaries(self) -> None:
+        """Which are written in another way."""
+        svcd = self.service(limits__rows=1)
+        path = f"/v1.1/{svcd.tenant}/job-binary-internals"
+        self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"x").status, 202)
+        self.refused(svcd.call("PUT", f"{path}/b", data=b"x"), "limits.rows")
+
+    def test_clusters_and_their_instances(self) -> None:
+        """At creation and when a cluster grows."""
+        svcd = self.service(limits__clusters=2, limits__instances=6)
+        api = Api(svcd)
+        first = api.active_cluster("first", 1)
+        api.active_cluster("second", 1)
+        grown = [{"name": "worker", "count": 9}]
+        path = f"/v1.1/{svcd.tenant}/clusters"
+        answer = svcd.call("PUT", f"{path}/{first}", json={"resize_node_groups": grown})
+        self.refused(answer, "limits.instances")
+        body = svcd.call("GET", f"{path}/{first}").json["cluster"]
+        wanted = {
+            key: body[key]
+            for key in ("plugin_name", "engine_version", "default_image_id", "user_keypair_id")
+        }
+        group = {"name": "m", "count": 1, "flavor_id": "2", "node_processes": ["namenode"]}
+        third = {**wanted, "name": "third", "node_groups": [group]}
+        self.refused(svcd.call("POST", path, json=third), "limits.clusters")
+
+    def test_open_executions(self) -> None:
+        """Ended ones do not count."""
+        svcd = self.service(limits__executions=1)
+        api = Api(svcd)
+        cluster, job, sources = api.active_cluster("mine"), api.new_job(), api.new_sources()
+        first = api.execute(job, cluster, sources)
+        body = {"cluster_id": cluster, "input_id": sources[0], "output_id": sources[1]}
+        path = f"/v1.1/{svcd.tenant}/jobs/{job}/execute"
+        self.refused(svcd.call("POST", path, json=body), "limits.executions")
+        api.until_over(first)
+        self.assertEqual(svcd.call("POST", path, json=body).status, 202)
