@@ -155,6 +155,8 @@ class Cluster:
     openings: open ports of the security group, as `port network`. Empty: not made yet, or made by a
     release that opened Hadoop's ports to all; svcd then reaches Hadoop directly, until it closes
     these ports at the next change of the cluster.
+    own_logins: whether its jobs log in at the object store with application credentials. False: its
+    software is of an older release, which knows only user and password.
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
@@ -194,6 +196,7 @@ class Cluster:
     server_group_id: str | None = None
     security_group_id: str | None = None
     openings: tuple[str, ...] = ()
+    own_logins: bool = False
     created_at: Timestamp
     updated_at: Timestamp | None = None
 

@@ -233,6 +233,7 @@ def check_cluster(
         neutron_management_network=network,
         node_groups=tuple(_node_group(new.name, g, facts, made.new_id, now) for g in groups),
         is_transient=new.is_transient,
+        own_logins=True,
         status_since=now,
         created_at=now,
     )

@@ -35,6 +35,7 @@ from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_
 from svcd.provisioning.distributions.vanilla.image.layout import (
     RECIPE,
     SCRIPTS,
+    helpers_digest,
     missing_files,
     own_classes,
     read_record,
@@ -114,13 +115,13 @@ def problem(
     """Why the image at `prefix` cannot run on this machine now, with the command that mends it.
 
     Quick enough for each request: looks at some thirty files and opens no jar. None when it can
-    run; a tree of an older recipe can, unless a class of ours has come since.
+    run; a tree of an older recipe can, unless our own classes have changed since.
     """
     remedy = f"svcd image build vanilla {prefix}"
     if missing := next(missing_files(prefix), None):
         return f"no complete software image ({missing}): {remedy}"
-    if new := own_classes() - set(read_record(prefix).get("classes", ())):
-        return f"the software image is older than this svcd (it has no {min(new)}): {remedy}"
+    if read_record(prefix).get("helpers") != helpers_digest():
+        return f"the helper classes of the software image are not those of this svcd: {remedy}"
     try:
         find_jre(environ, roots)
     except ImageError as error:
@@ -351,6 +352,7 @@ def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
         "jdk": jdk.version,
         "stamp": stamp,
         "classes": sorted(own_classes()),
+        "helpers": helpers_digest(),
         "built_at": built_at.isoformat(timespec="seconds"),
         "build_seconds": round(time.monotonic() - started, 1),
         "size_bytes": sum(total.values()),

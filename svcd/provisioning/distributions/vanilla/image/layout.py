@@ -5,6 +5,7 @@ The layout is a contract with the configuration of the daemons, which names thes
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -89,6 +90,15 @@ def own_classes(recipe: Path = RECIPE) -> frozenset[str]:
         ".".join(path.relative_to(sources).with_suffix("").parts)
         for path in sources.rglob("*.java")
     )
+
+
+@cache
+def helpers_digest(recipe: Path = RECIPE) -> str:
+    """A digest of the sources of svcd-hadoop-helpers.jar. Equal digests make equal jars."""
+    digest = hashlib.sha256()
+    for path in sorted((recipe / "java").rglob("*.java")):
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def read_record(prefix: Path) -> dict[str, Any]:

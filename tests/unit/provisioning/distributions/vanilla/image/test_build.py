@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,6 +17,7 @@ from svcd.provisioning.distributions.vanilla.image.build import (
     recipe_stamp,
     versions,
 )
+from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put
 
 
@@ -126,14 +128,14 @@ class ProblemTest(SynchronousTestCase):
             f" svcd image build vanilla {self.prefix}",
         )
 
-    def test_image_without_a_class_of_ours(self) -> None:
-        """A tree from before the class came has to be made again."""
+    def test_image_with_other_classes_of_ours(self) -> None:
+        """A tree whose helper jar has other sources has to be made again."""
         empty_tree(self.prefix)
-        (self.prefix / "image.json").write_text(
-            '{"stamp": "0", "versions": {}, "classes": ["org.svcd.hadoop.RefreshNodes"]}'
-        )
-        found = problem(self.prefix, {}, [self.java.parent])
-        self.assertIn("older than this svcd", str(found))
+        record = read_record(self.prefix)
+        for helpers in ("0123456789abcdef", None):
+            (self.prefix / "image.json").write_text(json.dumps({**record, "helpers": helpers}))
+            found = problem(self.prefix, {}, [self.java.parent])
+            self.assertIn("are not those of this svcd", str(found))
         self.assertIn(f"svcd image build vanilla {self.prefix}", str(found))
 
     def test_machine_without_java(self) -> None:

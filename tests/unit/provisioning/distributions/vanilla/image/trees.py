@@ -10,6 +10,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     CLASSES,
     FILES,
     SCRIPTS,
+    helpers_digest,
     own_classes,
 )
 
@@ -39,6 +40,7 @@ def empty_tree(prefix: Path, stamp: str = "0") -> None:
         "stamp": stamp,
         "versions": {"hadoop": "3.5.0"},
         "classes": sorted(own_classes()),
+        "helpers": helpers_digest(),
         "size_bytes": 196,
     }
     put(prefix, "image.json").write_text(json.dumps(record))
