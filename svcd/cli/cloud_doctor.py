@@ -2,7 +2,8 @@
 """`svcd doctor` for an OpenStack cloud: checks svcd's user, the services, a user.
 
 It uses the daemon's own clients with the user of the settings. With a user's login it also checks
-the needs of that user's clusters. It creates only a trust of that user, and removes it again.
+the needs of that user's clusters. It creates only a trust and an application credential of that
+user, and removes them again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from twisted.web.iweb import IAgent
 
 from svcd.cli.finding import Finding
 from svcd.cli.tenant_doctor import Tenant
+from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud, cloud_error
 from svcd.clients.compute import Compute
 from svcd.clients.connections import Connections
@@ -100,6 +102,22 @@ def examine_cloud(
     return result
 
 
+class _Given:
+    """A session of the token that the user gave."""
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    async def current(self) -> Token:
+        return self._token
+
+    async def token(self) -> Secret:
+        return self._token.text
+
+    async def refused(self, token: Secret, service: str) -> None:
+        raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid any more")
+
+
 class CloudDoctor:
     """The checks of one cloud."""
 
@@ -127,8 +145,18 @@ class CloudDoctor:
                 session = CallerSession(self._keystone, token.text, token.project_id)
                 cloud = TenantCloud(self._http, session, token.project_id, {})
                 rest = Rest(self._http, session, "compute", ("compute",), "")
-                tenant = Tenant(self._keystone, cloud, Compute(rest, {}), token, self._settings)
+                credentials = UserCredentials(self._http, self._keystone, _Given(token))
+                tenant = Tenant(
+                    self._keystone, cloud, Compute(rest, {}), token, credentials, self._settings
+                )
                 self.findings += await tenant.examine(tags)
+            if self._settings.job_credentials == "password":
+                self._warn(
+                    "passwords of jobs",
+                    "jobs get the passwords of their data sources, which stay in HDFS and in"
+                    " Oozie's records (cloud.job_credentials=password)",
+                    "set cloud.job_credentials=application, unless the cloud has none",
+                )
         return self.findings
 
     def _firewall(self) -> None:

@@ -1,7 +1,7 @@
 """`svcd doctor`: checks this machine for the given settings, and names the command that helps.
 
-It writes only a test file in the state folder and a trust of a given user, and removes both again.
-The checks of an OpenStack cloud are in `cloud_doctor`.
+It writes only a test file in the state folder, and a trust and an application credential of a given
+user, and removes them again. The checks of an OpenStack cloud are in `cloud_doctor`.
 """
 
 from __future__ import annotations

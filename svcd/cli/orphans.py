@@ -54,11 +54,15 @@ class Cloud(Protocol):
 
 @frozen(kw_only=True)
 class Rows:
-    """Ids that the daemon knows in the tenant. trusts: those of the caller."""
+    """What the daemon knows in the tenant: ids of clusters and of the caller's trusts.
+
+    job_credentials: names of the application credentials that it deletes itself.
+    """
 
     installation: str
     clusters: frozenset[str]
     trusts: frozenset[str]
+    job_credentials: frozenset[str] = frozenset()
 
 
 @frozen(kw_only=True)
@@ -104,6 +108,8 @@ def judged(things: Sequence[Thing], rows: Rows, rules: Rules, now: float) -> Seq
 
 
 def _has_row(thing: Thing, rows: Rows) -> bool:
+    if thing.kind is Kind.APPLICATION_CREDENTIAL:
+        return thing.name in rows.job_credentials
     if thing.tag is None:
         return thing.id in rows.trusts
     return thing.tag.cluster_id in rows.clusters
@@ -350,6 +356,7 @@ def rows_of(api: Api) -> Rows:
             installation=str(marks["installation"]),
             clusters=frozenset(map(str, marks["clusters"])),
             trusts=frozenset(map(str, marks["trusts"])),
+            job_credentials=frozenset(map(str, marks["job_credentials"])),
         )
     except (KeyError, TypeError):
         raise DoorError(

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 
 from svcd.cli.finding import Finding
+from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
 from svcd.clients.identity import Keystone, Token
@@ -28,12 +29,14 @@ class Tenant:
         cloud: TenantCloud,
         compute: Compute,
         token: Token,
+        credentials: UserCredentials,
         settings: CloudSettings,
     ) -> None:
         self._keystone = keystone
         self._cloud = cloud
         self._compute = compute
         self._token = token
+        self._credentials = credentials
         self._settings = settings
         self._trust_roles = settings.trust_roles
         self._findings: list[Finding] = []
@@ -41,6 +44,8 @@ class Tenant:
     async def examine(self, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
         """The findings of all checks; a fault of one does not stop the others."""
         await self._trust()
+        if self._settings.job_credentials == "application":
+            await self._job_credential()
         for what, probe in (
             ("flavors", self._flavors),
             ("network of clusters", self._networks),
@@ -100,6 +105,23 @@ class Tenant:
             )  # fmt: skip
             return
         self._add("trust", "can be created for svcd's user and deleted again")
+
+    async def _job_credential(self) -> None:
+        what, name = "job credential", f"svcd-doctor-{uuid.uuid4().hex}"
+        try:
+            made = await self._credentials.create(
+                name, self._settings.job_roles, self._token.expires_at
+            )
+            await self._credentials.delete(name, made.id)
+        except CloudError as error:
+            self._add(
+                what, _said(error),
+                "log in with a password, as a user with a role of cloud.job_roles; where the cloud"
+                " has no application credentials: cloud.job_credentials=password",
+                warning=True,
+            )  # fmt: skip
+            return
+        self._add(what, "an application credential can be created and deleted again")
 
     async def _flavors(self) -> None:
         names = [flavor.name for flavor in await self._cloud.flavors()]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from svcd.clients.http import HttpClient
-from svcd.clients.identity import Keystone
+from svcd.clients.identity import Keystone, Token
 from svcd.clients.rest import Rest, RestError, shaped
-from svcd.clients.sessions import UserSession
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
@@ -24,10 +23,18 @@ from svcd.ports.faults import Fault
 _SERVICE = "identity"
 
 
+class Session(Protocol):
+    """The session of a user. Its methods raise CloudError."""
+
+    async def current(self) -> Token: ...
+    async def token(self) -> Secret: ...
+    async def refused(self, token: Secret, service: str) -> None: ...
+
+
 class UserCredentials:
     """The application credentials of one user in one project. All methods raise CloudError."""
 
-    def __init__(self, http: HttpClient, keystone: Keystone, session: UserSession) -> None:
+    def __init__(self, http: HttpClient, keystone: Keystone, session: Session) -> None:
         self._session = session
         self._rest = Rest(http, _At(session, keystone.base), _SERVICE, (), "")
 
@@ -94,7 +101,7 @@ class UserCredentials:
 class _At:
     """The session for a service at a known URL."""
 
-    def __init__(self, session: UserSession, url: str) -> None:
+    def __init__(self, session: Session, url: str) -> None:
         self._session = session
         self._url = url
         self.token = session.token

@@ -43,6 +43,7 @@ class Kind(enum.StrEnum):
     SECURITY_GROUP = "security group"
     SERVER_GROUP = "server group"
     TRUST = "trust"
+    APPLICATION_CREDENTIAL = "application credential"
 
 
 @frozen(kw_only=True)
@@ -137,7 +138,9 @@ class TaggedCloud:
         )
         things = [each for each in found if each is not None]
         things += await self._server_groups()
-        things += await self._trusts()
+        things += await self._of_user("OS-TRUST/trusts?trustor_user_id={user}", self._trust)
+        path = "users/{user}/application_credentials"
+        things += await self._of_user(path, self._application_credential)
         order = list(Kind)
         return sorted(things, key=lambda t: (order.index(t.kind), t.name, t.id))
 
@@ -176,12 +179,18 @@ class TaggedCloud:
                 break
         return found
 
-    async def _trusts(self) -> list[Thing]:
-        """The user's trusts in this tenant; none when the service refuses to list them."""
+    async def _of_user(
+        self, path: str, convert: Callable[[dict[str, Any]], Thing | None]
+    ) -> list[Thing]:
+        """The user's things at the identity service; none when it refuses to list them.
+
+        path: of the list, whose last part is the list's key.
+        """
         user, _ = await self._whose()
+        key = path.partition("?")[0].rpartition("/")[2]
         try:
-            path = f"/OS-TRUST/trusts?trustor_user_id={quote(user, safe='')}"
-            rows = await self._identity.pages(path, "trusts", self._trust)
+            own = "/" + path.format(user=quote(user, safe=""))
+            rows = await self._identity.pages(own, key, convert)
         except CloudError as error:
             if error.kind in (Fault.FORBIDDEN, Fault.NOT_FOUND):
                 return []
@@ -195,9 +204,20 @@ class TaggedCloud:
         name = f"for user {row.get('trustee_user_id')}"
         return Thing(kind=Kind.TRUST, id=str(row["id"]), name=name, tag=None)
 
+    def _application_credential(self, row: Mapping[str, Any]) -> Thing | None:
+        if row.get("project_id") != self._tenant_id:
+            return None
+        tag = ownership_tags.of_credential(str(row.get("name")))
+        return _thing(Kind.APPLICATION_CREDENTIAL, row, tag, "created_at")
+
     async def remove(self, thing: Thing) -> None:
         """Remove `thing`. A missing one is no fault. Raises CloudError, BUSY: try again later."""
         id_ = quote(thing.id, safe="")
+        if thing.kind is Kind.APPLICATION_CREDENTIAL:
+            user, _ = await self._whose()
+            own = f"/users/{quote(user, safe='')}/application_credentials/{id_}"
+            await self._identity.call("DELETE", own, absent_ok=True)
+            return
         rest, path = {
             Kind.SERVER: (self._compute, f"/servers/{id_}"),
             Kind.FLOATING_IP: (self._network, f"/floatingips/{id_}"),

@@ -375,6 +375,7 @@ class OwnershipTags(View, frozen=True, kw_only=True):
     installation: str
     clusters: list[str]
     trusts: list[str]
+    job_credentials: list[str]
 
 
 def _given(value: str | None) -> str | Absent:

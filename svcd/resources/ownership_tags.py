@@ -24,13 +24,18 @@ class OwnershipTags:
 
     @route(app, "GET", "/marks", returns="marks", since="1.1")
     async def get(self, call: Call) -> wire.OwnershipTags:
-        """Return the tag of this installation, the tenant's clusters and the caller's trusts."""
+        """Return the tag of this installation, the tenant's clusters and the caller's trusts.
+
+        And the names of the application credentials of jobs that svcd deletes itself.
+        """
         tenant = call.tenant_id
         rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
+        names = await self._store.read(lambda tx: tx.job_credentials.known(tenant))
         user = call.caller.user_id
         mine = [r.trust_id for r in rows if r.trust_id is not None and r.trustor_id == user]
         return wire.OwnershipTags(
             installation=self._installation,
             clusters=[row.id for row in rows],
             trusts=mine,
+            job_credentials=list(names),
         )

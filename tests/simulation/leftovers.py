@@ -59,6 +59,9 @@ def _orphans(world: World, tenant: str, cloud: TaggedCloud) -> Sequence[Thing]:
         installation=world.svcd._sealer.installation,
         clusters=frozenset(str(id_) for id_, _ in rows),
         trusts=frozenset(str(id_) for (id_,) in trusts if id_),
+        job_credentials=frozenset(
+            str(name) for (name,) in world.rows("select name from job_credentials")
+        ),
     )
     found = judged(things, known, Rules(unmarked=True, young_s=0.0), world.clock.seconds())
     for each in found:

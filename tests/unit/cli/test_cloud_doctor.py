@@ -71,6 +71,7 @@ class CloudDoctorTests(SynchronousTestCase):
                 "tokens of users",
                 "user",
                 "trust",
+                "job credential",
                 "flavors",
                 "network of clusters",
                 "floating IPs",
@@ -87,6 +88,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertEqual(found["images for fake 0.1"].text, "plain")
         self.assertEqual(found["quota"].text[:29], "left: servers 200, cores 800,")
         self.assertEqual(list(self.rig.cloud.core.state.trusts.values()), [])
+        self.assertEqual(list(self.rig.cloud.core.state.credentials.values()), [])
 
     def test_pages_that_are_open_to_everybody(self) -> None:
         """A failure, unless the operator has accepted it; a network of users is fine."""
@@ -222,6 +224,26 @@ class CloudDoctorTests(SynchronousTestCase):
                 True,
             ),
         )
+
+    def test_a_job_credential_that_cannot_be_made(self) -> None:
+        """By the roles, or by the cloud; a warning, because not all jobs need one."""
+        self.registered()
+        for rule, words in (
+            (None, "has none of the roles other in project alpha"),
+            (FaultRule(where="identity", path="application_credentials", status=404), "404"),
+        ):
+            if rule is not None:
+                self.rig.faults.add(rule)
+            found = self.found(job_roles=("other",) if rule is None else ("member",))
+            self.assertEqual(self.words(found), [("warn", "job credential")])
+            self.assertIn(words, found["job credential"].text)
+            self.assertIn("cloud.job_credentials=password", found["job credential"].cure)
+
+    def test_jobs_that_get_passwords(self) -> None:
+        """The operator has chosen so."""
+        self.registered()
+        found = self.found(job_credentials="password")
+        self.assertEqual(self.words(found), [("warn", "passwords of jobs")])
 
     def test_a_trust_that_cannot_be_given(self) -> None:
         """By a restricted application credential."""

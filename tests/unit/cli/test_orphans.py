@@ -44,6 +44,19 @@ class JudgementTests(SynchronousTestCase):
             self.assertIsNone(self.why(thing(Tag(ONE, installation))))
         self.assertIsNone(self.why(thing(None, Kind.TRUST, "t-1")))
 
+    def test_application_credential_of_a_job(self) -> None:
+        """The row of its cluster says nothing of it; only its own row does."""
+        rows = evolve(ROWS, job_credentials=frozenset({"known"}))
+        things = [
+            thing(Tag(ONE, MINE), Kind.APPLICATION_CREDENTIAL, name, name=name)
+            for name in ("known", "lost")
+        ]
+        things.append(thing(Tag(ONE, THEIRS), Kind.APPLICATION_CREDENTIAL, "other", name="other"))
+        found = {o.thing.id: o.why for o in judged(things[:2], rows, Rules(), NOW)}
+        self.assertEqual(found, {"lost": ""})
+        found = {o.thing.id: o.why for o in judged(things[2:], rows, Rules(), NOW)}
+        self.assertIn("another installation", found["other"])
+
     def test_own_mark(self) -> None:
         self.assertEqual(self.why(thing(Tag(TWO, MINE))), "")
 
@@ -254,6 +267,25 @@ class SearchTests(WatchedCloudTestCase):
         with self.assertRaises(DoorError):
             self.ran(search, delete=True)
         self.assertEqual(self.held(), before)
+
+    def test_application_credentials(self) -> None:
+        """The one of a job that runs is none; another of ours goes, and one of others stays."""
+        cluster_id = self.create(workers=1)
+        self.api.until_status(cluster_id, "Active")
+        sources = self.api.new_sources(password="demo")
+        job = self.api.new_job()
+        hang = {"svcd.fake.outcome": "hang"}
+        execution = self.api.execute(job, cluster_id, sources, hang)
+        self.svcd.advance(20)
+        (used,) = self.state.credentials.values()
+        self.assertTrue(used.name.endswith(f":{execution}:1"))
+        gone = used.name.replace(execution, TWO)
+        for id_, name in (("lost", gone), ("foreign", "svcd:mine")):
+            self.state.credentials.put(evolve(used, id=id_, name=name))
+        self.assertTrue(self.ran(self.search(), delete=True))
+        self.assertIn(f"removed application credential lost {gone}", self.said)
+        left = {each.id for each in self.state.credentials.values()}
+        self.assertEqual(left, {used.id, "foreign"})
 
     def test_trusts(self) -> None:
         """The one in use is none; another is listed and goes only by its id."""
