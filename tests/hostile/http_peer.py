@@ -99,7 +99,9 @@ WAYS: Mapping[str, Callable[[], Pieces]] = {
 }
 """How it answers. An empty piece closes the connection; after the last piece it stays open."""
 
-_SLOW = ("headers-a-byte-a-second", "body-a-byte-a-second")
+_BY_THE_SECOND = ("headers-a-byte-a-second", "body-a-byte-a-second")
+SLOW = (*_BY_THE_SECOND, "silence")
+"""Ways in which calls take all of their time. A case makes all calls at once."""
 
 
 class HttpPeer(Protocol):
@@ -119,7 +121,7 @@ class HttpPeer(Protocol):
             return
         way = self._head.split(b" ", 2)[1].split(b"/")[1].decode()
         self._pieces = WAYS[way]()
-        if way in _SLOW:
+        if way in _BY_THE_SECOND:
             self._ticking = LoopingCall(self._next)
             self._ticking.start(1.0)
         else:

@@ -118,8 +118,9 @@ class HostileTests(DaemonCase):
 
     async def test_http_peers(self) -> None:
         """Oozie, WebHDFS, YARN and the object store."""
+        http = f"http://127.0.0.1:{self.ports['http']}"
         rows: list[tuple[str, str, dict[str, object]]] = [
-            (peer, way, {"base": f"http://127.0.0.1:{self.ports['http']}/{way}"})
+            (peer, way, {"base": f"{http}/{way}", "slow": way in http_peer.SLOW})
             for way in http_peer.WAYS
             for peer in ("oozie", "webhdfs", "yarn", "objectstore")
         ]
