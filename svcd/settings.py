@@ -447,8 +447,9 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
     values: dict[str, dict[str, object]] = {}
     for key, (raw, origin) in given.items():
         if key not in known:
-            near = nearest(key, known, cutoff=0.0)
-            raise SettingsError(f"unknown setting {key} ({origin}); did you mean {near}?")
+            near = nearest(key, known)
+            cure = f"did you mean {near}?" if near else "svcd config show lists all settings"
+            raise SettingsError(f"unknown setting {key} ({origin}); {cure}")
         section, _, name = key.partition(".")
         values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], origin)
     sections = typing.get_type_hints(Settings)

@@ -167,6 +167,11 @@ def find(
     api = options.api or known.get("api")
     if not api:
         folder = settings.server.state_dir.absolute()
+        if known:
+            raise DoorError(
+                f"no daemon found: endpoints.json in {folder} names only the embedded cloud; start"
+                " the daemon, or name its URL with --api URL"
+            )
         raise DoorError(
             f"no daemon found: there is no endpoints.json in {folder}; start the daemon, name its "
             "state folder with --set server.state_dir=PATH, or its URL with --api URL"

@@ -17,6 +17,7 @@ from svcd.clients.identity import Keystone, Token
 from svcd.clients.rest import Rest, RestError, shaped
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
+from svcd.model.trust import delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
@@ -43,7 +44,7 @@ class UserCredentials:
     ) -> ApplicationCredential:
         """See ports.ApplicationCredentials. roles: the user needs one of them at least."""
         token = await self._session.current()
-        given = [role for role in roles if role in token.roles]
+        given = delegated(token.roles, roles)
         if not given:
             text = (
                 f"user {token.user_name!r} has none of the roles {', '.join(roles)} in project"

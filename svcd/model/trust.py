@@ -63,6 +63,9 @@ class TrustFigures:
 
 
 def delegated(roles: Sequence[str], allowed: Collection[str]) -> Sequence[str]:
-    """The roles of a caller that a trust carries: those in `cloud.trust_roles`, and never admin."""
+    """The roles of a user that svcd hands on: those that are `allowed`, and never admin.
+
+    For a trust `cloud.trust_roles` allows them, for the login of a job `cloud.job_roles`.
+    """
     wanted = {role.lower() for role in allowed} - {ADMIN}
     return [role for role in roles if role.lower() in wanted]

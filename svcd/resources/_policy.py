@@ -21,8 +21,7 @@ class Needs(Enum):
     """What a route needs of its caller. The value is the word in the printed table.
 
     OPEN: no token and no tenant. READ: a role of `auth.read_roles`. WRITE: a role of
-    `auth.write_roles`; that is every change, and every call to a cluster or an engine on behalf of
-    the caller.
+    `auth.write_roles`; that is every change, also of the state that svcd has read from an engine.
     """
 
     OPEN = "open"

@@ -93,14 +93,19 @@ def _check_roles(settings: Settings) -> None:
         ("auth.read_roles", auth.read_roles),
         ("auth.write_roles", auth.write_roles),
         ("cloud.trust_roles", cloud.trust_roles),
+        ("cloud.job_roles", cloud.job_roles),
     ):
         if not roles:
             raise SettingsError(f"{name} is empty: name a role, for example member")
-    if ADMIN in {role.lower() for role in cloud.trust_roles}:
-        raise SettingsError(
-            "cloud.trust_roles: admin must not be in the list, because a cluster's trust would rule"
-            " the whole cloud: name the roles that create servers, usually member"
-        )
+    for name, roles, needed in (
+        ("cloud.trust_roles", cloud.trust_roles, "a cluster's trust"),
+        ("cloud.job_roles", cloud.job_roles, "a job's login"),
+    ):
+        if ADMIN in {role.lower() for role in roles}:
+            raise SettingsError(
+                f"{name}: admin must not be in the list, because {needed} would rule the whole"
+                " cloud: name the roles that are enough, usually member"
+            )
 
 
 def _check_cidrs(cloud: CloudSettings) -> None:

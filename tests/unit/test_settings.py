@@ -47,6 +47,10 @@ class LoadTests(SynchronousTestCase):
             self.error("server.lisen=x"),
             "unknown setting server.lisen (--set); did you mean server.listen?",
         )
+        self.assertEqual(
+            self.error("foo.bar=1"),
+            "unknown setting foo.bar (--set); svcd config show lists all settings",
+        )
         self.assertIn("unknown setting nope.x", self.error(config=self.file("[nope]\nx = 1\n")))
         with self.assertRaises(SettingsError) as raised:
             load(None, {"SVCD_CLOUD_PASWORD": "x", "SVCD_JAVA_HOME": "/jdk", "CLOUD_KIND": "x"})

@@ -90,8 +90,8 @@ class JobCredentials:
             return {}
         noted = await self._store.tx(lambda tx: self._note(tx, row.id, wanted))
         logins: dict[Credentials, Login | Refused] = {}
-        for each in noted:
-            login = await self._login(self._cloud, each)
+        for each, is_new in noted:
+            login = await self._login(self._cloud, each, is_new)
             if login is None:
                 return None
             logins[each.account] = login
@@ -99,8 +99,11 @@ class JobCredentials:
 
     async def _note(
         self, tx: Tx, id_: ExecutionId, wanted: Sequence[JobCredential]
-    ) -> Sequence[JobCredential]:
-        """Write the records that are not there; return all, or none when `id_` has ended."""
+    ) -> Sequence[tuple[JobCredential, bool]]:
+        """Write the records that are not there; return all, or none when `id_` has ended.
+
+        With each: whether it is new, so that no request has used its name before.
+        """
         if not await _is_open(tx, id_):
             return []
         known = {each.name: each for each in await tx.job_credentials.of_execution(id_)}
@@ -108,18 +111,21 @@ class JobCredentials:
         for each in wanted:
             before = known.get(each.name)
             if before is not None and decide.is_usable(before, each):
-                noted.append(before)
+                noted.append((before, False))
                 continue
             await tx.job_credentials.add(each)
             if before is not None:
                 await tx.job_credentials.save(each)
-            noted.append(each)
+            noted.append((each, before is None))
         return noted
 
     async def _login(
-        self, cloud: ApplicationCredentials, row: JobCredential
+        self, cloud: ApplicationCredentials, row: JobCredential, is_new: bool
     ) -> Login | Refused | None:
-        """The login by `row`; None when its execution has ended meanwhile. Raises CloudError."""
+        """The login by `row`; None when its execution has ended meanwhile. Raises CloudError.
+
+        The record stays after a fault, unless no request can have created anything by its name.
+        """
         if row.made is not None:
             return decide.login_of(row, row.made)
         ends = seconds_of(row.expires_at)
@@ -128,7 +134,7 @@ class JobCredentials:
                 row.tenant_id, row.account, row.name, ends
             )
         except CloudError as error:
-            if error.kind not in decide.UNSURE:
+            if is_new and error.kind not in decide.UNSURE:
                 await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))
             if error.kind is not Fault.UNAUTHORIZED:
                 raise
@@ -171,7 +177,8 @@ class JobCredentials:
         try:
             found = await self._deleted(row)
         except CloudError as error:
-            after = decide.after_fault(row, error.text, self._clock.seconds())
+            refused = error.kind is Fault.UNAUTHORIZED
+            after = decide.after_fault(row, error.text, self._clock.seconds(), refused)
             log.warn(
                 "The application credential {name} of a job could not be deleted"
                 " ({n} tries; it ends by itself at {end}): {text}",
@@ -180,7 +187,7 @@ class JobCredentials:
                 end=iso_seconds(row.expires_at),
                 text=error.text,
             )
-            if error.kind is Fault.UNAUTHORIZED and not row.trouble:
+            if refused and not row.trouble:
                 await self._record(row, error.text)
         else:
             after = decide.after_deletion(row, found, self._clock.seconds())

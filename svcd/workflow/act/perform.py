@@ -142,7 +142,8 @@ class Performer:
                 )
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
-            return _hidden(stop.outcome, secrets_of(row, material, logins))
+            stored = await self._rows.secrets(row)  # without staging `logins` are samples
+            return _hidden(stop.outcome, [*secrets_of(row, material, logins), *stored])
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]

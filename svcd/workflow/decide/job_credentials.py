@@ -154,11 +154,17 @@ def after_deletion(row: JobCredential, found: bool, now: float) -> JobCredential
     return evolve(row, due_at=due_at, tries=0, trouble="")
 
 
-def after_fault(row: JobCredential, text: str, now: float) -> JobCredential | None:
-    """`row` after a deletion that failed; None when the application credential has ended."""
+def after_fault(
+    row: JobCredential, text: str, now: float, refused: bool = False
+) -> JobCredential | None:
+    """`row` after a deletion that failed; None when the application credential has ended.
+
+    refused: the service refuses the account, so that svcd waits longest: many clouds lock an
+    account after a few wrong passwords.
+    """
     ends = seconds_of(row.expires_at)
     if now >= ends:
         return None
-    wait_s = min(_MOST_S, LOOK_S * 2.0 ** min(row.tries, 12))
+    wait_s = _MOST_S if refused else min(_MOST_S, LOOK_S * 2.0 ** min(row.tries, 12))
     due_at = timestamp(min(now + wait_s, ends))
     return evolve(row, due_at=due_at, tries=row.tries + 1, trouble=text[:500])

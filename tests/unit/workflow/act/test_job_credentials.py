@@ -267,6 +267,17 @@ class SweepTests(_Case):
         self.clock.advance(HOUR)
         self.assertNothingLeft()
 
+    def test_a_later_fault_forgets_no_earlier_request(self) -> None:
+        """The first request took effect although its answer was lost; the second was refused."""
+        self.credentials.lose = True
+        self.credentials.errors = [None, fault(Fault.FORBIDDEN)]
+        row = self.execute()
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.FAILED)
+        self.clock.advance(120.0)
+        self.assertEqual(self.credentials.made, 1)
+        self.assertNothingLeft()
+
     def test_a_deletion_that_fails_is_repeated(self) -> None:
         """It is no event as long as it can succeed."""
         self.execute()

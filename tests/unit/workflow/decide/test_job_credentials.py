@@ -125,6 +125,8 @@ class DeletionTests(SynchronousTestCase):
             self.assertEqual((later.tries, later.trouble), (tries + 1, "away"))
             waits.append(later.due_at)
         self.assertEqual(waits, [timestamp(s) for s in (60.0, 120.0, 1920.0, 21600.0, 21600.0)])
+        refused = after_fault(week, "wrong password", 0.0, True)
+        self.assertEqual(refused and refused.due_at, timestamp(21_600.0))
         last = after_fault(evolve(noted(), tries=20), "away", 8000.0)
         self.assertEqual(last and last.due_at, timestamp(8200.0))
 
