@@ -99,6 +99,15 @@ def _proxies(settings: Settings) -> Finding:
             "every address is a trusted proxy, so callers may invent their address",
             "name the addresses of your proxies",
         )
+    by_token = settings.auth.mode == "keystone"
+    if by_token and not proxies and not beyond_loopback(settings.server.listen):
+        return _warning(
+            what,
+            "none, and only this machine reaches server.listen: the callers of a reverse proxy here"
+            " have one address in the audit log, and the limits of one address do not hold",
+            f"name the proxy: its address on this machine, or {UNIX} for a socket file; without a"
+            " proxy ignore this",
+        )
     return Finding(what, True, ", ".join(proxies) or "none")
 
 

@@ -6,6 +6,8 @@ tokens delays only the first request with a new token.
 Note: what one address may do. A dashboard sends the tokens of many users from one address, and a
 page of theirs may end up with some expired ones. So an address may have half of the places, and
 many refusals in a minute; above that its unknown tokens are not checked until the minute ends.
+A loopback address or a socket file may be a proxy that `server.trusted_proxies` does not name, with
+all callers behind it. There one of them must not shut out the others, so only the total counts.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from typing import Final
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.errors import ServiceUnavailable, TooManyRequests
+from svcd.model.loopback import is_loopback
 from svcd.runtime.tasks import Gate, sleep
+from svcd.settings import UNIX
 
 _WAITING: Final = 10
 """Places for tokens for each check that may run at once."""
@@ -63,6 +67,12 @@ class TokenChecks:
                 del self._places[peer]
 
     def _admit(self, peer: str, address: str) -> None:
+        if not _is_local(address):
+            self._admit_one(peer, address)
+        if self._places.total() >= self._most:
+            raise ServiceUnavailable("too many tokens wait to be checked; try again", 1)
+
+    def _admit_one(self, peer: str, address: str) -> None:
         now = self._clock.seconds()
         if int(now) // _MINUTE_S != self._minute:
             self._minute = int(now) // _MINUTE_S
@@ -75,14 +85,17 @@ class TokenChecks:
             )
         if 2 * self._places[peer] >= self._most:
             raise TooManyRequests(f"too many tokens of {address} wait to be checked; try again", 1)
-        if self._places.total() >= self._most:
-            raise ServiceUnavailable("too many tokens wait to be checked; try again", 1)
 
     def refused(self, address: str) -> None:
         """Count a token of `address` that the identity service has refused."""
         peer = _peer(address)
         if peer in self._refusals or len(self._refusals) < _ADDRESSES:
             self._refusals[peer] += 1
+
+
+def _is_local(address: str) -> bool:
+    """Whether an address may stand for many callers, see the note."""
+    return address == UNIX or is_loopback(address)
 
 
 def _peer(address: str) -> str:

@@ -12,6 +12,7 @@ REAL = (
     "cloud.kind=openstack",
     "cloud.auth_url=https://cloud.test/v3",
 )
+PROXY = "server.trusted_proxies=127.0.0.1,unix"
 
 
 class OpeningsTests(SynchronousTestCase):
@@ -24,7 +25,16 @@ class OpeningsTests(SynchronousTestCase):
     def test_the_defaults_open_nothing(self) -> None:
         """Also with a real cloud."""
         self.assertEqual(self.warnings(), [])
-        self.assertEqual(self.warnings(*REAL), [])
+        self.assertEqual(self.warnings(*REAL, PROXY), [])
+
+    def test_a_listener_for_a_proxy_needs_its_name(self) -> None:
+        """With logins, on loopback or a socket file: all callers would have one address."""
+        for listener in ("tcp:127.0.0.1:8386", "tcp:localhost:1", "unix:/run/svcd.sock"):
+            (found,) = self.warnings(*REAL, f"server.listen={listener}")
+            self.assertIn("server.trusted_proxies: none", found)
+            self.assertEqual(self.warnings(*REAL, f"server.listen={listener}", PROXY), [])
+        beyond = "server.listen=ssl:443:privateKey=k.pem"
+        self.assertEqual(self.warnings(*REAL, beyond), [])
 
     def test_each_opening_is_named(self) -> None:
         """With the way back."""
@@ -51,4 +61,4 @@ class OpeningsTests(SynchronousTestCase):
             (*REAL, "server.listen=unix:/run/svcd.sock"),
             (*REAL, "cloud.auth_url=http://127.0.0.1:5000/v3"),
         ):
-            self.assertEqual(self.warnings(*flags), [])
+            self.assertEqual(self.warnings(*flags, PROXY), [])

@@ -122,6 +122,22 @@ class FloodTests(SynchronousTestCase):
         self.rig.clock.advance(60.0)
         self.failureResultOf(self.ask(), Unauthorized)
 
+    def test_callers_behind_an_unnamed_proxy_on_this_host_share_no_limit(self) -> None:
+        """Wrong tokens of one shut out no other; the places of all together are bounded."""
+        for address in ("127.0.0.1", "127.8.0.1", "::1", "unix"):
+            self.begin(refusals_per_minute=1, checks_at_once=2)
+            self.rig.faults.clear()
+            for _ in range(5):
+                self.failureResultOf(self.ask(address=address), Unauthorized)
+            bob = self.rig.token("bob", "bob", "beta")
+            self.assertEqual(self.successResultOf(self.ask(bob, address)).user_name, "bob")
+            self.rig.faults.add(where="identity", effect="delay", delay_s=1.0, times=100)
+            self.assertEqual(
+                self.answers([self.ask(address=address) for _ in range(30)]),
+                {"waits": 20, "SERVICE_UNAVAILABLE": 10},
+            )
+            self.rig.clock.advance(60.0)
+
     def test_an_ipv6_network_counts_as_one_address(self) -> None:
         """Its owner has all addresses of the /64."""
         self.begin(refusals_per_minute=1)
