@@ -6,7 +6,6 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -177,8 +176,6 @@ class Clusters(_Commands):
             after = _accepted(
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
-            if _instances(after) > _instances(row):
-                await self._store.read(partial(self._refuse_too_many, cluster=after))
             after, trust = await self._with_fresh_trust(caller, row, after)
             saved = await self._save(row, after, trust)
             return saved, evolve(after, version=row.version + 1)
@@ -288,6 +285,7 @@ class Clusters(_Commands):
     async def _save(self, before: Cluster, after: Cluster, trust: NewTrust | None) -> bool:
         """Write by compare-and-set. When the race is lost, delete the trust that was made for it.
 
+        Raises QuotaExceeded, when the cluster grows beyond the tenant's limit.
         The sweep later deletes the trust that the row had before.
         """
         now = self._clock.seconds()
@@ -295,6 +293,8 @@ class Clusters(_Commands):
         former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
+            if _instances(after) > _instances(before):
+                await self._refuse_too_many(tx, after)
             if not await rows.save(tx, after, [event]):
                 return False
             await self._trusts.take(tx, trust)
@@ -310,6 +310,9 @@ class Clusters(_Commands):
             if trust is None or await self._after_doubt(after.id, trust) is None:
                 raise
             return True
+        except SvcdError:
+            await self._trusts.give_back(trust)
+            raise
         await self._trusts.give_back(trust)
         return False
 

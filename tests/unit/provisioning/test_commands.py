@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
@@ -27,6 +28,7 @@ from svcd.model.requests import (
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.provisioning.commands import Clusters, Templates
+from svcd.provisioning.decide.failures import Code
 from tests.unit.provisioning.support import TENANT, PlainSealer, Site, run
 
 S = ClusterStatus
@@ -210,6 +212,39 @@ class ScaleTests(CommandTestCase):
         change = ScaleRequest(resize_node_groups=(ResizeGroup(name="worker", count=3),))
         with self.assertRaises(InvalidReference):
             run(self.clusters.scale(CALLER, row.id, change))
+
+    def test_limit_counts_sizes_that_others_save_meanwhile(self) -> None:
+        """The other cluster grows before the transaction; the cluster and the cloud stay as is."""
+        row = self.active()
+        other = run(self.clusters.create(CALLER, new(name="other")))
+        self.site.advance(5)
+        self.patch(self.clusters, "_most_instances", 7)
+        clusters, tx = self.clusters, self.site.store.tx
+        change = ScaleRequest(resize_node_groups=(ResizeGroup(name="worker", count=3),))
+
+        async def overtaken(work: Any) -> Any:
+            undo.restore()
+            await clusters.scale(CALLER, other.id, change)
+            return await tx(work)
+
+        undo = self.patch(self.site.store, "tx", overtaken)
+        with self.assertRaises(QuotaExceeded) as raised:
+            run(clusters.scale(CALLER, row.id, change))
+        self.assertIn("other clusters have 4; all together may have 7", str(raised.exception))
+        stored = self.site.store.clusters.rows
+        self.assertEqual([stored[each].node_groups[1].count for each in (row.id, other.id)], [2, 3])
+
+    def test_refused_growth_gives_the_new_trust_back(self) -> None:
+        """The one that was made because the old credentials had expired."""
+        row = self.active()
+        self.patch(self.clusters, "_most_instances", 3)
+        lost = evolve(row, status_description=f"{Code.CREDENTIALS_EXPIRED}: gone")
+        self.site.store.clusters.rows[row.id] = evolve(lost, version=row.version + 1)
+        change = ScaleRequest(resize_node_groups=(ResizeGroup(name="worker", count=3),))
+        with self.assertRaises(QuotaExceeded):
+            run(self.clusters.scale(self.member, row.id, change))
+        self.assertEqual(self.site.cloud.calls["create_trust"], 1)
+        self.assertEqual(self.site.cloud.trusts, set())
 
     def test_other_tenants_cluster_is_not_found(self) -> None:
         """Another tenant's id is no different from an unknown one."""
