@@ -93,16 +93,21 @@ class Family(Generic[R]):
         self._sealer = sealer
         self._most = most
 
+    @classmethod
+    def count_text(cls) -> str:
+        """The statement that counts a tenant's rows, up to `most`. An index must fit it."""
+        return (
+            f"select count(*) from (select 1 from {cls.table.name}"
+            f" where tenant_id = :tenant_id{cls.counted} limit :most) as counted"
+        )
+
     async def refuse_if_full(self, tenant_id: str) -> None:
         """Raise QuotaExceeded when the tenant may not add a row. Requests at the same moment can
         exceed the limit by their number."""
         if not self._most:
             return
-        row = await self._sql.one(
-            f"select count(*) from (select 1 from {self.table.name}"
-            f" where tenant_id = :tenant_id{self.counted} limit :most) as counted",
-            {"tenant_id": tenant_id, "most": self._most},
-        )
+        values = {"tenant_id": tenant_id, "most": self._most}
+        row = await self._sql.one(self.count_text(), values)
         if row is not None and row[0] >= self._most:
             raise QuotaExceeded(
                 f"the tenant has {self._most} {self.table.what}s, which is the limit"

@@ -18,6 +18,7 @@ from svcd.errors import ServiceUnavailable
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import SchemaError
 from svcd.store.migrations import steps
+from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
@@ -230,4 +231,19 @@ class PlanTests(SynchronousTestCase):
             plan = [row[3] for row in connection.execute("explain query plan " + text, named)]
             scans = [line for line in plan if line.startswith("SCAN") and "INDEX" not in line]
             self.assertEqual(scans, [], name)
+        connection.close()
+
+    def test_counting_for_a_limit_reads_only_what_counts(self) -> None:
+        """Not the ended executions of a tenant, however many there are."""
+        connection = sqlite3.connect(":memory:")
+        for _, text in steps():
+            connection.executescript(translate(text))
+        for family in FAMILIES.values():
+            asked = "explain query plan " + family.count_text()
+            plan = [row[3] for row in connection.execute(asked, {"tenant_id": "x", "most": 9})]
+            (search,) = [line for line in plan if line.startswith("SEARCH")]
+            self.assertIn("USING", search)
+        asked = "explain query plan " + executions.Executions.count_text()
+        plan = [row[3] for row in connection.execute(asked, {"tenant_id": "x", "most": 9})]
+        self.assertIn("INDEX executions_open (tenant_id=?)", " ".join(plan))
         connection.close()
