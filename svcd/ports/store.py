@@ -219,7 +219,10 @@ class JobCredentialRows(Protocol):
         ...
 
     async def loose(self, limit: int) -> Sequence[JobCredential]:
-        """At most `limit` of executions that have ended or do not exist, ordered by `due_at`."""
+        """At most `limit` of executions that have ended or do not exist, ordered by `due_at`.
+
+        It leaves out, and logs, rows that cannot be read.
+        """
         ...
 
     async def known(self, tenant_id: TenantId) -> Sequence[str]:

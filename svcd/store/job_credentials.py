@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import msgspec
+from twisted.logger import Logger
 
 from svcd.model.ids import ClusterId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials
@@ -13,6 +14,9 @@ from svcd.model.job_credential import ApplicationCredential, JobCredential
 from svcd.model.secret import Secret
 from svcd.ports.store import Sealer
 from svcd.store.database import Sql
+from svcd.store.sealer import SealerError
+
+log = Logger()
 
 _NAMES: Final = (
     "name",
@@ -49,6 +53,15 @@ select name from job_credentials where tenant_id = :tenant_id and trouble = '' o
 """
 
 
+class Sealed(TypedDict):
+    """What the column `sealed` holds. id, secret: "" when it is not known to exist."""
+
+    user: str
+    password: str
+    id: str
+    secret: str
+
+
 class JobCredentials:
     """Implements ports.JobCredentialRows within one transaction."""
 
@@ -69,7 +82,21 @@ class JobCredentials:
         return [self._record(*row) for row in await self._sql.all(_OF_EXECUTION, {"id": id_})]
 
     async def loose(self, limit: int) -> Sequence[JobCredential]:
-        return [self._record(*row) for row in await self._sql.all(_LOOSE, {"limit": limit})]
+        found: list[JobCredential] = []
+        damaged: list[str] = []
+        for row in await self._sql.all(_LOOSE, {"limit": limit}):
+            try:
+                found.append(self._record(*row))
+            except (SealerError, msgspec.MsgspecError, ValueError) as error:
+                damaged.append(f"{row[0]}: {error}")
+        if damaged:
+            log.warn(
+                "Skipped {n} rows of job_credentials that cannot be read; `svcd db check` lists"
+                " them. The first is {row}",
+                n=len(damaged),
+                row=damaged[0],
+            )
+        return found
 
     async def known(self, tenant_id: TenantId) -> Sequence[str]:
         rows = await self._sql.all(_KNOWN, {"tenant_id": tenant_id})
@@ -77,7 +104,7 @@ class JobCredentials:
 
     def _values(self, row: JobCredential) -> dict[str, object]:
         made = row.made
-        inner = {
+        inner: Sealed = {
             "user": row.account.user,
             "password": row.account.password,
             "id": "" if made is None else made.id,
@@ -110,7 +137,7 @@ class JobCredentials:
         trouble: str,
     ) -> JobCredential:
         """The columns in the order of `_NAMES`."""
-        inner: dict[str, Any] = msgspec.json.decode(self._sealer.open(sealed).reveal())
+        inner = msgspec.json.decode(self._sealer.open(sealed).reveal(), type=Sealed)
         made = None
         if inner["id"]:
             made = ApplicationCredential(id=inner["id"], secret=Secret(inner["secret"]))

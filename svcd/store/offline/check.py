@@ -23,6 +23,7 @@ from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.executions import Executions
 from svcd.store.family import Family
+from svcd.store.job_credentials import Sealed
 from svcd.store.offline.content import read
 from svcd.store.offline.session import BULKY_AT_ONCE, OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
@@ -38,6 +39,13 @@ FAMILIES: Mapping[str, type[Family[Any]]] = {
 }  # fmt: skip
 
 _BY_HAND = "the row was changed by hand or the disk is damaged: restore a backup"
+_LOST_CREDENTIALS = (
+    "restore the seal.key that belongs to this database, or enter the credentials again"
+)
+_LOST_LOGIN = (
+    "restore the seal.key that belongs to this database, or delete the row: svcd cannot delete the"
+    " application credential, which ends at the row's expires_at"
+)
 _SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
 _GONE = """
 select r.id, r.tenant_id, r.{column} from {table} r
@@ -116,6 +124,8 @@ def _row(
     where = f"{table.name} " + " ".join(str(row[column]) for column in table.key)
     family = FAMILIES.get(table.name)
     kind = ClusterEvent if family is None else family.table.record
+    if table.name == "job_credentials" and sealer is not None:
+        yield from _sealed(where, row["sealed"], Sealed, sealer, _LOST_LOGIN)
     if "record" not in row:
         return
     try:
@@ -164,13 +174,18 @@ def _wire(where: str, row: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> Iterator[Fault]:
-    cure = "restore the seal.key that belongs to this database, or enter the credentials again"
+    if row.get("sealed") is not None:
+        yield from _sealed(where, row["sealed"], Credentials, sealer, _LOST_CREDENTIALS)
+    if key := getattr(record, "management_private_key", ""):
+        yield from _sealed(where, key, None, sealer, _LOST_CREDENTIALS)
+
+
+def _sealed(where: str, text: str, kind: Any, sealer: Sealer, cure: str) -> Iterator[Fault]:
+    """Faults of a sealed text. kind: of the JSON in it; None: it is no JSON."""
     try:
-        if row.get("sealed") is not None:
-            opened = sealer.open(row["sealed"]).reveal()
-            msgspec.json.decode(opened, type=Credentials)
-        if key := getattr(record, "management_private_key", ""):
-            sealer.open(key)
+        opened = sealer.open(text).reveal()
+        if kind is not None:
+            msgspec.json.decode(opened, type=kind)
     except SealerError as error:
         yield Fault(where=where, what=str(error).split(":")[0], cure=cure)
     except (msgspec.MsgspecError, ValueError):

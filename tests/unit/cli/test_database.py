@@ -393,6 +393,11 @@ class CheckTests(_Case):
              "not a sealed text"),
             ("update job_binaries set sealed = 'f1:x' where sealed is not null", "job_binaries ",
              "cannot be opened with"),
+            ("update job_credentials set sealed = 'f1:x'", "job_credentials ",
+             "cannot be opened with"),
+            ("update job_credentials set sealed ="
+             " (select sealed from data_sources where name = 'data-in')", "job_credentials ",
+             "its sealed text has the wrong content"),
             ("delete from pieces where upload_id = 'pieces' and number = 0", "internals pieces",
              "piece 0 is missing"),
             ("delete from pieces where upload_id = 'pieces' and number = 3", "internals pieces",

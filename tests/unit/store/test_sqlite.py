@@ -12,9 +12,11 @@ from typing import Any, TypeVar, cast
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock, deferLater
+from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import SchemaError
 from svcd.store.migrations import steps
@@ -23,7 +25,7 @@ from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
 from tests.contract.store.families import FamiliesContract
-from tests.contract.store.job_credentials import JobCredentialsContract
+from tests.contract.store.job_credentials import JobCredentialsContract, noted
 from tests.contract.store.loose_trusts import LooseTrustsContract
 from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution, internal
 from tests.support.api import now
@@ -54,6 +56,27 @@ class MemoryStoreTests(
     _Sqlite, StoreContract, FamiliesContract, LooseTrustsContract, JobCredentialsContract
 ):
     """`:memory:`, as the in-process fake uses it."""
+
+    def test_damaged_job_credential_is_skipped_and_logged(self) -> None:
+        """The sweep deletes those of the others; the log names the row."""
+        for number in (1, 2, 3):
+            self.tx(lambda tx, n=number: tx.job_credentials.add(noted(n, of=n)))
+        wrong = self.sealer.seal(Secret('{"user": "ann"}'))
+        for name, sealed in ((noted(3, of=3).name, "f1:x"), (noted(2, of=2).name, wrong)):
+            self.database._connection.execute(
+                "update job_credentials set sealed = ? where name = ?", (sealed, name)
+            )
+        logged: list[str] = []
+
+        def note(event: LogEvent) -> None:
+            logged.append(formatEvent(event))
+
+        globalLogPublisher.addObserver(note)
+        self.addCleanup(globalLogPublisher.removeObserver, note)
+        self.assertEqual(self.loose(), [noted(1)])
+        (line,) = logged
+        self.assertIn("Skipped 2 rows of job_credentials", line)
+        self.assertIn(f"The first is {noted(3, of=3).name}: a stored secret cannot be op", line)
 
     def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
         """It would hold a connection over a remote call; the transaction is taken back."""
