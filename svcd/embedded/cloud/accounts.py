@@ -148,6 +148,7 @@ class Accounts(Service):
 
     @route(app, ["POST"], "/v3/OS-TRUST/trusts")
     def create_trust(self, call: Call) -> Reply:
+        """A trust gives roles that the trustor has in the trust's project, and no others."""
         new = call.read_in("trust", _NewTrust)
         me = call.me
         core = self._core
@@ -157,15 +158,17 @@ class Accounts(Service):
             raise Refusal(403, "You are not authorized to perform the requested action.")
         if new.trustee_user_id not in core.users:
             raise Refusal(404, f"Could not find user: {new.trustee_user_id}.")
-        by_id = {fixed_id("role", role): role for role in me.roles}
+        project_id = new.project_id or call.project
+        held = core.roles(core.users[me.user_id], project_id)
+        by_id = {fixed_id("role", role): role for role in held}
         roles = tuple(by_id.get(r.id or "", r.name or "") for r in new.roles)
         if not roles:
             raise Refusal(403, "At least one role should be specified.")
         for role in roles:
-            if role not in me.roles:
+            if role not in held:
                 raise Refusal(404, f"Could not find role: {fixed_id('role', role)}.")
         ends_at = _end(new.expires_at, core.now())
-        same = (new.trustor_user_id, new.trustee_user_id, new.project_id or call.project, ends_at)
+        same = (new.trustor_user_id, new.trustee_user_id, project_id, ends_at)
         for t in core.state.trusts.values():
             if same == (t.trustor_id, t.trustee_id, t.project_id, t.expires_at):
                 raise Refusal(409, "Conflict occurred attempting to store trust - Duplicate entry.")
@@ -173,7 +176,7 @@ class Accounts(Service):
             id=core.new_id().replace("-", ""),
             trustor_id=new.trustor_user_id,
             trustee_id=new.trustee_user_id,
-            project_id=new.project_id or call.project,
+            project_id=project_id,
             roles=roles,
             impersonation=new.impersonation,
             created_at=core.now(),

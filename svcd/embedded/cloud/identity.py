@@ -16,6 +16,10 @@ from svcd.web.routing import route
 
 _DOMAIN = {"id": "default", "name": "Default"}
 _PURGE_EVERY = 256
+_NO_EXCHANGE = (
+    "You are not authorized to perform the requested action: Using the token of an application"
+    " credential to create another token. Use the application credential instead."
+)
 
 
 class _UserPassword(msgspec.Struct):
@@ -175,6 +179,8 @@ class Identity(Accounts):
             token = core.living_token(identity.token.id or "")
             if token is None or token.trust_id is not None:
                 raise Refusal(401, UNAUTHORIZED)
+            if "application_credential" in token.methods:  # it would get more roles and time
+                raise Refusal(403, _NO_EXCHANGE)
             return core.users[token.user_id], ("token", *token.methods), None, None
         if identity.password is None:
             raise Refusal(400, "Expecting to find password in identity.")

@@ -9,6 +9,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
+from svcd.clients.http import Answer
+from svcd.embedded.cloud.core import fixed_id
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import NewServer
@@ -151,6 +153,60 @@ class EnvelopeTests(CloudCase):
         alice = rig.token("alice", "alice", "alpha").reveal()
         answer = rig.raw("GET", f"/compute/v2.1/servers/{server_id}", token=alice)
         self.assertEqual(answer.status, 404)
+
+
+class DelegationTests(CloudCase):
+    """Neither a trust nor an application credential gives more than its maker has."""
+
+    def setUp(self) -> None:
+        self.rig = Rig()
+        core = self.rig.cloud.core
+        self.ids = {name: user.id for name, user in core.users_by_name.items()}
+
+    def trust(self, who: str, home: str, project_id: str, role: str) -> tuple[int, str]:
+        """Status and message of `who`, with a token of `home`, making a trust to itself."""
+        me = self.ids[who]
+        trust = {"trustor_user_id": me, "trustee_user_id": me, "impersonation": True}
+        body = {"trust": {**trust, "project_id": project_id, "roles": [{"name": role}]}}
+        token = self.rig.token(who, who, home).reveal()
+        answer = self.rig.raw("POST", "/identity/v3/OS-TRUST/trusts", body, token=token)
+        return answer.status, answer.json().get("error", {}).get("message", "")
+
+    def login(self, method: str, given: dict[str, Any], **scope: Any) -> Answer:
+        """The answer for a login by one method."""
+        identity = {"methods": [method], method: given}
+        body = {"auth": {"identity": identity, **scope}}
+        return self.rig.raw("POST", "/identity/v3/auth/tokens", body)
+
+    def test_a_trust_in_a_project_without_a_role_there_is_refused(self) -> None:
+        """404 for the role, as Keystone says it, and no trust is kept."""
+        missing = f"Could not find role: {fixed_id('role', 'member')}."
+        for project_id in ("alpha", "service", "no-such-project"):
+            self.assertEqual(self.trust("bob", "beta", project_id, "member"), (404, missing))
+        self.assertEqual(len(self.rig.cloud.core.state.trusts), 0)
+
+    def test_a_trust_gives_only_roles_of_its_project(self) -> None:
+        """The admin of one project does not become the admin of another."""
+        self.rig.cloud.core.users_by_name["dave"].roles["beta"] = ("reader",)
+        missing = f"Could not find role: {fixed_id('role', 'admin')}."
+        self.assertEqual(self.trust("dave", "alpha", "beta", "admin"), (404, missing))
+        self.assertEqual(self.trust("dave", "alpha", "beta", "reader"), (201, ""))
+        self.assertEqual(self.trust("dave", "alpha", "alpha", "admin"), (201, ""))
+
+    def test_the_token_of_an_application_credential_is_not_exchanged(self) -> None:
+        """403 with any scope; the token of a password is exchanged."""
+        password = self.rig.token("alice", "alice", "alpha").reveal()
+        path = f"/identity/v3/users/{self.ids['alice']}/application_credentials"
+        new = {"application_credential": {"name": "n", "roles": [{"name": "reader"}]}}
+        made = self.rig.raw("POST", path, new, token=password).json()["application_credential"]
+        given = {"id": made["id"], "secret": made["secret"]}
+        weak = self.login("application_credential", given).header("x-subject-token")
+        for scope in ({}, {"scope": {"project": {"id": "alpha"}}}, {"scope": "unscoped"}):
+            answer = self.login("token", {"id": weak}, **scope)
+            self.assertEqual((answer.status, answer.header("x-subject-token")), (403, ""), scope)
+        answer = self.login("token", {"id": password}, scope={"project": {"id": "alpha"}})
+        roles = sorted(role["name"] for role in answer.json()["token"]["roles"])
+        self.assertEqual((answer.status, roles), (201, ["member", "reader"]))
 
 
 class FaultTests(CloudCase):
