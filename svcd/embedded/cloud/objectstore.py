@@ -58,12 +58,17 @@ class ObjectStoreService(Service):
         return list(path) if inside else super().segments(path)
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """The account must be the token's project; `/info` is open."""
+        """The account must be the token's project; `/info` is open.
+
+        Slashes separate the parts of an object's key, so accounts and containers have none.
+        """
         if segments == ["info"] or len(segments) < 2:
             return
         self.authenticate(call, "")
         if segments[1] != f"AUTH_{call.project}":
             raise Refusal(403, "")
+        if any("/" in each for each in segments[1:_CONTAINER_SEGMENTS]):
+            raise Refusal(400, "The name of an account or container must not contain a slash")
 
     def envelope(self, refusal: Refusal) -> Reply:
         """An HTML page."""
@@ -170,6 +175,7 @@ class ObjectStoreService(Service):
     @route(app, ["PUT"], "/v1/<account>/<container>")
     def create_container(self, call: Call, account: str, container: str) -> Reply:
         state = self._core.state
+        _check_name(container)
         if len(container.encode()) > 256:
             raise Refusal(400, "Container name length is longer than 256")
         found = state.containers.get(f"{account}/{container}")
@@ -294,6 +300,7 @@ class ObjectStoreService(Service):
     @route(app, ["PUT"], "/v1/<account>/<container>/<path:name>")
     async def put_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         self._container(account, container)
+        _check_name(name)
         if len(name.encode()) > 1024:
             raise Refusal(400, "Object name length of 1024 exceeded")
         before = self._core.state.objects.get(f"{account}/{container}/{name}")
@@ -402,6 +409,7 @@ class ObjectStoreService(Service):
     @route(app, ["COPY"], "/v1/<account>/<container>/<path:name>")
     async def copy_object(self, call: Call, account: str, container: str, name: str) -> Reply:
         target = _split(call.header("Destination"))
+        _check_name(target[1])
         return await self._copy(call, account, (container, name), target)
 
     @route(app, ["POST"], "/v1/<account>/<container>/<path:name>")
@@ -478,6 +486,20 @@ def _listed(each: StoredObject) -> dict[str, Any]:
     if each.segments is not None:
         row["slo_etag"] = f'"{each.etag}"'
     return row
+
+
+def _check_name(name: str) -> None:
+    """Check a new container's or object's name: safe as lines of a listing and as a file's path.
+
+    Raises Refusal 412 for NUL, as Swift does, and 400 for line ends and the segments `.` and `..`,
+    as its filter `name_check` does.
+    """
+    if "\0" in name:
+        raise Refusal(412, "Invalid UTF8 or contains NULL")
+    if "\r" in name or "\n" in name:
+        raise Refusal(400, "The name must not contain the end of a line")
+    if not {".", ".."}.isdisjoint(name.split("/")):
+        raise Refusal(400, "The name must not contain a segment '.' or '..'")
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -72,6 +72,48 @@ class ObjectStoreTests(SynchronousTestCase):
         self.assertEqual(self.call("GET", f"{A}/c/folder").status, 404)
         self.assertEqual(self.call("GET", f"{A}/c/").status, 200)
 
+    def test_a_project_with_a_slash_reads_nothing_of_another(self) -> None:
+        """400: project `alpha/c` with container `o` would have the key of an object in `alpha`."""
+        self.call("PUT", f"{A}/c/o/x", b"of alpha")
+        other = self.rig.token("demo", "demo", "alpha/c").reveal()
+        path = "/object-store/v1/AUTH_alpha%2Fc"
+        answers = [
+            self.rig.raw("PUT", f"{path}/o", token=other),
+            self.rig.raw("GET", f"{path}/o/x", token=other),
+            self.rig.raw("DELETE", f"{path}/o/x", token=other),
+        ]
+        self.assertEqual([(a.status, b"of alpha" in a.body) for a in answers], [(400, False)] * 3)
+        self.assertEqual(self.call("GET", f"{A}/c/o/x").body, b"of alpha")
+
+    def test_a_container_with_a_slash_is_refused(self) -> None:
+        """400: its objects would have the keys of another container's."""
+        self.call("PUT", f"{A}/c/d/x", b"1")
+        self.assertEqual(self.call("PUT", f"{A}/c%2Fd").status, 400)
+        self.assertEqual(self.call("GET", f"{A}/c%2Fd/x").status, 400)
+
+    def test_unsafe_names_are_refused(self) -> None:
+        """412 for NUL as Swift, 400 for line ends and dot segments; other dots are allowed."""
+        self.call("PUT", f"{A}/c/good", b"1")
+        for name, status in (
+            ("a%00b", 412),
+            ("a%0D%0Ab", 400),
+            ("a%0Ab", 400),
+            ("..%2Fa", 400),
+            ("a%2F..%2Fb", 400),
+            ("a%2F..", 400),
+            ("a%2F.%2Fb", 400),
+            ("..a%2F...%2F.b", 201),
+        ):
+            answers = (
+                self.call("PUT", f"{A}/c/{name}", b"1"),
+                self.call("PUT", f"{A}/c/{name}", b"", X_Copy_From="/c/good"),
+                self.call("COPY", f"{A}/c/good", None, Destination=f"c/{name}"),
+            )
+            self.assertEqual([each.status for each in answers], [status] * 3, name)
+        self.assertEqual(self.call("GET", f"{A}/c").body, b"..a/.../.b\ngood\n")
+        for name, status in (("%00", 412), ("a%0Ab", 400), ("%2E%2E", 400)):
+            self.assertEqual(self.call("PUT", f"{A}/{name}").status, status, name)
+
     def test_ranges(self) -> None:
         """First, last, open, beyond."""
         self.call("PUT", f"{A}/c/o", b"0123456789")
