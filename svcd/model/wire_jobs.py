@@ -15,10 +15,9 @@ from msgspec import UNSET, convert
 
 from svcd.model import job
 from svcd.model.ids import JobBinaryId, Timestamp, http_date, iso_seconds
+from svcd.model.redaction import MASK, shown_url
 from svcd.model.template import ConfigValue
 from svcd.model.wire import Absent, View
-
-_MASK: Final = "***"
 
 
 class Account(View, frozen=True, kw_only=True):
@@ -33,7 +32,7 @@ class Account(View, frozen=True, kw_only=True):
         if given is None:
             return cls()
         if hide:
-            return cls(user=_MASK, password=_MASK)
+            return cls(user=MASK, password=MASK)
         return cls(user=given.user, password=given.password)
 
 
@@ -52,13 +51,13 @@ class DataSource(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: job.DataSource, hide: bool = False, created: bool = False) -> Self:
-        """hide: mask the credentials. created: the answer of its creation."""
+        """hide: mask the credentials, also in the URL. created: the answer of its creation."""
         return cls(
             id=record.id,
             name=record.name,
             description=record.description or "",
             type=record.type,
-            url=record.url,
+            url=shown_url(record.url) if hide else record.url,
             credentials=Account.of(record.credentials, hide),
             tenant_id=record.tenant_id,
             created_at=record.created_at,
@@ -96,12 +95,12 @@ class JobBinary(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: job.JobBinary, hide: bool = False, created: bool = False) -> Self:
-        """hide: mask the credentials. created: the answer of its creation."""
+        """hide: mask the credentials, also in the URL. created: the answer of its creation."""
         return cls(
             id=record.id,
             name=record.name,
             description=record.description or "",
-            url=record.url,
+            url=shown_url(record.url) if hide else record.url,
             extra=Account.of(record.extra, hide),
             tenant_id=record.tenant_id,
             created_at=record.created_at,

@@ -101,10 +101,11 @@ class PolicyTests(SynchronousTestCase):
             self.assertEqual(answer.status, status, (user, method))
 
     def test_credentials_are_shown_to_writers_only(self) -> None:
-        """Of data sources and job binaries, also inside jobs, one by one and in lists."""
+        """Of data sources and job binaries, also inside URLs and jobs, one by one and in lists."""
         secret = {"user": "u-visible", "password": "p-visible"}
         alice = self.token("alice")
-        new = {"name": "in", "type": "objstore", "url": "objstore://c/o", "credentials": secret}
+        new = {"name": "in", "type": "objstore", "credentials": secret}
+        new["url"] = "objstore://u-visible:p-visible@c/o"
         source = self.made("data-sources", new)
         url = "objstore-internal://c/o"
         binary = self.made("job-binaries", {"name": "b", "url": url, "extra": secret})

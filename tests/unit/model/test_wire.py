@@ -298,6 +298,16 @@ class DataTests(SynchronousTestCase):
         bare = evolve(self.source, credentials=None)
         self.assertEqual(rendered(wire_jobs.DataSource.of, bare, hide=True)["credentials"], {})
 
+    def test_hidden_credentials_of_urls(self) -> None:
+        """User and password of a URL are masked with the others, and shown otherwise."""
+        url = "objstore://u:p@c/x"
+        for view, record in (
+            (wire_jobs.DataSource, evolve(self.source, url=url)),
+            (wire_jobs.JobBinary, evolve(self.binary, url=url)),
+        ):
+            self.assertEqual(rendered(view.of, record, hide=True)["url"], "objstore://***@c/x")
+            self.assertEqual(rendered(view.of, record)["url"], url)
+
     def test_an_internal_binary(self) -> None:
         """Without digest and data."""
         record = JobBinaryInternal(
