@@ -182,6 +182,7 @@ class LiveJobs(Live):
             engine=self.engine,
             files=self.files,
             object_store=None,  # type: ignore[arg-type]
+            credentials=None,
             engines=engines,
             probe=HttpProbe(self.agent, self.clock),
             sealer=sealer,
