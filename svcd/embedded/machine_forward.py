@@ -3,6 +3,10 @@
 A base of the server's connection. It answers the request for a channel after it has connected, as
 OpenSSH does, so that a closed port is a channel that fails to open. It forwards to no other
 address, and listens on none.
+
+A forward counts in the shares of its login from the request until its TCP connection is closed. So
+a service that reads nothing holds its share after the channel has ended, until the SSH connection
+ends.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -22,10 +26,9 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from svcd.embedded.machine_limits import Shares
 from svcd.runtime.ssh_channel import WINDOW_BYTES, ChannelTransport
 
-_MOST_RELAYS: Final = 256
-"""Forwarded channels of one connection."""
 _CONNECT_S: Final = 30
 """Time-out of a connection to a port of the machine."""
 
@@ -39,10 +42,14 @@ class ForwardingConnection(connection.SSHConnection):
     def __init__(self) -> None:
         super().__init__()
         self._connecting: set[Deferred[Any]] = set()
-        self.relays: set[_Side] = set()
+        self.relays: set[_Side] = set()  # their sides at the machine's ports
 
     def own_addresses(self) -> tuple[str, ...]:
         """The addresses of the machine."""
+        raise NotImplementedError
+
+    def shares(self) -> Shares:
+        """What the login of this connection has open."""
         raise NotImplementedError
 
     def ssh_CHANNEL_OPEN(self, packet: bytes) -> None:
@@ -57,8 +64,9 @@ class ForwardingConnection(connection.SSHConnection):
         if address not in self.own_addresses():
             text = b"only to the machine's own addresses"
             self._refuse(number, connection.OPEN_ADMINISTRATIVELY_PROHIBITED, text)
-        elif len(self._connecting) + len(self.relays) >= _MOST_RELAYS:
-            self._refuse(number, connection.OPEN_RESOURCE_SHORTAGE, b"too many forwards")
+        elif not self.shares().relays.take():
+            text = b"too many forwards of this login, or of the machine: close some"
+            self._refuse(number, connection.OPEN_RESOURCE_SHORTAGE, text)
         else:
             self._connect(address, port, number, window, piece)
 
@@ -66,6 +74,8 @@ class ForwardingConnection(connection.SSHConnection):
         for each in list(self._connecting):
             each.cancel()
         super().serviceStopped()
+        for relay in list(self.relays):
+            relay.transport.abortConnection()
 
     def _connect(self, address: str, port: int, number: int, window: int, piece: int) -> None:
         server = self.transport.factory
@@ -73,6 +83,7 @@ class ForwardingConnection(connection.SSHConnection):
         endpoint = TCP4ClientEndpoint(server.reactor, address, port, _CONNECT_S, (address, 0))
         connecting = endpoint.connect(Factory.forProtocol(_Side))
         self._connecting.add(connecting)
+        shares = self.shares()
 
         def connected(outer: _Side) -> None:
             self._connecting.discard(connecting)
@@ -84,11 +95,19 @@ class ForwardingConnection(connection.SSHConnection):
                 remoteMaxPacket=piece,
                 conn=self,
             )
+            self.relays.add(outer)
+
+            def gone() -> None:
+                self.relays.discard(outer)
+                shares.relays.give_back()
+
+            outer.gone = gone
             self._confirm(channel, number)
-            _relay(outer, channel, self.relays)
+            _relay(outer, channel)
 
         def failed(reason: Failure) -> None:
             self._connecting.discard(connecting)
+            shares.relays.give_back()
             if not reason.check(ConnectingCancelledError):
                 text = reason.getErrorMessage().encode()
                 self._refuse(number, connection.OPEN_CONNECT_FAILED, text)
@@ -144,12 +163,10 @@ class _Side(Protocol):
         self.other.transport.loseConnection()
 
 
-def _relay(outer: _Side, channel: ChannelTransport, relays: set[_Side]) -> None:
+def _relay(outer: _Side, channel: ChannelTransport) -> None:
     """Connect the TCP connection of `outer` with `channel`."""
     inner = _Side()
     inner.other, outer.other = outer, inner
-    relays.add(inner)
-    inner.gone = lambda: relays.discard(inner)
     channel.attach(inner)
     channel.registerProducer(outer.transport, True)
     outer.transport.registerProducer(channel, True)

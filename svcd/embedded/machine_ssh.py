@@ -4,6 +4,10 @@ It also forwards to the machine's own ports, see `machine_forward`.
 Each command is a process in its own session. The machine's environment identifies it and all its
 children. Closing a channel kills the process group of a running command; processes that left the
 group (setsid) live on. Output waits for the client, and stdin for the process.
+
+Note: strangers. A connection that has not logged in counts apart from those that have. When there
+are too many of them, the server drops the oldest, so that a newcomer always gets in: strangers that
+hold silent connections lock no user out.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -28,7 +32,6 @@ from twisted.cred.credentials import ISSHPrivateKey
 from twisted.cred.error import UnauthorizedLogin
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import (
-    IAddress,
     IDelayedCall,
     IPushProducer,
     IReactorProcess,
@@ -39,13 +42,14 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from svcd.embedded.machine_forward import ForwardingConnection
+from svcd.embedded.machine_limits import Room, Shares
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES
 
 _LOGIN_GRACE_S: Final = 30.0
 """Time for a login; then the server drops the connection."""
 _ATTEMPTS: Final = 6
 _SESSIONS: Final = 10
-_CONNECTIONS: Final = 200
+"""Session channels of one connection."""
 _COMMAND_BYTES: Final = 120_000
 """The longest command."""
 _STDERR: Final = 1
@@ -262,6 +266,7 @@ class Session(channel.SSHChannel):
 
     def closed(self) -> None:
         self._gone = True
+        self.conn.shares().sessions.give_back()
         if self._command is not None:
             self._command.cut()
 
@@ -289,11 +294,19 @@ class Connection(ForwardingConnection):
         if sum(isinstance(each, Session) for each in self.channels.values()) >= _SESSIONS:
             raise ConchError("too many sessions", connection.OPEN_RESOURCE_SHORTAGE)
         server: Server = self.transport.factory
-        return Session(server.reactor, server.door(), windowSize, maxPacket, self)
+        session = Session(server.reactor, server.door(), windowSize, maxPacket, self)
+        if not self.shares().sessions.take():
+            text = "too many sessions of this login, or of the machine: close some"
+            raise ConchError(text, connection.OPEN_RESOURCE_SHORTAGE)
+        return session
 
     def own_addresses(self) -> tuple[str, ...]:
         server: Server = self.transport.factory
         return server.door().addresses
+
+    def shares(self) -> Shares:
+        shares: Shares = self.transport.shares
+        return shares
 
     def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
         return 0
@@ -312,8 +325,9 @@ class Login(userauth.SSHUserAuthServer):
         super().serviceStarted()
 
     def _cbFinishedAuth(self, result: Any) -> None:
-        super()._cbFinishedAuth(result)
-        self.transport.logged_in()
+        _, user, _ = result
+        if self.transport.logged_in(user.key):
+            super()._cbFinishedAuth(result)
 
 
 class ServerTransport(transport.SSHServerTransport):
@@ -323,15 +337,36 @@ class ServerTransport(transport.SSHServerTransport):
     factory: Server
     _log = NO_LOG
     _grace: IDelayedCall | None = None
+    shares: Shares | None = None  # of the login, once there is one
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
         super().connectionMade()
         self.factory.connections.add(self)
         self._grace = self.factory.clock.callLater(_LOGIN_GRACE_S, self.abort)
+        for waiting in self.factory.waiting:
+            oldest = waiting.add(self)
+            if oldest is not None:
+                oldest.waits_no_more()
+                oldest.abort()
 
-    def logged_in(self) -> None:
-        """The grace time is over."""
+    def logged_in(self, key: Key) -> bool:
+        """Count the connection for the login. False: the login has too many, and this one ends."""
+        if self.shares is not None:  # a second login on one connection
+            return True
+        shares = self.factory.shares_of(key)
+        if not shares.connections.take():
+            text = b"too many connections of this key, or to this machine: close some"
+            self.sendDisconnect(transport.DISCONNECT_TOO_MANY_CONNECTIONS, text)
+            return False
+        self.shares = shares
+        self.waits_no_more()
+        return True
+
+    def waits_no_more(self) -> None:
+        """The connection has logged in or ends."""
+        for waiting in self.factory.waiting:
+            waiting.discard(self)
         if self._grace is not None and self._grace.active():
             self._grace.cancel()
 
@@ -353,15 +388,19 @@ class ServerTransport(transport.SSHServerTransport):
         """Handle the client's disconnect message."""
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        self.logged_in()
+        self.waits_no_more()
         self.factory.connections.discard(self)
         super().connectionLost(reason)
+        if self.shares is not None:
+            self.shares.connections.give_back()
+            self.factory.forget_idle_logins()
 
 
 class Server(factory.SSHFactory):
     """The server of one machine, for any number of addresses.
 
-    door: asked at each login and each command, so that changes count at once.
+    door: asked at each login and each command, so that changes count at once. room: the open files
+    of all machines.
     """
 
     noisy = False
@@ -375,17 +414,26 @@ class Server(factory.SSHFactory):
         clock: IReactorTime,
         host_key: Key,
         door: Callable[[], Door],
+        room: Room,
     ) -> None:
         self.reactor = reactor
         self.clock = clock
         self.door = door
         self.connections: set[ServerTransport] = set()
+        self._shares, waiting = room.machine()
+        self.waiting = (waiting, room.waiting)
+        self._logins: dict[bytes, Shares] = {}
         self.portal = self
         self.privateKeys = {b"ssh-ed25519": host_key}
         self.publicKeys = {b"ssh-ed25519": host_key.public()}
 
-    def buildProtocol(self, addr: IAddress | None) -> Any:
-        return None if len(self.connections) >= _CONNECTIONS else super().buildProtocol(addr)
+    def shares_of(self, key: Key) -> Shares:
+        """The shares of a login; the key is the login."""
+        return self._logins.setdefault(key.blob(), self._shares.part())
+
+    def forget_idle_logins(self) -> None:
+        """Forget the logins that have nothing open."""
+        self._logins = {key: each for key, each in self._logins.items() if each.in_use}
 
     def abort_connections(self) -> None:
         """Drop all; commands in progress are killed."""
@@ -411,7 +459,15 @@ class Server(factory.SSHFactory):
                 return fail(UnauthorizedLogin("wrong signature"))
         except _MALFORMED as error:
             return fail(UnauthorizedLogin(repr(error)))
-        return succeed((IConchUser, ConchUser(), _nothing))
+        return succeed((IConchUser, _User(key), _nothing))
+
+
+class _User(ConchUser):
+    """The machine's user, logged in with `key`."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__()
+        self.key = key
 
 
 def _nothing() -> None:

@@ -21,8 +21,10 @@ from twisted.python.failure import Failure
 
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
+from svcd.embedded.machine_limits import Room
 from svcd.embedded.machine_ssh import Door, Server, session_leader
 from svcd.embedded.processes import Processes
+from svcd.runtime import open_files
 from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 
 log = Logger()
@@ -64,6 +66,7 @@ class LoopbackMachines(Guests):
         self._environ = dict(environ)
         self._processes = Processes(clock)
         self._machines: dict[str, _Machine] = {}
+        self._room = Room(open_files.for_machines())
 
     def folder(self, server_id: str) -> Path:
         """The machine's folder, which stands for its "/"."""
@@ -184,7 +187,8 @@ class LoopbackMachines(Guests):
 
     def server(self, machine: _Machine) -> Server:
         """A fresh SSH server for `machine`. Raises GuestError."""
-        return Server(self._reactor, self._clock, machine.files.host_key(), machine.door)
+        key = machine.files.host_key()
+        return Server(self._reactor, self._clock, key, machine.door, self._room)
 
     def bind(self, address: str, server: Server) -> IListeningPort:
         """Listen on `address`. Raises GuestError."""

@@ -7,6 +7,7 @@ reach its cloud or its machines. The site decides what happens to a connection o
 from __future__ import annotations
 
 import resource
+import sys
 from contextlib import suppress
 
 from attrs import evolve
@@ -19,6 +20,18 @@ log = Logger()
 OWN = 1536
 """File descriptors reserved for machines, cloud, database, and request bodies kept in files."""
 
+MACHINES = 4096
+"""Most file descriptors of the SSH servers of the embedded cloud's machines, beside `OWN`."""
+
+
+def for_machines() -> int:
+    """How many file descriptors the SSH servers of all loopback machines may take.
+
+    Raises the soft limit of the process as far as needed and possible.
+    """
+    soft = _raised(OWN + MACHINES)
+    return min(MACHINES, soft // 4)
+
 
 def fitted(settings: Settings) -> Settings:
     """`settings` with `max_connections` lowered to the possible number, with a logged warning.
@@ -26,7 +39,8 @@ def fitted(settings: Settings) -> Settings:
     Raises the soft limit of the process as far as needed and possible.
     """
     wanted = settings.server.max_connections
-    allowed = _allowed(wanted)
+    own = OWN + MACHINES if settings.cloud.kind == "embedded" else OWN
+    allowed = _allowed(wanted, own)
     if allowed == wanted:
         return settings
     log.warn(
@@ -38,15 +52,20 @@ def fitted(settings: Settings) -> Settings:
     return evolve(settings, server=evolve(settings.server, max_connections=allowed))
 
 
-def _allowed(wanted: int) -> int:
+def _allowed(wanted: int, own: int) -> int:
+    soft = _raised(wanted + own)
+    return min(wanted, soft - min(own, soft // 2))
+
+
+def _raised(needed: int) -> int:
+    """The soft limit, raised to `needed` as far as possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return wanted
-    needed = wanted + OWN
+        return sys.maxsize
     if soft < needed:
         if hard != resource.RLIM_INFINITY:
             needed = min(needed, hard)
         with suppress(OSError, ValueError):  # the system may have a lower bound
             resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
             soft = needed
-    return min(wanted, soft - min(OWN, soft // 2))
+    return soft

@@ -5,25 +5,29 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
-from twisted.internet.protocol import Factory, ProcessProtocol
+from twisted.internet.error import ConnectError
+from twisted.internet.protocol import Factory, ProcessProtocol, Protocol
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import SkipTest, TestCase
 
 import tests
 from svcd.clients.ssh import SshRemote
+from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.embedded import machine_ssh
 from svcd.embedded.cloud.guests import GuestError
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, RemoteError
+from svcd.ports.machines import CommandResult, Host, RemoteError
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.tasks import gather
 from svcd.settings import Ssh
+from tests.contract.forward import pinned
 from tests.support.loopback import (
     PRIVATE_KEY,
     PUBLIC_KEY,
@@ -72,6 +76,17 @@ class _Daemon(ProcessProtocol):
         if not self.ready.called:
             self.ready.errback(reason)
         self.ended.callback(None)
+
+
+class _Deaf(Protocol):
+    """A service that reads nothing."""
+
+    factory: Any
+    transport: Any
+
+    def connectionMade(self) -> None:
+        self.transport.pauseProducing()
+        self.factory.served.append(self)  # the reactor forgets a connection that it does not read
 
 
 class MachinesCase(TestCase):
@@ -271,6 +286,108 @@ class LoginTest(MachinesCase):
         self.patch(machine_ssh, "_LOGIN_GRACE_S", 0.5)
         await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY,)))
         self.assertEqual((await self.run_on(A, "sleep 1; echo done")).stdout, "done\n")
+
+
+class FloodTest(MachinesCase):
+    """Strangers and greedy users of one machine."""
+
+    async def setUp(self) -> None:
+        await super().setUp()
+        deaf: Any = Factory.forProtocol(_Deaf)
+        deaf.served = []
+        self.service: Any = reactor.listenTCP(0, deaf, interface=A)
+        self.addCleanup(self.service.stopListening)
+
+    async def test_strangers_lock_no_user_out(self) -> None:
+        """Silent connections make place for newcomers, and never for those that have logged in."""
+        await self.machines.boot(spec("m1", A))
+        await self.run_on(A, "true")
+        strangers = []
+        try:
+            for n in range(250):
+                strangers.append(socket.socket())
+                strangers[-1].setblocking(False)
+                strangers[-1].connect_ex((A, self.port))
+                if n % 25 == 24:
+                    await self.run_on(A, "true")
+            await until(lambda: 1 < self.machines.connections("m1") <= 33, "the oldest are dropped")
+            newcomer = SshRemote(reactor, reactor, Ssh())
+            said = await newcomer.run(host(A, self.port), "echo in", timeout_s=20)
+            await newcomer.close()
+            self.assertEqual(said.stdout, "in\n")
+            self.assertEqual((await self.run_on(A, "echo still")).stdout, "still\n")
+        finally:
+            for each in strangers:
+                each.close()
+
+    async def test_a_greedy_login_leaves_room_for_others(self) -> None:
+        """Its forwards are refused above half of the machine's, over all its connections."""
+        public, private = rsa_key_pair()
+        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY, public)))
+        me = await pinned(self.remote, host(A, self.port))
+        other = evolve(me, private_key=private)
+        greedy = [SshRemote(reactor, reactor, Ssh()) for _ in range(3)]
+        opened = [await self.forwards(each, me, 130) for each in greedy]
+        self.assertEqual(opened, [130, 126, 0])
+        self.assertEqual(await self.forwards(self.remote, other, 20), 20)
+        for each in greedy:
+            await each.close()
+        await until(lambda: self.relays() == 20, "their forwards end")
+
+    async def test_connections_of_one_login_are_bounded(self) -> None:
+        """Another login of the machine gets in."""
+        public, private = rsa_key_pair()
+        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY, public)))
+        self.patch(self.server()._shares.connections, "most", 8)
+        me = host(A, self.port)
+        greedy = [SshRemote(reactor, reactor, Ssh()) for _ in range(6)]
+        refused = 0
+        for each in greedy:
+            try:
+                await each.run(me, "true", timeout_s=20)
+            except RemoteError:
+                refused += 1
+        self.assertEqual(refused, 2)
+        result = await self.remote.run(evolve(me, private_key=private), "true", timeout_s=20)
+        self.assertEqual(result.exit_code, 0)
+        for each in greedy:
+            await each.close()
+        await until(lambda: self.machines.connections("m1") == 1, "they end")
+        self.assertEqual(self.server()._shares.connections.used, 1)
+
+    async def test_forwards_to_a_deaf_service_end_with_the_connection(self) -> None:
+        """They keep their place while bytes wait for the service, and no longer."""
+        await self.machines.boot(spec("m1", A))
+        me = host(A, self.port)
+        greedy = SshRemote(reactor, reactor, Ssh())
+        self.assertEqual(await self.forwards(greedy, me, 3, b"x" * 8_000_000), 3)
+        self.assertEqual(self.relays(), 3)
+        await greedy.close()
+        await until(lambda: self.relays() == 0, "the forwards end")
+
+    def server(self) -> Any:
+        return self.machines._machines["m1"]._server
+
+    def relays(self) -> int:
+        used: int = self.server()._shares.relays.used
+        return used
+
+    async def forwards(self, remote: SshRemote, to: Host, count: int, data: bytes = b"x") -> int:
+        """How many of `count` forwards to a service of the machine are open at once."""
+        link = remote._link(to)
+        link.users += 1
+        await link.ready()
+        opened = 0
+        port = self.service.getHost().port
+        for _ in range(count):
+            endpoint = ForwardedEndpoint(link.transport.connection, A, port, reactor)
+            try:
+                made: Any = await endpoint.connect(Factory.forProtocol(Protocol))
+                made.transport.write(data)
+                opened += 1
+            except ConnectError as error:
+                self.assertIn("too many forwards", str(error))
+        return opened
 
 
 class UserDataTest(MachinesCase):

@@ -12,10 +12,12 @@ _CODE = """
 import json, resource, sys
 from attrs import evolve
 from svcd.runtime.open_files import fitted
-from svcd.settings import Server, Settings
+from svcd.settings import CloudSettings as Cloud, Server, Settings
+kind = sys.argv.pop()
 soft, hard, wanted = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-made = fitted(Settings(server=Server(max_connections=wanted)))
+cloud = Cloud(kind=kind)
+made = fitted(Settings(server=Server(max_connections=wanted), cloud=cloud))
 print(json.dumps([made.server.max_connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]))
 """
 
@@ -23,9 +25,9 @@ print(json.dumps([made.server.max_connections, resource.getrlimit(resource.RLIMI
 class FittedTests(SynchronousTestCase):
     """In a process of its own, whose limit is set."""
 
-    def fitted(self, soft: int, hard: int, wanted: int) -> tuple[int, int]:
+    def fitted(self, soft: int, hard: int, wanted: int, kind: str = "openstack") -> tuple[int, int]:
         """Connections that are allowed, and the soft limit after it."""
-        command = [sys.executable, "-c", _CODE, str(soft), str(hard), str(wanted)]
+        command = [sys.executable, "-c", _CODE, str(soft), str(hard), str(wanted), kind]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         allowed, limit = json.loads(done.stdout)
         return allowed, limit
@@ -42,3 +44,8 @@ class FittedTests(SynchronousTestCase):
         """Files of the daemon's own are kept free, half of very few."""
         self.assertEqual(self.fitted(1024, 1024, 20_000), (512, 1024))
         self.assertEqual(self.fitted(100, 256, 20_000), (128, 256))
+
+    def test_the_machines_of_the_embedded_cloud_have_files_of_their_own(self) -> None:
+        """A flood of their forwards leaves the API its connections."""
+        self.assertEqual(self.fitted(256, 9000, 1000, "embedded"), (1000, 6632))
+        self.assertEqual(self.fitted(256, 12_000, 20_000, "embedded"), (6368, 12_000))
