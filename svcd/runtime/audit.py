@@ -5,8 +5,10 @@ The door says what has happened; this module writes it, to a file that only the 
 read, or to standard output. It never holds a request back.
 
 Note: floods. A line for each refused request would let anybody fill the disk, or push the records
-of changes out of the file. So at most `MOST_REFUSALS` refusals a second are written, and the next
-line has the number of those left out. Changes are always written.
+of changes out of the file. So in one second at most `MOST_REFUSALS` refusals without a user are
+written, and as many with one; of the latter at most `MOST_OF_ONE` of one user in one project. So
+callers without a token hide no refusal of a user, and a user hides at most a part of another's.
+The next line of the same kind has the number of those left out. Changes are always written.
 
 Note: a file that cannot be written. The daemon continues, as with its log. The log says so once,
 and the number of lost records when the file can be written again.
@@ -32,7 +34,9 @@ STDOUT: Final = "-"
 OFF: Final = "off"
 """The value of `log.audit` for no audit log."""
 MOST_REFUSALS: Final = 20
-"""Refusals that are written in one second."""
+"""Refusals without a user that are written in one second, and as many with one."""
+MOST_OF_ONE: Final = 5
+"""Refusals of one user in one project that are written in one second."""
 _OLDER_FILES: Final = 9
 """Full files that are kept: NAME.1 is the newest of them."""
 
@@ -47,9 +51,8 @@ class Audit:
     def __init__(self, clock: IReactorTime, write: Callable[[str], object]) -> None:
         self._clock = clock
         self._write = write
-        self._second = 0
-        self._refusals = 0
-        self._left_out = 0
+        self._anonymous = _Budget(MOST_REFUSALS)
+        self._known = _Budget(MOST_OF_ONE)
         self._lost = 0
 
     def change(self, record: Mapping[str, object]) -> None:
@@ -58,16 +61,13 @@ class Audit:
 
     def refusal(self, record: Mapping[str, object]) -> None:
         """Write the record of a refusal, unless there were too many in this second."""
-        second = int(self._clock.seconds())
-        if second != self._second:
-            self._second, self._refusals = second, 0
-        self._refusals += 1
-        if self._refusals > MOST_REFUSALS:
-            self._left_out += 1
+        who = f"{record.get('user', '')} {record.get('project', '')}"
+        budget = self._known if record.get("user") else self._anonymous
+        if not budget.spend(int(self._clock.seconds()), who):
             return
-        if self._left_out:
-            record = {**record, "left_out": self._left_out}
-            self._left_out = 0
+        if budget.left_out:
+            record = {**record, "left_out": budget.left_out}
+            budget.left_out = 0
         self._line(record)
 
     def _line(self, record: Mapping[str, object]) -> None:
@@ -84,6 +84,30 @@ class Audit:
         if self._lost:
             log.error("{lost} audit records were lost", lost=self._lost)
             self._lost = 0
+
+
+class _Budget:
+    """Refusals of one kind: `MOST_REFUSALS` a second, and `most_of_one` of one caller.
+
+    left_out: refusals without a line since the last one.
+    """
+
+    def __init__(self, most_of_one: int) -> None:
+        self._most_of_one = most_of_one
+        self._second = 0
+        self._spent: dict[str, int] = {}  # only callers that have a line: MOST_REFUSALS at most
+        self.left_out = 0
+
+    def spend(self, second: int, who: str) -> bool:
+        """Whether the refusal of `who` is written."""
+        if second != self._second:
+            self._second, self._spent = second, {}
+        spent = self._spent.get(who, 0)
+        if spent >= self._most_of_one or sum(self._spent.values()) >= MOST_REFUSALS:
+            self.left_out += 1
+            return False
+        self._spent[who] = spent + 1
+        return True
 
 
 def opened(clock: IReactorTime, target: str, folder: Path, most_bytes: int) -> Audit | None:

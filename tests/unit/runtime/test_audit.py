@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.runtime.audit import MOST_REFUSALS, Audit, AuditError, opened
+from svcd.runtime.audit import MOST_OF_ONE, MOST_REFUSALS, Audit, AuditError, opened
 from svcd.runtime.clock import VirtualClock
 
 
@@ -59,6 +59,30 @@ class AuditTests(SynchronousTestCase):
         self.clock.advance(1)
         audit.refusal({"outcome": "refused"})
         self.assertEqual(self.lines()[-1]["left_out"], 1000 - MOST_REFUSALS)
+
+    def test_a_flood_without_a_token_hides_no_refusal_of_a_user(self) -> None:
+        """Users have a budget of their own, and one user has a part of it."""
+        audit = self.opened(most=10**6)
+        for _ in range(1000):
+            audit.refusal({"user": "", "outcome": "refused"})
+        for user, project in (("eve", "a"), ("bob", "a"), ("eve", "b")):
+            for _ in range(100):
+                audit.refusal({"user": user, "project": project, "outcome": "refused"})
+        shown = [(x["user"], x.get("project")) for x in self.lines()[MOST_REFUSALS:]]
+        one = MOST_OF_ONE
+        self.assertEqual(shown, [("eve", "a")] * one + [("bob", "a")] * one + [("eve", "b")] * one)
+        self.clock.advance(1)
+        audit.refusal({"user": "bob", "project": "a"})
+        audit.refusal({"user": ""})
+        left = [line["left_out"] for line in self.lines()[-2:]]
+        self.assertEqual(left, [100 - one, 1000 - MOST_REFUSALS])
+
+    def test_users_together_are_bounded(self) -> None:
+        """However many there are."""
+        audit = self.opened(most=10**6)
+        for n in range(1000):
+            audit.refusal({"user": f"u{n}", "project": "a"})
+        self.assertEqual(len(self.lines()), MOST_REFUSALS)
 
     def test_a_file_that_cannot_be_used_is_named(self) -> None:
         """At the start, with what to do."""
