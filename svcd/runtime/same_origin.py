@@ -1,9 +1,10 @@
 """Refuses requests that web pages of others send by means of a user's browser.
 
 A page may send requests to any address that the browser reaches, loopback too. Its requests carry
-its own `Origin`, or `Sec-Fetch-Site: cross-site`. After a DNS rebinding they look like requests of
-the page to its own server, and only `Host` has the page's name. Programs other than browsers send
-neither `Origin` nor `Sec-Fetch-Site`, and the host of the URL that they were given.
+its own `Origin`, or a `Sec-Fetch-Site` that is not `same-origin`. A site has no port: for a browser
+a page of a cluster at another port of 127.0.0.1 is `same-site`. After a DNS rebinding requests look
+like those of the page to its own server, and only `Host` has the page's name. Programs other than
+browsers send neither `Origin` nor `Sec-Fetch-Site`, and the host of the URL that they were given.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class SameOrigin:
                 )
             if len(self._known) < _MOST_KNOWN:
                 self._known.add(host)
+        ours: tuple[bytes, ...] = (b"same-origin", b"none")
         if headers.hasHeader(b"Origin"):
             (origin, *more) = headers.getRawHeaders(b"Origin", _NONE)
             if more or not self._same(origin, host):
@@ -61,10 +63,15 @@ class SameOrigin:
                     f"the request comes from a web page of {_quoted(origin)}: a browser may send"
                     " requests only from pages of this server; add the page's host to server.hosts"
                 )
+            ours = (*ours, b"same-site")  # a page of a host of server.hosts
         if headers.hasHeader(b"Sec-Fetch-Site"):
             site = headers.getRawHeaders(b"Sec-Fetch-Site", _NONE)[-1].strip().lower()
-            if site == b"cross-site":
-                return "the request comes from a web page of another site (Sec-Fetch-Site)"
+            if site not in ours:
+                return (
+                    "the request comes from a web page of another host or port"
+                    f" (Sec-Fetch-Site: {_quoted(site)}): send it without a browser, or type the"
+                    " address into the browser yourself"
+                )
         return ""
 
     def _is_ours(self, host: bytes) -> bool:

@@ -51,7 +51,10 @@ class SameOriginTests(SynchronousTestCase):
             self.assertEqual(fault == "", good, (endpoint, hosts))
 
     def test_pages_of_other_origins(self) -> None:
-        """Another scheme's, port's or name's page, no origin, two origins; and cross-site."""
+        """Another scheme's, port's or name's page, no origin, two origins; and other sites.
+
+        A page at another port of this host is of the same site, and foreign all the same.
+        """
         check = SameOrigin.at("tcp:127.0.0.1:8386", ("console.example",))
         host = "127.0.0.1:8386"
         for origin in (
@@ -72,9 +75,17 @@ class SameOriginTests(SynchronousTestCase):
             self.assertIn("web page", self.faults(check, host=host, origin=origin), origin)
         two = Headers({"host": [host], "origin": ["http://" + host, "https://evil.example"]})
         self.assertIn("web page", check.fault(two))
-        for site, good in (("cross-site", False), ("same-origin", True), ("none", True)):
+        for site, good in (
+            ("cross-site", False),
+            ("same-site", False),
+            ("garbage", False),
+            ("same-origin", True),
+            ("None", True),
+        ):
             fault = self.faults(check, host=host, sec_fetch_site=site)
             self.assertEqual(fault == "", good, site)
+        console = {"origin": "https://console.example", "sec_fetch_site": "same-site"}
+        self.assertEqual(self.faults(check, host=host, **console), "")
 
     def test_programs_send_neither(self) -> None:
         """Also HTTP/1.0 without a host."""
