@@ -454,7 +454,7 @@ class DaemonService:
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
-        remote = SshRemote(reactor, reactor, settings.ssh, _connect_rules(settings.cloud))
+        remote = SshRemote(reactor, reactor, settings.ssh, _connect_rules(settings.cloud), agent)
         engine_http = HttpClient(
             agent,
             reactor,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svcd.model.cluster import Cluster, Instance
 from svcd.model.secret import Secret
@@ -32,6 +32,7 @@ class Host:
 
     host_key None: svcd accepts the machine's first key, and the result carries it.
     internal: the machine's own address, to which its SSH server forwards; "": `address`.
+    direct: HTTP goes to `address` and not through SSH, see `ways_of`.
     """
 
     address: str
@@ -40,6 +41,7 @@ class Host:
     private_key: Secret = field(repr=False)
     host_key: str | None = None
     internal: str = ""
+    direct: bool = False
 
 
 def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
@@ -57,7 +59,7 @@ def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
 
 @frozen
 class Way:
-    """The way to a host. machine: the one whose SSH connection svcd takes; None: no machine."""
+    """The way to a host. machine: the one that svcd reaches; None: the host is no machine."""
 
     address: str
     machine: Host | None = None
@@ -84,9 +86,9 @@ def ways_of(cluster: Cluster, key: Secret) -> dict[str, Way]:
     for instance in cluster.instances():
         machine = login(cluster, instance, key)
         if machine.address:
-            way = Way(machine.address)
-            if cluster.openings:
-                way = Way(machine.internal or machine.address, machine)
+            way = Way(machine.internal or machine.address, machine)
+            if not cluster.openings:
+                way = Way(machine.address, evolve(machine, direct=True))
             names = (instance.instance_name, instance.internal_ip, instance.management_ip)
             found.update({name: way for name in names if name})
     return found

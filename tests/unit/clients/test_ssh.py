@@ -7,16 +7,21 @@ from typing import Any
 
 from attrs import evolve
 from twisted.conch.ssh import channel, connection
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import SynchronousTestCase, TestCase
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from zope.interface import implementer
 
+from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import Clip
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import Host, RemoteError
+from svcd.ports.machines import Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import sleep
 from svcd.settings import Ssh
@@ -221,6 +226,24 @@ class SshRemoteTest(TestCase):
         self.assertEqual(conch.events, [])
 
 
+@implementer(IAgent)
+class _Unreachable:
+    """An agent that notes each request, and connects to nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        bodyProducer: IBodyProducer | None = None,
+    ) -> Deferred[IResponse]:
+        self.asked.append(uri)
+        return fail(ConnectError())
+
+
 class FaultTest(TestCase):
     """Servers that are not there or not SSH."""
 
@@ -278,6 +301,25 @@ class FaultTest(TestCase):
                 await self.remote.run(host(address, port), "true", timeout_s=5)
             self.assertEqual(raised.exception.kind, Fault.FORBIDDEN)
             self.assertIn(setting, raised.exception.text)
+
+    async def test_http_past_ssh_follows_the_rules_for_addresses(self) -> None:
+        """For machines of clusters with open ports; with any port."""
+        for address, cidrs, dialled in (
+            ("127.0.0.1", (), 0),
+            ("169.254.169.254", (), 0),
+            ("203.0.113.1", ("10.0.0.0/8",), 0),
+            ("203.0.113.1", (), 1),
+            ("127.0.0.1", ("127.0.0.1/32",), 1),
+        ):
+            agent = _Unreachable()
+            rules = ConnectRules.of(cidrs, ("22",))
+            self.remote = SshRemote(reactor, reactor, Ssh(), rules, agent)
+            probe = HttpProbe(_Unreachable(), reactor, self.remote)
+            machine = evolve(host(address, 2222), direct=True)
+            with self.assertRaises(ProbeError) as raised:
+                await probe.get(Location(f"http://{address}:9870/", machine), 5.0)
+            self.assertEqual(agent.asked, [f"http://{address}:9870/".encode()] * dialled)
+            self.assertEqual("cloud.machine_cidrs" in raised.exception.text, not dialled)
 
     async def test_unreadable_private_key_is_refused(self) -> None:
         """The key's text is not in the message."""
