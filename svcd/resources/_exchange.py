@@ -16,7 +16,8 @@ class Exchange:
     """One request.
 
     pattern: of its route. caller: None before the token is checked. writes: the route is a change.
-    made: the id of the record that the handler has returned, else "".
+    made: the id of the record that the handler has returned, else "". own_id: svcd's id of the
+    request; request_id: the one that the caller sees, its own choice when it has sent one.
     """
 
     __slots__ = (
@@ -24,6 +25,7 @@ class Exchange:
         "caller",
         "made",
         "method",
+        "own_id",
         "pattern",
         "request",
         "request_id",
@@ -32,9 +34,10 @@ class Exchange:
         "writes",
     )
 
-    def __init__(self, request: Any, request_id: str, started: float) -> None:
+    def __init__(self, request: Any, own_id: str, given_id: str, started: float) -> None:
         self.request = request
-        self.request_id = request_id
+        self.own_id = own_id
+        self.request_id = given_id or own_id
         self.started = started
         self.method = ""
         self.pattern = "unknown"
@@ -52,7 +55,7 @@ def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, objec
     """
     caller, target = x.caller, shown(x.request.path)
     record: dict[str, object] = {
-        "request": x.request_id,
+        "request": x.own_id,
         "user": caller.user_id if caller else "",
         "user_name": caller.user_name if caller else "",
         "project": caller.tenant_id if caller else "",
@@ -62,6 +65,8 @@ def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, objec
         "outcome": "refused" if status in REFUSALS else "accepted" if status < 400 else "unknown",
         "status": status,
     }
+    if x.request_id != x.own_id:
+        record["caller_request"] = x.request_id
     if x.made and x.made not in target:
         record["made"] = x.made
     return record

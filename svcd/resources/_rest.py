@@ -154,7 +154,7 @@ class Rest(Routed[Route]):
 
     def render(self, request: Any) -> Any:
         """Answer `request`, at once or when its handler has ended."""
-        x = Exchange(request, self._request_id(request), self._clock.seconds())
+        x = Exchange(request, self.new_request_id(), _given_id(request), self._clock.seconds())
         self.metrics.request_started()
         token = logs.request_id.set(x.request_id)
         tenant = logs.tenant.set("")
@@ -171,14 +171,6 @@ class Rest(Routed[Route]):
             logs.tenant.reset(tenant)
             logs.request_id.reset(token)
         return NOT_DONE_YET
-
-    def _request_id(self, request: Any) -> str:
-        given = request.requestHeaders.getRawHeaders(b"X-Request-Id")
-        if given:
-            text: str = given[0].decode("latin-1")
-            if _SANE_ID.match(text):
-                return text
-        return self.new_request_id()
 
     def _carry_on(self, x: Exchange, work: Deferred[Answer | Download]) -> None:
         self._running += 1
@@ -540,6 +532,13 @@ class Rest(Routed[Route]):
                 status=status,
                 ms=seconds * 1000.0,
             )
+
+
+def _given_id(request: Any) -> str:
+    """The id that the caller has chosen for `request`; "" without a usable one."""
+    given = request.requestHeaders.getRawHeaders(b"X-Request-Id")
+    text: str = given[0].decode("latin-1") if given else ""
+    return text if _SANE_ID.match(text) else ""
 
 
 async def _closed(download: Download) -> None:

@@ -36,11 +36,12 @@ class AuditTests(SynchronousTestCase):
         """When, who, from where, what, and with which result."""
         record = self.record("POST", "data-sources", json=SOURCE)
         made = record.pop("made")
+        self.assertRegex(record.pop("request"), "^req-[0-9a-f]{12}-[0-9a-f]+$")
         self.assertEqual(
             record,
             {
                 "time": "2026-01-01T00:00:00.000Z",
-                "request": "req-1",
+                "caller_request": "req-1",
                 "user": self.user,
                 "user_name": "demo",
                 "project": "demo",
@@ -56,6 +57,16 @@ class AuditTests(SynchronousTestCase):
             (record["target"], record["status"]), (f"/v1.1/demo/data-sources/{made}", 204)
         )
         self.assertNotIn("made", record)
+
+    def test_a_caller_chooses_no_id_of_a_record(self) -> None:
+        """Two requests with one `X-Request-Id` have records with two ids."""
+        first, second = (
+            self.record("POST", "data-sources", json={**SOURCE, "name": n}) for n in ("a", "b")
+        )
+        self.assertEqual([first["caller_request"], second["caller_request"]], ["req-1"] * 2)
+        self.assertNotEqual(first["request"], second["request"])
+        record = self.record("DELETE", "clusters/c1", headers={})
+        self.assertNotIn("caller_request", record)
 
     def test_reads_and_wrong_requests_have_no_record(self) -> None:
         """They change nothing, and their senders had the authority."""
