@@ -13,6 +13,9 @@ from svcd.runtime.preflight import open_without_login
 from svcd.runtime.same_origin import ANY
 from svcd.settings import UNIX, Settings
 
+_LEAST_PREFIX = 8
+"""A network with a shorter prefix has more than one operator's addresses."""
+
 
 def examine_openings(settings: Settings) -> Iterator[Finding]:
     """One finding for each subject, with the setting that opens it. It reads settings only."""
@@ -93,10 +96,12 @@ def _hosts(settings: Settings) -> Finding:
 
 def _proxies(settings: Settings) -> Finding:
     what, proxies = "server.trusted_proxies", settings.server.trusted_proxies
-    if any(each != UNIX and ip_network(each).prefixlen == 0 for each in proxies):
+    wide = [x for x in proxies if x != UNIX and ip_network(x).prefixlen < _LEAST_PREFIX]
+    if wide:
         return _warning(
             what,
-            "every address is a trusted proxy, so callers may invent their address",
+            f"{', '.join(wide)}: nearly every address is a trusted proxy, so callers may invent"
+            " their address",
             "name the addresses of your proxies",
         )
     by_token = settings.auth.mode == "keystone"

@@ -16,7 +16,9 @@ from svcd.runtime.tasks import shielded
 _HOST_AND_PORT = re.compile(
     r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
 )
-_UNESCAPED_COLON = re.compile(r"(?<!\\):")
+_PART = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)", re.DOTALL)
+_NAMED = re.compile(r"((?:\\.|[^=\\])*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 _BACKLOG = 1024
 """Most connections that wait to be accepted. Twisted's default of 50 is too small for a short
@@ -48,13 +50,33 @@ def description(text: str) -> str:
 
 def beyond_loopback(text: str) -> bool:
     """Whether other machines may reach the endpoint `text`. An endpoint of unknown kind counts."""
-    kind, *parts = _UNESCAPED_COLON.split(description(text))
-    if kind == "unix" or not parts:  # without parts it is no endpoint, and the start refuses it
+    parts, named = _parsed(description(text))
+    if parts[:1] == ["unix"] or len(parts) + len(named) < 2:  # the start refuses half an endpoint
         return False
-    named = [p.removeprefix("interface=") for p in parts if p.startswith("interface=")]
-    if kind in ("tcp", "tcp6") and not named and "=" not in "".join(parts[1:2]):
-        named = parts[1:2]
-    return not is_loopback(named[0].replace("\\:", ":")) if named else True
+    interface = named.get("interface")
+    if interface is None and parts[0] in ("tcp", "tcp6") and len(parts) > 2:
+        interface = parts[2]
+    return interface is None or not is_loopback(interface)
+
+
+def socket_of_all(text: str) -> bool:
+    """Whether the endpoint `text` is a socket file without a mode: every user may connect to it."""
+    parts, named = _parsed(text)
+    return parts[:1] == ["unix"] and "mode" not in named and len(parts) <= 2
+
+
+def _parsed(text: str) -> tuple[list[str], dict[str, str]]:
+    """Parts without and with a name, as Twisted reads them: the last one of a name counts."""
+    parts: list[str] = []
+    named: dict[str, str] = {}
+    for part in _PART.findall(text):
+        match = _NAMED.fullmatch(part)
+        if match is None:
+            parts.append(_ESCAPED.sub(r"\1", part))
+        else:
+            name, value = (_ESCAPED.sub(r"\1", each) for each in match.groups())
+            named[name] = value
+    return parts, named
 
 
 def encrypted(text: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from svcd.model.loopback import is_loopback_url
 from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
-from svcd.runtime.listening import beyond_loopback
+from svcd.runtime.listening import beyond_loopback, socket_of_all
 from svcd.settings import (
     UNIX,
     CloudSettings,
@@ -60,6 +60,12 @@ def check(settings: Settings) -> None:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
+    if settings.auth.mode == "none" and socket_of_all(settings.server.listen):
+        raise SettingsError(
+            "server.listen: every user of this machine may use a socket file without a mode, and"
+            " auth.mode=none asks for no token: add a mode, for example"
+            f" {settings.server.listen}:mode=600"
+        )
     reason = open_without_login(settings)
     if reason and not settings.auth.allow_none:
         raise SettingsError(
@@ -84,7 +90,16 @@ def open_without_login(settings: Settings) -> str:
     for name, endpoint in listeners.items():
         if beyond_loopback(endpoint):
             return f"other machines can reach {name} ({endpoint}), and run programs on this machine"
+    if cloud.kind == "embedded" and not _is_loopback_network(settings.embedded.network):
+        return (
+            f"embedded.network ({settings.embedded.network}) is not within 127.0.0.0/8, so other"
+            " machines can reach the daemons of the embedded cloud's machines"
+        )
     return ""
+
+
+def _is_loopback_network(network: str) -> bool:
+    return ip_network(network).is_loopback
 
 
 def _check_roles(settings: Settings) -> None:

@@ -47,6 +47,8 @@ class OpeningsTests(SynchronousTestCase):
             ((*REAL, "cloud.auth_url=http://cloud.test/v3"), ("identity service", "https://")),
             ((*REAL, "auth.write_roles=operator"), ("auth.write_roles", "auth.read_roles")),
             (("server.trusted_proxies=0.0.0.0/0",), ("server.trusted_proxies", "invent")),
+            (("server.trusted_proxies=0.0.0.0/1,128.0.0.0/1",), ("0.0.0.0/1, 128.0.0.0/1",)),
+            (("server.trusted_proxies=::/0",), ("::/0", "invent")),
             (("server.hosts=*",), ("server.hosts: ", "DNS rebinding")),
             (("log.audit=off",), ("log.audit: off", "--set log.audit=FILE")),
         ):

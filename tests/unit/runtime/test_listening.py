@@ -65,6 +65,11 @@ class OpennessTests(SynchronousTestCase):
             ("ssl:443:privateKey=k.pem", True),
             ("systemd:domain=INET:index=0", True),
             ("8386", False),
+            ("tcp:80:interface=127.0.0.1:interface=0.0.0.0", True),
+            ("tcp:80:interface=0.0.0.0:interface=127.0.0.1", False),
+            (r"tcp:80:interface=127.0.0.1:inter\face=0.0.0.0", True),
+            (r"tcp6:80:interface=\:\:1", False),
+            (r"tcp\:80", False),
         ):
             self.assertEqual(beyond_loopback(text), expected, text)
 

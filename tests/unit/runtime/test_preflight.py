@@ -43,6 +43,9 @@ class PreflightTests(SynchronousTestCase):
             (("server.listen=tcp:0.0.0.0:8386",), "reach server.listen"),
             (("server.listen=systemd:domain=INET:index=0",), "reach server.listen"),
             (("cloud.listen=tcp:192.0.2.1:8387",), "reach cloud.listen"),
+            (("server.listen=tcp:1:interface=127.0.0.1:interface=0.0.0.0",), "server.listen"),
+            (("embedded.network=10.1.0.0/16",), "embedded.network (10.1.0.0/16) is not within"),
+            (("embedded.network=126.0.0.0/7",), "embedded.network"),
             ((*self.NEAR, "server.listen=tcp6:8386:interface=\\:\\:"), "reach server.listen"),
         ):
             text = self.refused(*flags)
@@ -55,11 +58,17 @@ class PreflightTests(SynchronousTestCase):
         for flags in (
             ("server.listen=tcp:localhost:1",),
             ("server.listen=tcp:[::1]:1", "cloud.listen=tcp:1:interface=127.0.0.1"),
-            ("server.listen=unix:/run/svcd.sock",),
+            ("server.listen=unix:/run/svcd.sock:mode=600",),
             self.NEAR,
             (*self.COMPLETE, "server.listen=tcp:1"),
         ):
             check(load(None, {}, flags).settings)
+
+    def test_a_socket_file_of_all_users_needs_a_login(self) -> None:
+        """Twisted makes it with mode 666 when the setting has none."""
+        text = self.refused("server.listen=unix:/run/svcd.sock")
+        self.assertIn("unix:/run/svcd.sock:mode=600", text)
+        check(load(None, {}, [*self.COMPLETE, "server.listen=unix:/run/svcd.sock"]).settings)
 
     COMPLETE = (
         "auth.mode=keystone",
