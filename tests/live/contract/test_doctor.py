@@ -37,7 +37,7 @@ class LiveDoctor(LiveCase, CloudCase):
     async def check_a_wrong_password(self) -> None:
         """The only thing that fails."""
         found = await self.found(None, password="wrong")
-        self.assertEqual(list(found), ["identity service", "svcd's user"])
+        self.assertEqual(list(found), ["cloud.web_cidrs", "identity service", "svcd's user"])
         self.assertIn("was answered 401", found["svcd's user"].text)
 
     async def check_a_wrong_region(self) -> None:
