@@ -8,7 +8,7 @@ environment changes this; CI sets all three:
 SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
 
 SVCD_TEST_LANES=1: of everything, what needs the real OpenStack or meets hostile peers runs beside
-the rest: it mostly waits.
+the rest, because it mostly waits, and the simulation after it.
 
 SVCD_TEST_AGAIN=N: up to N failed tests are run once more, each in a process of its own: real clouds
 and JVMs on a busy machine lose a race against a deadline now and then. A test that passes then is
@@ -96,14 +96,15 @@ def lanes(modules: Mapping[str, str], sample: bool) -> tuple[list[str], list[str
     """Names of modules by name and text: the rest, and those that run beside the rest.
 
     Of a sample these are the live ones, which start processes and wait for them; otherwise those
-    that use the real OpenStack, and the hostile peers, who keep their callers waiting.
+    that use the real OpenStack, the hostile peers, who keep their callers waiting, and the
+    simulation, which fills the time until the rest has ended.
     """
     rest: list[str] = []
     beside: list[str] = []
     for name, text in sorted(modules.items()):
         live = name.startswith("tests.live.")
-        hostile = name.startswith("tests.hostile.")
-        waits = live if sample else hostile or any(each in text for each in _PLATFORM)
+        long = name.startswith(("tests.hostile.", "tests.simulation."))
+        waits = live if sample else long or any(each in text for each in _PLATFORM)
         (beside if waits else rest).append(name)
     return rest, beside
 

@@ -65,10 +65,15 @@ class LanesTests(SynchronousTestCase):
             "tests.test_b": "from tests.support.real_openstack import given",
             "tests.test_a": "import json",
             "tests.hostile.test_c": "",
+            "tests.simulation.test_d": "",
         }
         rest, beside = lanes(modules, sample=False)
         self.assertEqual(
-            (rest, beside), (["tests.test_a"], ["tests.hostile.test_c", "tests.test_b"])
+            (rest, beside),
+            (
+                ["tests.test_a"],
+                ["tests.hostile.test_c", "tests.simulation.test_d", "tests.test_b"],
+            ),
         )
 
     def test_of_a_sample_the_live_modules_run_beside_the_rest(self) -> None:
