@@ -10,7 +10,8 @@ setup(
     description="Provision data-processing clusters on OpenStack and run jobs on them",
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    license="Apache-2.0",  # the SPDX identifier
+    license_files=["LICENSE"],
     python_requires=">=3.11",
     # The explicit package_dir keeps editable installs on a plain path entry, which is the only
     # kind of editable install in which twistd finds the plugin file.
