@@ -345,6 +345,10 @@ class Limits:
     executions: int = field(
         default=10_000, metadata=_doc("most job executions of a tenant that have not ended; 0: any")
     )
+    binary_bytes: int = field(
+        default=10_737_418_240,
+        metadata=_doc("most bytes of a tenant's job binary internals together; 0: any"),
+    )
     clusters: int = field(default=1000, metadata=_doc("most clusters of a tenant; 0: any"))
     instances: int = field(
         default=10_000, metadata=_doc("most instances of a tenant's clusters together; 0: any")

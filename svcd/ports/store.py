@@ -151,7 +151,13 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
 class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
     """Internal binaries; the bytes are rows of 256 KiB."""
 
-    async def begin(self, upload_id: str) -> None: ...
+    async def begin(self, upload_id: str, tenant_id: TenantId, size: int) -> None:
+        """Begin an upload and reserve `size` bytes until `finish` or `abandon`.
+
+        Raises QuotaExceeded.
+        """
+        ...
+
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
         """Add a piece to an upload that no record owns yet.
 

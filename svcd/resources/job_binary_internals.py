@@ -39,6 +39,9 @@ class JobBinaryInternals:
         self._clock = services.clock
         self._new_id = services.new_id
         self._metrics = services.metrics
+        self._most_bytes = services.settings.server.max_binary_bytes
+        self._left: set[str] = set()
+        """Failed uploads that still hold pieces, because the database did not answer."""
 
     @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1")
     async def list(self, call: Call) -> Sequence[wire_jobs.JobBinaryInternal]:
@@ -76,13 +79,17 @@ class JobBinaryInternals:
                 f"the name in the path must have 1 to {names.MAX_NAME} characters: "
                 + names.DESCRIPTIONS[names.DATA_NAME]
             )
+        for each in list(self._left):
+            await self._abandon(each)
         upload_id = self._new_id()
-        await self._store.tx(lambda tx: tx.internals.begin(upload_id))
+        size = self._most_bytes if body.size is None else body.size
         try:
+            await self._store.tx(lambda tx: tx.internals.begin(upload_id, call.tenant_id, size))
             record = await self._receive(call, name, body, upload_id)
         except Exception:  # see the note
+            self._left.add(upload_id)
             with suppress(ServiceUnavailable):  # the caller gets the first fault
-                await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
+                await self._abandon(upload_id)
             raise
         self._metrics.uploaded(record.datasize)
         return wire_jobs.JobBinaryInternal.of(record)
@@ -108,6 +115,10 @@ class JobBinaryInternals:
         )
         await self._store.tx(lambda tx: tx.internals.finish(upload_id, record))
         return record
+
+    async def _abandon(self, upload_id: str) -> None:
+        await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
+        self._left.discard(upload_id)
 
     async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
         await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))

@@ -7,6 +7,7 @@ from svcd.errors import (
     JobBinaryInternalNameTaken,
     JobBinaryNameTaken,
     JobNameTaken,
+    QuotaExceeded,
     ServiceUnavailable,
 )
 from svcd.model.ids import JobBinaryInternalId
@@ -32,15 +33,22 @@ select 'job execution', id from executions where job_id = :id and (hidden = 0 or
  order by created_at, id limit 5
 """
 
-_BEGIN = "insert into uploads (id, holder) values (:id, :holder)"
+_BEGIN = """
+insert into uploads (id, holder, tenant_id, size) values (:id, :holder, :tenant_id, :size)
+"""
+_USED = """
+select coalesce(sum(size), 0)
+     + (select coalesce(sum(size), 0) from uploads where tenant_id = :tenant_id)
+  from internals where tenant_id = :tenant_id
+"""
 _PIECE = """
 insert into pieces (upload_id, number, content)
 select id, :number, :content from uploads where id = :upload_id
 """
 _FINISH = "delete from uploads where id = :id"
 _ADD_INTERNAL = """
-insert into internals (id, tenant_id, name, upload_id, created_at, record)
-values (:id, :tenant_id, :name, :upload_id, :created_at, :record)
+insert into internals (id, tenant_id, name, upload_id, size, created_at, record)
+values (:id, :tenant_id, :name, :upload_id, :size, :created_at, :record)
 """
 _DROP_PIECES = "delete from pieces where upload_id = :upload_id"
 _UPLOAD_OF = "select upload_id from internals where id = :id"
@@ -82,19 +90,42 @@ class Internals(Family[JobBinaryInternal]):
         name="internals",
         what="job binary internal",
         record=JobBinaryInternal,
-        columns={"name": lambda r: r.name, "upload_id": lambda r: r.id},
+        columns={
+            "name": lambda r: r.name,
+            "upload_id": lambda r: r.id,
+            "size": lambda r: r.datasize,
+        },
         filters=frozenset({"name"}),
         taken=JobBinaryInternalNameTaken,
         users=_INTERNAL_USERS,
     )
 
-    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0, holder: str = "") -> None:
-        """holder: name of the daemon that receives the uploads."""
+    def __init__(
+        self, sql: Sql, sealer: Sealer, most: int = 0, most_bytes: int = 0, holder: str = ""
+    ) -> None:
+        """most_bytes: of a tenant; 0: no limit. holder: the daemon that receives the uploads."""
         super().__init__(sql, sealer, most)
+        self._most_bytes = most_bytes
         self._holder = holder
 
-    async def begin(self, upload_id: str) -> None:
-        await self._sql.later(_BEGIN, {"id": upload_id, "holder": self._holder})
+    async def begin(self, upload_id: str, tenant_id: str, size: int) -> None:
+        await self._refuse_if_too_large(tenant_id, size)
+        values = {"id": upload_id, "holder": self._holder, "tenant_id": tenant_id, "size": size}
+        await self._sql.later(_BEGIN, values)
+
+    async def _refuse_if_too_large(self, tenant_id: str, size: int) -> None:
+        """Raise QuotaExceeded when the tenant may not store `size` more bytes."""
+        if not self._most_bytes:
+            return
+        row = await self._sql.one(_USED, {"tenant_id": tenant_id})
+        used = 0 if row is None else int(row[0])
+        if used + size > self._most_bytes:
+            raise QuotaExceeded(
+                f"the upload needs {size} bytes; the tenant's {self.table.what}s and its uploads"
+                f" under way have {used} of {self._most_bytes} (limits.binary_bytes): delete"
+                f" {self.table.what}s that you do not need. An upload without Content-Length needs"
+                " the bytes of server.max_binary_bytes"
+            )
 
     async def append(self, upload_id: str, index: int, piece: bytes) -> None:
         values = {"upload_id": upload_id, "number": index, "content": piece}

@@ -25,7 +25,7 @@ from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
 T = TypeVar("T")
 
-NO_LIMITS = Limits(rows=0, executions=0, clusters=0, instances=0)
+NO_LIMITS = Limits(rows=0, binary_bytes=0, executions=0, clusters=0, instances=0)
 
 _OWN_UPLOADS = "delete from uploads where holder = :holder"
 _DEAD_UPLOADS = """
@@ -83,7 +83,8 @@ class _Tx:
 
     @property
     def internals(self) -> Internals:
-        return Internals(self._sql, self._sealer, self._limits.rows, self._holder)
+        limits = self._limits
+        return Internals(self._sql, self._sealer, limits.rows, limits.binary_bytes, self._holder)
 
     @property
     def job_binaries(self) -> JobBinaries:

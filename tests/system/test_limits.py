@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import FakeService
 from tests.support.fakes import Api
 
@@ -41,6 +42,29 @@ class LimitTests(SynchronousTestCase):
         path = f"/v1.1/{svcd.tenant}/job-binary-internals"
         self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"x").status, 202)
         self.refused(svcd.call("PUT", f"{path}/b", data=b"x"), "limits.rows")
+
+    def test_bytes_of_internal_binaries(self) -> None:
+        """A refused upload and a deleted binary hold none."""
+        svcd = self.service(limits__binary_bytes=10)
+        path = f"/v1.1/{svcd.tenant}/job-binary-internals"
+        first = svcd.call("PUT", f"{path}/a", data=b"12345678")
+        self.assertEqual(first.status, 202)
+        self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"12").status, 400)
+        self.assertEqual(svcd.call("PUT", f"{path}/b", data=b"12").status, 202)
+        self.refused(svcd.call("PUT", f"{path}/c", data=b"1"), "limits.binary_bytes")
+        svcd.call("DELETE", f"{path}/{first.json['job_binary_internal']['id']}")
+        self.assertEqual(svcd.call("PUT", f"{path}/c", data=b"12345678").status, 202)
+
+    def test_bytes_of_an_upload_that_failed_with_the_database(self) -> None:
+        """They are free again with the next upload."""
+        svcd = self.service(limits__binary_bytes=10)
+        path = f"/v1.1/{svcd.tenant}/job-binary-internals"
+        rule = svcd.faults.add(
+            FaultRule(where="store", method="tx", after=1, times=2, effect=Effect.TIMEOUT_BEFORE)
+        )
+        self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"12345678").status, 503)
+        rule.remove()
+        self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"12345678").status, 202)
 
     def test_clusters_and_their_instances(self) -> None:
         """At creation and when a cluster grows."""

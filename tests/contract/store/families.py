@@ -18,10 +18,13 @@ from svcd.model.ids import (
     JobBinaryId,
     JobBinaryInternalId,
     JobId,
+    TenantId,
 )
 from svcd.model.job import ExecutionStatus
 from svcd.ports.store import Page, Store, Tx
 from svcd.runtime.tasks import gather
+from svcd.store.sealer import MemorySealer
+from svcd.store.store import NO_LIMITS, SqlStore
 from tests.contract.store.rows import (
     OTHER,
     TENANT,
@@ -316,10 +319,10 @@ class FamiliesContract:
     def test_binary_of_no_bytes(self) -> None:
         """Without a piece, and with an empty one."""
         id_ = JobBinaryInternalId("jbi-1")
-        self.tx(lambda tx: tx.internals.begin(id_))
+        self.tx(lambda tx: tx.internals.begin(id_, TENANT, 0))
         self.tx(lambda tx: tx.internals.finish(id_, evolve(internal(), datasize=0)))
         self.assertIsNone(self.tx(lambda tx: tx.internals.piece(id_, 0)))
-        self.tx(lambda tx: tx.internals.begin("x"))
+        self.tx(lambda tx: tx.internals.begin("x", TENANT, 0))
         self.tx(lambda tx: tx.internals.append("x", 0, b""))
         other = evolve(internal("other"), id=JobBinaryInternalId("x"), datasize=0)
         self.tx(lambda tx: tx.internals.finish("x", other))
@@ -330,7 +333,7 @@ class FamiliesContract:
         """1 byte, all 256 values, a full piece, and one more than it."""
         id_, every = JobBinaryInternalId("jbi-1"), bytes(range(256))
         pieces = [b"\0", every, every * 1024, every * 1024 + b"\xff"]
-        self.tx(lambda tx: tx.internals.begin(id_))
+        self.tx(lambda tx: tx.internals.begin(id_, TENANT, 0))
         for number, piece in enumerate(pieces):
             self.tx(lambda tx, n=number, p=piece: tx.internals.append(id_, n, p))
         self.tx(lambda tx: tx.internals.finish(id_, internal()))
@@ -338,6 +341,49 @@ class FamiliesContract:
         self.assertEqual(found[-1], None)
         digests = [hashlib.sha256(piece or b"").hexdigest() for piece in found]
         self.assertEqual(digests[:4], [hashlib.sha256(piece).hexdigest() for piece in pieces])
+
+    def of_bytes(self, most: int) -> SqlStore:
+        """A store on the same database with this limit of bytes."""
+        limits = evolve(NO_LIMITS, binary_bytes=most)
+        return SqlStore(cast("Any", self).database, MemorySealer(), limits=limits)
+
+    def test_bytes_of_a_tenant_are_limited(self) -> None:
+        """Stored ones and those under way count; a removed or abandoned one makes room."""
+        store = self.of_bytes(100)
+
+        def begin(id_: str, size: int, tenant: TenantId = TENANT) -> None:
+            self.result(store.tx(lambda tx: tx.internals.begin(id_, tenant, size)))
+
+        begin("jbi-1", 60)
+        stored = evolve(internal(), datasize=60)
+        self.result(store.tx(lambda tx: tx.internals.finish("jbi-1", stored)))
+        begin("half", 40)
+        with self.assertRaises(errors.QuotaExceeded) as raised:
+            begin("over", 1)
+        self.assertEqual(
+            raised.exception.message,
+            "the upload needs 1 bytes; the tenant's job binary internals and its uploads under way"
+            " have 100 of 100 (limits.binary_bytes): delete job binary internals that you do not"
+            " need. An upload without Content-Length needs the bytes of server.max_binary_bytes",
+        )
+        begin("of another", 100, OTHER)
+        self.result(store.tx(lambda tx: tx.internals.abandon("half")))
+        begin("again", 40)
+        self.result(store.tx(lambda tx: tx.internals.remove(TENANT, stored.id)))
+        begin("more", 60)
+        with self.assertRaises(errors.QuotaExceeded):
+            begin("over", 1)
+
+    def test_of_uploads_at_once_those_that_fit_begin(self) -> None:
+        """Three of ten bytes where 35 are allowed, however many ask at the same moment."""
+        store = self.of_bytes(35)
+
+        def begin(number: int) -> Callable[[], Any]:
+            return lambda: store.tx(lambda tx: tx.internals.begin(f"u-{number}", TENANT, 10))
+
+        results = self.result(gather([begin(n) for n in range(8)], 8))
+        kinds = [type(each) for each in results]
+        self.assertEqual((kinds.count(type(None)), kinds.count(errors.QuotaExceeded)), (3, 5))
 
     def named(self, family: str, name: str) -> dict[str, str]:
         """The change of name that a second record of one time needs."""

@@ -372,7 +372,7 @@ class StoreContract:
 
     def test_data_objects_in_use_are_not_removed(self) -> None:
         """Internal, binary, job and source each name their users."""
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         self.now(lambda tx: tx.job_binaries.add(binary()))
         self.now(lambda tx: tx.jobs.add(job()))
@@ -542,7 +542,7 @@ class StoreContract:
 
     def test_pieces_of_an_upload_that_was_thrown_away(self) -> None:
         """Its holder was taken for dead: neither they nor its record are kept."""
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
         self.now(lambda tx: tx.internals.abandon("jbi-1"))
         self.fails(lambda tx: tx.internals.append("jbi-1", 1, b"second"), ServiceUnavailable)
@@ -552,7 +552,7 @@ class StoreContract:
     def test_pieces_of_a_finished_upload_are_read_back(self) -> None:
         """Piece by piece, None after the last; gone with the record."""
         id_ = JobBinaryInternalId("jbi-1")
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"\x00\xff"))
         self.now(lambda tx: tx.internals.append("jbi-1", 1, b"tail"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
@@ -564,7 +564,7 @@ class StoreContract:
     def test_finished_upload_cannot_be_abandoned(self) -> None:
         """Who did not get the answer to its finish takes it back; it may have been done."""
         id_ = JobBinaryInternalId("jbi-1")
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"one"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         self.now(lambda tx: tx.internals.abandon("jbi-1"))
@@ -572,11 +572,11 @@ class StoreContract:
 
     def test_upload_whose_name_is_taken_can_be_abandoned(self) -> None:
         """The first one keeps its bytes, the second leaves nothing."""
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         second = evolve(internal(), id=JobBinaryInternalId("jbi-2"))
-        self.now(lambda tx: tx.internals.begin("jbi-2"))
+        self.now(lambda tx: tx.internals.begin("jbi-2", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-2", 0, b"second"))
         self.fails(lambda tx: tx.internals.finish("jbi-2", second), JobBinaryInternalNameTaken)
         self.now(lambda tx: tx.internals.abandon("jbi-2"))

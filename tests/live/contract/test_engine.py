@@ -216,7 +216,7 @@ class LiveJobs(Live):
             if JAR:
                 contents["words"] = Path(JAR).read_bytes()
             for name, content in contents.items():
-                await tx.internals.begin(name)
+                await tx.internals.begin(name, TENANT, 0)
                 for index in range(0, len(content), 65536):
                     await tx.internals.append(name, index // 65536, content[index : index + 65536])
                 internal = JobBinaryInternal(

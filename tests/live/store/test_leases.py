@@ -315,7 +315,7 @@ class DeathTests(LeaseCase):
     async def test_uploads_of_the_living_stay(self) -> None:
         """Those of the dead go."""
         first, second = await self.started("a", "b")
-        await first.store.tx(lambda tx: tx.internals.begin("u-a"))
+        await first.store.tx(lambda tx: tx.internals.begin("u-a", TENANT, 0))
         await first.store.tx(lambda tx: tx.internals.append("u-a", 0, b"piece"))
         (third,) = await self.started("c")
         self.assertEqual(execute(self.url, "select id from uploads"), [("u-a",)])

@@ -175,7 +175,7 @@ class ManyAtOnceTests(_PostgresCase):
         """200 pieces of 256 KiB."""
         store = await self.opened()
         id_ = JobBinaryInternalId("jbi-1")
-        await store.tx(lambda tx: tx.internals.begin("jbi-1"))
+        await store.tx(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         for number in range(200):
             piece = bytes([number]) * 262_144
             await store.tx(lambda tx, n=number, p=piece: tx.internals.append("jbi-1", n, p))

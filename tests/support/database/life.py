@@ -106,11 +106,11 @@ def live(database: Database, sealer: Sealer) -> None:
             digest=BINARY_SHA256,
             created_at=timestamp(svcd.clock.seconds()),
         )
-        await store.tx(lambda tx: tx.internals.begin("pieces"))
+        await store.tx(lambda tx: tx.internals.begin("pieces", record.tenant_id, BINARY_SIZE))
         for number, piece in enumerate(PIECES):
             await store.tx(lambda tx, n=number, p=piece: tx.internals.append("pieces", n, p))
         await store.tx(lambda tx: tx.internals.finish("pieces", record))
-        await store.tx(lambda tx: tx.internals.begin("cut-short"))
+        await store.tx(lambda tx: tx.internals.begin("cut-short", TenantId(svcd.tenant), 100))
         await store.tx(lambda tx: tx.internals.append("cut-short", 0, b"never finished"))
 
     now(Deferred.fromCoroutine(binary()))

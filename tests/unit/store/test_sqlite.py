@@ -105,7 +105,7 @@ class FileStoreTests(
         store = SqlStore(database, MemorySealer())
         self.successResultOf(Deferred.fromCoroutine(store.open(at(0))))
 
-        begin = store.tx(lambda tx: tx.internals.begin("u"))
+        begin = store.tx(lambda tx: tx.internals.begin("u", TENANT, 0))
         self.successResultOf(Deferred.fromCoroutine(begin))
 
         def append(number: int, size: int) -> Deferred[None]:
@@ -158,9 +158,9 @@ class FileStoreTests(
 
     def test_interrupted_upload_is_swept_at_start(self) -> None:
         """Pieces that no record owns go; those of a finished upload stay."""
-        self.now(lambda tx: tx.internals.begin("lost"))
+        self.now(lambda tx: tx.internals.begin("lost", TENANT, 0))
         self.now(lambda tx: tx.internals.append("lost", 0, b"lost"))
-        self.now(lambda tx: tx.internals.begin("jbi-1"))
+        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
         self.now(lambda tx: tx.internals.append("jbi-1", 0, b"kept"))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         later = self._again()

@@ -411,7 +411,7 @@ class WorkflowCase(SynchronousTestCase):
         async def write(tx: Tx) -> None:
             await tx.clusters.add(self.cluster(CLUSTER, "c1"))
             for id_, name, content in (("i1", "count.pig", SCRIPT), ("i2", "wc", JAR_BYTES)):
-                await tx.internals.begin(id_)
+                await tx.internals.begin(id_, TENANT, 0)
                 for index in range(0, len(content), 10):
                     await tx.internals.append(id_, index // 10, content[index : index + 10])
                 await tx.internals.finish(id_, internal(id_, name, len(content)))
