@@ -389,6 +389,7 @@ class DaemonService:
         if opened.keeper is not None:
             await opened.keeper.begin()
         await self._daemon.start()
+        self._daemon.resource.compile()  # a route that exists twice ends the start
         self._daemon.site.noisy = False
         try:
             self._port = await listen(

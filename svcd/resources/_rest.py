@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, cast
 
@@ -96,7 +96,6 @@ class Rest(Routed[Route]):
         self._clock = clock
         self._identity = identity
         self._options = options
-        self._routes: list[Route] = []
         self._prefix = f"req-{uuid.uuid4().hex[:12]}-"
         self._count = 0
         self._running = 0
@@ -108,19 +107,13 @@ class Rest(Routed[Route]):
 
     def endpoints_of(self, resource: HasRoutes) -> Iterable[Route]:
         """The routes of `resource`, each with its Spec."""
-        made = list(bound(resource, self._options.sizes))
-        self._routes += made
-        return made
-
-    def routes(self) -> Sequence[Route]:
-        """All routes, in the order in which they were added."""
-        return self._routes
+        return bound(resource, self._options.sizes)
 
     @route(app, "GET", "/openapi.json", needs=Needs.OPEN, plain=True)
     async def describe(self, call: Call) -> Answer:
         """Return this description of the interface."""
         if self._description is None:
-            self._description = encode(document(self._routes))
+            self._description = encode(document(self.routes()))
         return Answer(200, self._description, JSON)
 
     # ---- called by the site ----

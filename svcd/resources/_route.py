@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 from klein import Klein
 
 from svcd.model.cloud import Caller
@@ -136,7 +136,13 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
         spec: Spec = handler.__func__.__dict__[_SPEC]
         key = spec.returns
         yield Route(
-            **asdict(each, recurse=False),
+            app=each.app,
+            run=each.run,
+            endpoint=each.endpoint,
+            pattern=each.pattern,
+            method=each.method,
+            methods=each.methods,
+            names=each.names,
             spec=spec,
             handler=handler,
             exists=getattr(resource, spec.exists) if spec.exists else None,

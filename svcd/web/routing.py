@@ -3,7 +3,8 @@
 
 A resource class holds `app = Klein()`, and `route` registers its methods as handlers. `Routed`
 serves exactly the routes that Klein knows: it compiles its tree from the public `url_map` of each
-app and runs a handler by `execute_endpoint`. It replaces only the matching of Klein's resource.
+app and runs a handler by `execute_endpoint`. It replaces only the matching of Klein's resource. It
+compiles the tree when the first request needs it, or when `compile` asks for it.
 
 A handler gets the `call` that its resource makes from the request, and not Klein's request. So a
 handler cannot write an answer without its resource.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -97,29 +99,57 @@ def endpoints(resource: HasRoutes) -> Iterator[Endpoint]:
 E = TypeVar("E", bound=Endpoint)
 
 
-class Routed(KleinResource, Generic[E]):
+class Routed(KleinResource, ABC, Generic[E]):
     """A resource that serves the routes of `first` and of every object that is added.
 
-    tree: all endpoints. The `render` of a subclass finds an endpoint in the tree and runs it.
+    The `render` of a subclass finds an endpoint in the tree and runs it.
     """
 
     def __init__(self, first: HasRoutes) -> None:
         super().__init__(first.app)
-        self.tree: Tree[E] = Tree()
-        self.add(first)
+        self._resources = [first]
+        self._served: list[E] = []
+
+    @functools.cached_property
+    def tree(self) -> Tree[E]:
+        """All endpoints by path and method. Raises ValueError for a route that exists twice."""
+        made: Tree[E] = Tree()
+        self._served.clear()
+        for each in self._resources:
+            self._plant(made, each)
+        return made
+
+    def compile(self) -> None:
+        """Make the tree now. Raises ValueError for a route that exists twice."""
+        _ = self.tree
+
+    def routes(self) -> Sequence[E]:
+        """All endpoints, in the order in which they were added."""
+        self.compile()
+        return self._served
 
     def add(self, resource: HasRoutes) -> None:
-        """Serve the routes of `resource` too. Raises ValueError for a route that exists already."""
-        for each in self.endpoints_of(resource):
-            self.tree.add(each.pattern, each.methods, each)
+        """Serve the routes of `resource` too.
 
+        Raises ValueError for a route that exists already. Before the tree is made this method does
+        not know the routes; then `compile` raises the error.
+        """
+        if "tree" in vars(self):
+            self._plant(self.tree, resource)
+        self._resources.append(resource)
+
+    def _plant(self, tree: Tree[E], resource: HasRoutes) -> None:
+        for each in self.endpoints_of(resource):
+            tree.add(each.pattern, each.methods, each)
+            self._served.append(each)
+
+    @abstractmethod
     def endpoints_of(self, resource: HasRoutes) -> Iterable[E]:
         """The endpoints of `resource` as this resource runs them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def render(self, request: Any) -> Any:
         """Answer `request`, see IResource."""
-        raise NotImplementedError
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T | Deferred[T]:

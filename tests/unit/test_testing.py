@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import gc
 import os
 import re
@@ -58,6 +59,17 @@ class ContractTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("CONTENT-LENGTH", answer.headers)
         self.assertEqual(int(answer.headers["Content-Length"]), len(answer.body))
         self.assertEqual(answer.json["plugins"][0]["name"], "fake")
+
+    def test_a_new_service_costs_at_most_3450_calls(self) -> None:
+        """A test suite makes thousands of services. The count is exact, unlike a time."""
+        profile = cProfile.Profile()
+        profile.enable()
+        service = FakeService()
+        profile.disable()
+        service.close()
+        calls = sum(each.callcount for each in profile.getstats())
+        self.assertGreater(calls, 1000)
+        self.assertLessEqual(calls, 3450)
 
     def test_answer_without_body_has_no_json(self) -> None:
         """DELETE answers nothing."""

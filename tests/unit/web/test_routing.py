@@ -48,6 +48,10 @@ class Serving(Routed[Endpoint]):
 
     endpoints_of = staticmethod(endpoints)
 
+    def render(self, request: Any) -> Any:
+        """See IResource."""
+        return b""
+
 
 class RoutingTests(SynchronousTestCase):
     def setUp(self) -> None:
@@ -102,11 +106,43 @@ class RoutingTests(SynchronousTestCase):
             app = Klein()
 
         Loose.app.route("/a")(lambda self, call: None)
-        self.assertRaises(ValueError, Serving, Loose())
+        self.assertRaises(ValueError, Serving(Loose()).compile)
 
-    def test_two_objects_with_one_route_are_refused(self) -> None:
+    def test_two_objects_with_one_route_before_the_tree_fail_at_its_compilation(self) -> None:
         """One of them would never be asked."""
+        self.serving.add(Shelf())
+        self.assertRaises(ValueError, self.serving.compile)
+        self.assertRaises(ValueError, self.serving.routes)
+
+    def test_two_objects_with_one_route_after_the_tree_fail_at_once(self) -> None:
+        """The error does not wait for a request."""
+        self.serving.compile()
         self.assertRaises(ValueError, self.serving.add, Shelf())
+        self.assertEqual(len(self.serving.routes()), 4)
+
+    def test_an_object_that_comes_after_the_tree_is_served(self) -> None:
+        """Its routes follow those of the first object."""
+
+        class Late:
+            app = Klein()
+
+            @route(app, ["GET"], "/late")
+            def late(self, call: str) -> str:
+                return f"late for {call}"
+
+        self.serving.compile()
+        self.serving.add(Late())
+        self.assertEqual(self.run_(b"GET", b"late"), "late for me")
+        self.assertEqual([r.pattern for r in self.serving.routes()][-1], "/late")
+
+    def test_a_class_that_does_not_say_how_it_serves_cannot_be_made(self) -> None:
+        """The error names the missing methods."""
+
+        class Bare(Routed[Endpoint]):
+            pass
+
+        error = self.assertRaises(TypeError, Bare, self.shelf)
+        self.assertIn("endpoints_of, render", str(error))
 
 
 class AtOnceTests(SynchronousTestCase):
