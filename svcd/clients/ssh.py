@@ -26,6 +26,7 @@ from twisted.internet.interfaces import (
 )
 from twisted.logger import Logger
 from twisted.web.client import URI, Agent
+from twisted.web.error import SchemeNotSupported
 from twisted.web.iweb import IAgent, IAgentEndpointFactory
 from zope.interface import implementer
 
@@ -349,7 +350,9 @@ class _Link:
             raise RemoteError(Fault.HOST_KEY, "the host key is not the pinned one")
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """See IAgentEndpointFactory."""
+        """See IAgentEndpointFactory. Raises SchemeNotSupported: machines speak plain HTTP."""
+        if uri.scheme != b"http":
+            raise SchemeNotSupported(f"{uri.scheme.decode()} through SSH: the URL must be http")
         return ForwardedEndpoint(
             self.transport.connection, self._internal, uri.port, self._owner.clock
         )

@@ -34,9 +34,9 @@ _CONNECT_S: Final = 30
 
 
 class ForwardingConnection(connection.SSHConnection):
-    """Forwards to the addresses that `own_addresses` returns."""
+    """Forwards to the addresses of the machine's door."""
 
-    transport: Any
+    transport: Any  # a transport of `machine_ssh`: its factory knows the door, its login the shares
     congested = False  # a client takes its channels' bytes: its windows are small
 
     def __init__(self) -> None:
@@ -44,13 +44,10 @@ class ForwardingConnection(connection.SSHConnection):
         self._connecting: set[Deferred[Any]] = set()
         self.relays: set[_Side] = set()  # their sides at the machine's ports
 
-    def own_addresses(self) -> tuple[str, ...]:
-        """The addresses of the machine."""
-        raise NotImplementedError
-
     def shares(self) -> Shares:
         """What the login of this connection has open."""
-        raise NotImplementedError
+        shares: Shares = self.transport.shares
+        return shares
 
     def ssh_CHANNEL_OPEN(self, packet: bytes) -> None:
         """See SSHConnection."""
@@ -61,7 +58,7 @@ class ForwardingConnection(connection.SSHConnection):
         number, window, piece = struct.unpack(">3L", rest[:12])
         (host, port), _ = forwarding.unpackOpen_direct_tcpip(rest[12:])
         address = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        if address not in self.own_addresses():
+        if address not in self.transport.factory.door().addresses:
             text = b"only to the machine's own addresses"
             self._refuse(number, connection.OPEN_ADMINISTRATIVELY_PROHIBITED, text)
         elif not self.shares().relays.take():

@@ -300,14 +300,6 @@ class Connection(ForwardingConnection):
             raise ConchError(text, connection.OPEN_RESOURCE_SHORTAGE)
         return session
 
-    def own_addresses(self) -> tuple[str, ...]:
-        server: Server = self.transport.factory
-        return server.door().addresses
-
-    def shares(self) -> Shares:
-        shares: Shares = self.transport.shares
-        return shares
-
     def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
         return 0
 

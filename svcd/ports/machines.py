@@ -103,7 +103,7 @@ def reachable(url: str, ways: Ways) -> Location | None:
         return None
     host = parts.hostname or ""
     way = ways.get(host) or ways.get(host.split(".")[0])
-    if way is None or parts.scheme != "http":
+    if way is None or parts.scheme not in ("http", "https"):
         return None
     return Location(urlunsplit(parts._replace(netloc=f"{way.address}{port}")), way.machine)
 

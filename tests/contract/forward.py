@@ -65,8 +65,10 @@ class ForwardContract:
         self.assertEqual(answer.status, 200)
         return answer.body
 
-    async def fault(self, path: str, host: Host, port: int = 80) -> PortError:
-        url = f"http://name.example:{port}{path}"
+    async def fault(
+        self, path: str, host: Host, port: int = 80, scheme: str = "http"
+    ) -> PortError:
+        url = f"{scheme}://name.example:{port}{path}"
         try:
             await self.http.request("GET", url, through=host)
         except PortError as error:
@@ -74,6 +76,12 @@ class ForwardContract:
         raise AssertionError("it was answered")
 
     # ---- the tests ----
+
+    async def test_https_is_refused(self) -> None:
+        """svcd does not send it past SSH instead."""
+        error = await self.fault("/small", self.host, self.service_port, "https")
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn("the URL must be http", error.text)
 
     async def test_request_reaches_the_machines_own_port(self) -> None:
         """Whatever host the URL names."""

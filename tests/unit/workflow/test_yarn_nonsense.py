@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from svcd.ports.machines import Location, Way, reachable
+from svcd.model.secret import Secret
+from svcd.ports.machines import Host, Location, Way, reachable
 from svcd.provisioning.distributions.spi import Endpoints
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ResourceManager, manager_of
@@ -60,3 +61,9 @@ class ManagerNonsenseTests(WorkflowCase):
         for console in ("http://[::1/proxy/a", "http://localhost:99999999/", "http://h:x/"):
             self.assertEqual(manager_of(console, "10.0.0.1"), BASE)
             self.assertIsNone(reachable(console, {"10.0.0.1": Way("10.0.0.1")}))
+
+    def test_https_of_a_machine_goes_to_the_machine(self) -> None:
+        """Where it is refused: it never goes past SSH."""
+        machine = Host(address="203.0.113.1", port=22, user="ubuntu", private_key=Secret(""))
+        found = reachable("https://10.0.0.1:8090/ws", {"10.0.0.1": Way("10.0.0.1", machine)})
+        self.assertEqual(found, Location("https://10.0.0.1:8090/ws", machine))
