@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 import msgspec
 from twisted.logger import Logger
@@ -60,6 +60,7 @@ class Sealed(TypedDict):
     password: str
     id: str
     secret: str
+    again: NotRequired[bool]
 
 
 class JobCredentials:
@@ -109,6 +110,7 @@ class JobCredentials:
             "password": row.account.password,
             "id": "" if made is None else made.id,
             "secret": "" if made is None else made.secret.reveal(),
+            "again": row.again,
         }
         return {
             "name": row.name,
@@ -148,6 +150,7 @@ class JobCredentials:
             tenant_id=TenantId(tenant_id),
             account=Credentials(user=inner["user"], password=inner["password"]),
             made=made,
+            again=inner.get("again", False),
             asked_at=Timestamp(asked_at),
             expires_at=Timestamp(expires_at),
             due_at=Timestamp(due_at),

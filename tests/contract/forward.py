@@ -65,9 +65,7 @@ class ForwardContract:
         self.assertEqual(answer.status, 200)
         return answer.body
 
-    async def fault(
-        self, path: str, host: Host, port: int = 80, scheme: str = "http"
-    ) -> PortError:
+    async def fault(self, path: str, host: Host, port: int = 80, scheme: str = "http") -> PortError:
         url = f"{scheme}://name.example:{port}{path}"
         try:
             await self.http.request("GET", url, through=host)

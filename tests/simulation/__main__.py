@@ -66,13 +66,16 @@ def _enumerate(pool: Pool, names: Sequence[str], every: int) -> int:
     wanted = [each for name in names for each in enumeration.cases(OPERATIONS[name])]
     wanted = wanted[::every]
     failed: Counter[str] = Counter()
+    lines: list[str] = []
     for result in pool.imap(_play, wanted, chunksize=10):
         if result.breaches:
             failed[result.case.operation] += 1
             case = result.case
-            print("\n".join(result.story))
-            print(f"{case.operation}, call {case.position}, {case.variant}: {result.call}")
-            print("\n".join(f"  {each}" for each in result.breaches) + "\n", flush=True)
+            told = [f"{case.operation}, call {case.position}, {case.variant}: {result.call}"]
+            told += [f"  {each}" for each in result.breaches]
+            print("\n".join([*result.story, *told]) + "\n", flush=True)
+            lines += told
+    print("\n".join(lines))
     ran = Counter(each.operation for each in wanted)
     for name, count in ran.items():
         print(f"{name}: {count} cases, {failed[name]} failed")

@@ -38,7 +38,9 @@ _FATAL: Mapping[str, frozenset[str]] = {
 and a peer that knows who asks, and says no."""
 
 _NO = frozenset({"401", "403"})
-_SAID_NO = frozenset({"STAGING_FAILED", "ENGINE_REFUSED", "FORBIDDEN", "BINARY_UNREADABLE"})
+_SAID_NO = frozenset(
+    ("STAGING_FAILED", "ENGINE_REFUSED", "FORBIDDEN", "BINARY_UNREADABLE", "JOB_CREDENTIAL")
+)
 """Codes of executions that a peer has refused."""
 
 _LATE = re.compile(r"the folder of run is left")

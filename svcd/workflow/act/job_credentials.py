@@ -113,10 +113,13 @@ class JobCredentials:
             if before is not None and decide.is_usable(before, each):
                 noted.append((before, False))
                 continue
-            await tx.job_credentials.add(each)
-            if before is not None:
-                await tx.job_credentials.save(each)
-            noted.append((each, before is None))
+            if before is None:
+                await tx.job_credentials.add(each)
+                noted.append((each, True))
+                continue
+            new = evolve(each, again=before.again or before.made is None)
+            await tx.job_credentials.save(new)
+            noted.append((new, False))
         return noted
 
     async def _login(

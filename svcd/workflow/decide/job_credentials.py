@@ -9,7 +9,8 @@ which it finds the application credential. The record stays until the applicatio
 deleted. A record whose execution has ended is work for the sweep.
 
 Note: a second search. A call may take effect long after svcd gave up its answer, when the service
-was stopped for a while. So svcd searches once more, much later, for one that it did not find.
+was stopped for a while. So svcd searches once more, much later, for one that it did not find, and
+for another of the same name where it requested it again.
 
 Note: a changed password. Only the account's password opens the way to the deletion. When it has
 changed, the application credential stays until its end. svcd says so, and tries again until then.
@@ -148,10 +149,10 @@ def is_due(row: JobCredential, now: float) -> bool:
 def after_deletion(row: JobCredential, found: bool, now: float) -> JobCredential | None:
     """`row` after a deletion; None when nothing is left to do. found: one of the name existed."""
     sure_at = seconds_of(row.asked_at) + SURE_S
-    if found or now >= sure_at:
+    if now >= sure_at or (found and not row.again):
         return None
     due_at = timestamp(min(sure_at, now + SURE_S))
-    return evolve(row, due_at=due_at, tries=0, trouble="")
+    return evolve(row, made=None, due_at=due_at, tries=0, trouble="")
 
 
 def after_fault(

@@ -111,6 +111,13 @@ class DeletionTests(SynchronousTestCase):
         self.assertEqual(later, evolve(noted(), due_at=timestamp(4600.0)))
         self.assertEqual(after_deletion(noted(), False, 4600.0), None)
 
+    def test_one_that_was_requested_again_is_searched_once_more(self) -> None:
+        """By its name: the first request may take effect after the deletion of the second's."""
+        row = evolve(noted(), made=MADE, again=True)
+        later = after_deletion(row, True, 1100.0)
+        self.assertEqual(later, evolve(row, made=None, due_at=timestamp(4600.0)))
+        self.assertEqual(after_deletion(row, True, 4600.0), None)
+
     def test_a_clock_that_was_set_back_delays_the_search_by_an_hour_at_most(self) -> None:
         later = after_deletion(noted(100_000.0), False, 1000.0)
         self.assertEqual(later and later.due_at, timestamp(4600.0))
