@@ -16,6 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
+from svcd.model import ownership_tags
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.redaction import url_repr
@@ -55,7 +56,10 @@ class Endpoint:
 
 @frozen(kw_only=True)
 class Token:
-    """A token as Keystone describes it. issued_at, expires_at: epoch seconds."""
+    """A token as Keystone describes it.
+
+    issued_at, expires_at: epoch seconds. is_job: see Caller.
+    """
 
     text: Secret
     user_id: str
@@ -65,6 +69,7 @@ class Token:
     issued_at: float
     expires_at: float
     is_trust: bool
+    is_job: bool
     catalog: tuple[Endpoint, ...] = field(repr=False)
 
 
@@ -432,6 +437,7 @@ def _token(text: Secret, answer: Answer, now: float) -> Token:
 
     def convert(answer: Mapping[str, Any]) -> Token:
         body = answer["token"]
+        made_by = str((body.get("application_credential") or {}).get("name", ""))
         return Token(
             text=text,
             user_id=str(body["user"]["id"]),
@@ -441,6 +447,7 @@ def _token(text: Secret, answer: Answer, now: float) -> Token:
             issued_at=_seconds(body["issued_at"]) - ahead_s,
             expires_at=_seconds(body["expires_at"]) - ahead_s,
             is_trust="OS-TRUST:trust" in body,
+            is_job=ownership_tags.of_credential(made_by) is not None,
             catalog=_endpoints(body.get("catalog")),
         )
 

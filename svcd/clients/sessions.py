@@ -159,6 +159,7 @@ class KeystoneIdentity:
             token=token,
             expires_at=valid.expires_at,
             is_trust=valid.is_trust,
+            is_job=valid.is_job,
         )
         until = min(now + self._settings.cache_s, valid.expires_at)
         self._keep(self._known, key, (until, caller))

@@ -14,7 +14,8 @@ from svcd.model.secret import Secret
 class Caller:
     """The sender of a request, as validated by the identity service.
 
-    token: None with `auth.mode=none`. expires_at: epoch seconds, None when unknown.
+    token: None with `auth.mode=none`. expires_at: epoch seconds, None when unknown. is_job: the
+    token is of an application credential that svcd gave to a job.
     """
 
     tenant_id: TenantId
@@ -24,6 +25,7 @@ class Caller:
     token: Secret | None = None
     expires_at: float | None = None
     is_trust: bool = False
+    is_job: bool = False
 
 
 @frozen(kw_only=True)

@@ -293,6 +293,11 @@ class Rest(Routed[Route]):
         x.caller = caller = await self._identity.authenticate(
             Secret(token), lambda: self._options.addresses.of(x.request)
         )
+        if caller.is_job:
+            raise Forbidden(
+                "the token is of the application credential of a job, which is for the object"
+                " store only: log in as a user"
+            )
         if tenant is not None and caller.tenant_id != tenant:
             raise Forbidden(
                 f"the token is not for tenant {shown(tenant)}: get a token for that project"

@@ -6,11 +6,13 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.testing import FakeService
+from svcd.model import ownership_tags
+from svcd.testing import CLOUD_URL, FakeService
 from tests.support.api import daemon_of
 
 OPEN = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json"}
 CHANGES_BY_GET = ("/refresh-status", "/cancel")
+_ID = "0b3a6f0e-8a0e-4ff5-9f0e-1f0a1c2d3e4f"
 
 
 class PolicyTests(SynchronousTestCase):
@@ -75,6 +77,36 @@ class PolicyTests(SynchronousTestCase):
             answer = self.svcd.call(method, path, headers=token)
             self.assertEqual(answer.status, 403, (method, path))
             self.assertIn("observer", answer.json["error_message"])
+
+    def test_the_login_of_a_job(self) -> None:
+        """Every route answers 403: programs on a machine could read passwords with it."""
+        headers = self.login(ownership_tags.credential_name(_ID, "0" * 16, _ID, 1))
+        for method, path, status, name in self.answers(headers):
+            self.assertEqual((status, name), (403, "FORBIDDEN"), (method, path))
+        answer = self.svcd.call("GET", "/v1.1/alpha/data-sources", headers=headers)
+        self.assertIn("application credential of a job", answer.json["error_message"])
+
+    def test_an_application_credential_of_a_user(self) -> None:
+        """It is as good as its roles."""
+        answer = self.svcd.call("GET", "/v1.1/alpha/data-sources", headers=self.login("mine"))
+        self.assertEqual(answer.status, 200)
+
+    def login(self, name: str) -> dict[str, str]:
+        """A token of an application credential of alice with this name."""
+        mine, identity = self.token("alice"), f"{CLOUD_URL}/identity/v3"
+        user_id = self.svcd.cloud.core.users_by_name["alice"].id
+        made = self.svcd.call(
+            "POST",
+            f"{identity}/users/{user_id}/application_credentials",
+            json={"application_credential": {"name": name}},
+            headers=mine,
+        ).json["application_credential"]
+        known = {"id": made["id"], "secret": made["secret"]}
+        given = {"methods": ["application_credential"], "application_credential": known}
+        answer = self.svcd.call(
+            "POST", f"{identity}/auth/tokens", json={"auth": {"identity": given}}
+        )
+        return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
 
     def test_a_refusal_names_role_and_setting(self) -> None:
         """The reader learns what is missing and where it is set."""

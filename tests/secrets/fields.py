@@ -71,6 +71,7 @@ SECRET: Mapping[str, str] = {
 HARMLESS: Mapping[str, str] = {
     "cli.orphans.Rows.job_credentials": "names",
     "cli.orphans.Rows.trusts": "ids, for the command whose work is to name them",
+    "clients.identity.Token.is_job": "yes or no",
     "clients.identity.Token.is_trust": "yes or no",
     "model.cloud.Caller.is_trust": "yes or no",
     "model.cloud.KeyPair.public_key": "public",
