@@ -10,9 +10,27 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
+
+from svcd.model.choices import nearest
+
+PLACES: Final = (
+    "identity",
+    "compute",
+    "image",
+    "network",
+    "volume",
+    "object-store",
+    "engine",
+    "hdfs",
+    "yarn",
+    "ssh",
+    "probe",
+    "store",
+)
+"""Where a rule can apply."""
 
 
 class Effect(enum.StrEnum):
@@ -33,7 +51,7 @@ class Effect(enum.StrEnum):
 class FaultRule:
     """One rule.
 
-    where: identity, compute, image, network, volume, object-store, engine, hdfs, yarn, ssh, store.
+    where: one of PLACES.
     method: HTTP method in capitals; "" is any.
     path: regular expression searched in the path with query (for ssh: in the command).
     times: how many hits it takes; None: all.
@@ -106,9 +124,16 @@ class Faults:
     def add(self, rule: FaultRule | None = None, /, **fields: Any) -> Handle:
         """Add `rule`, or a rule made of `fields`, after the rules in force.
 
-        Raises re.error for a bad `path`.
+        Raises ValueError for a place that is none of PLACES, and re.error for a bad `path`.
         """
         rule = rule or FaultRule(**fields)
+        if rule.where not in PLACES:
+            near = nearest(rule.where, PLACES)
+            hint = f"did you mean {near}? " if near else ""
+            raise ValueError(
+                f"a fault rule cannot have where={rule.where[:80]!r}: {hint}"
+                f"known places are {', '.join(PLACES)}"
+            )
         live = _Live(rule)
         self._live.append(live)
 

@@ -61,6 +61,8 @@ class Admin(Service):
             self._faults.add(rule)
         except re.error as error:
             raise Refusal(400, f"Invalid rule: path is no regular expression: {error}") from None
+        except ValueError as error:
+            raise Refusal(400, f"Invalid rule: {error}") from None
         return Reply(status=201, body=msgspec.to_builtins(rule))
 
     @route(app, ["DELETE"], "/faults")

@@ -35,6 +35,19 @@ class FaultsTests(SynchronousTestCase):
         self.faults.add(FaultRule(where="compute", effect="garbage", times=1, after=1))
         self.assertEqual([self.hit() for _ in range(4)], ["reset_before", "", "garbage", ""])
 
+    def test_an_unknown_place_is_refused_with_the_known_ones(self) -> None:
+        """Such a rule would never take a call. Listeners decide about known calls only."""
+        with self.assertRaises(ValueError) as raised:
+            self.faults.add(where="object_store")
+        self.assertEqual(
+            str(raised.exception),
+            "a fault rule cannot have where='object_store': did you mean object-store? known places"
+            " are identity, compute, image, network, volume, object-store, engine, hdfs, yarn, ssh,"
+            " probe, store",
+        )
+        self.assertRaises(ValueError, self.faults.add, FaultRule(where=""))
+        self.assertEqual(self.faults.rules(), [])
+
     def test_a_removed_rule_is_gone(self) -> None:
         """And clear removes all."""
         handle = self.faults.add(FaultRule(where="compute"))

@@ -273,7 +273,10 @@ class FaultTests(CloudCase):
         rig.raw("DELETE", "/admin/faults")
         rig.run(session.images())
         self.assertEqual(rig.raw("GET", "/admin/calls").json()["calls"]["image GET /v2/images"], 1)
-        self.assertEqual(rig.raw("POST", "/admin/faults", {"where": "x", "path": "("}).status, 400)
+        self.assertEqual(
+            rig.raw("POST", "/admin/faults", {"where": "image", "path": "("}).status, 400
+        )
+        self.assertEqual(rig.raw("POST", "/admin/faults", {"where": "imge"}).status, 400)
 
 
 class LifeTests(CloudCase):
