@@ -18,6 +18,7 @@ _LIKENESS = 0.75
 """A name that is at least so similar to a known name counts as misspelled."""
 _MOST_CHECKED = 20
 """Query parameters that are checked for misspelling, per request."""
+_FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Page:
@@ -40,6 +41,15 @@ def page_of(call: Call, filters: Sequence[str], also: Sequence[str] = ()) -> Pag
         if "\x00" in value:
             raise ValidationError(f"?{name}: control characters are not allowed")
     return Page(limit=number, marker=call.one("marker"), filters=chosen)
+
+
+def flag(call: Call, name: str) -> bool:
+    """A query parameter that is true or false; false when it is absent. Raises ValidationError."""
+    text = call.one(name)
+    value = False if text is None else _FLAGS.get(text.lower())
+    if value is None:
+        raise ValidationError(f"?{name}: expected true or false, got {shown(text or '')}")
+    return value
 
 
 def refuse_misspelled(call: Call, known: Sequence[str]) -> None:

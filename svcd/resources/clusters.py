@@ -10,7 +10,7 @@ from klein import Klein
 from svcd.model import wire
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
-from svcd.resources._paging import page_of, refuse_misspelled
+from svcd.resources._paging import flag, page_of, refuse_misspelled
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
@@ -65,7 +65,7 @@ class Clusters:
     async def delete(self, call: Call, cluster_id: str) -> None:
         """Accept the deletion of a cluster. `?force=true` (v1.1, additive) drops the record."""
         refuse_misspelled(call, ("force",))
-        force = call.version != "1.0" and (call.one("force") or "").lower() in ("true", "1", "yes")
+        force = call.version != "1.0" and flag(call, "force")
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 
     @route(app, "GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")

@@ -120,6 +120,14 @@ FRAME = (
         )
     ),
     Row(
+        says="force is true or false",
+        method="DELETE",
+        path=V1 + "/clusters/x?force=WRONG",
+        status=400,
+        error="VALIDATION_ERROR",
+        message="?force: expected true or false, got WRONG",
+    ),
+    Row(
         says="... under v1.0 it is ignored",
         path=V0 + "/node-group-templates?limt=3",
         status=200,
