@@ -10,10 +10,10 @@ import resource
 import sys
 from contextlib import suppress
 
-from attrs import evolve
+from attrs import evolve, fields
 from twisted.logger import Logger
 
-from svcd.settings import Settings
+from svcd.settings import Server, Settings
 
 log = Logger()
 
@@ -22,6 +22,9 @@ OWN = 1536
 
 MACHINES = 4096
 """Most file descriptors of the SSH servers of the embedded cloud's machines, beside `OWN`."""
+
+_ENOUGH = 1000
+"""Connections that are enough when the settings do not ask for a number."""
 
 
 def for_machines() -> int:
@@ -34,20 +37,26 @@ def for_machines() -> int:
 
 
 def fitted(settings: Settings) -> Settings:
-    """`settings` with `max_connections` lowered to the possible number, with a logged warning.
+    """`settings` with `max_connections` lowered to the possible number.
 
-    Raises the soft limit of the process as far as needed and possible.
+    Raises the soft limit of the process as far as needed and possible. Logs the lower number: as a
+    warning when the settings ask for more, or when it is small.
     """
     wanted = settings.server.max_connections
     own = OWN + MACHINES if settings.cloud.kind == "embedded" else OWN
     allowed = _allowed(wanted, own)
     if allowed == wanted:
         return settings
-    log.warn(
-        "svcd accepts only {allowed} of server.max_connections={wanted} connections: the process "
-        "may open too few files; raise ulimit -n (systemd: LimitNOFILE=), or lower the setting",
+    by_default = wanted == fields(Server).max_connections.default
+    write = log.info if by_default and allowed >= _ENOUGH else log.warn
+    write(
+        "svcd accepts {allowed} of server.max_connections={wanted} connections: they need {needed} "
+        "open files, and the hard limit of the process is {hard}; raise the hard limit "
+        "(ulimit -Hn, systemd: LimitNOFILE=), or lower the setting",
         allowed=allowed,
         wanted=wanted,
+        needed=wanted + own,
+        hard=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
     )
     return evolve(settings, server=evolve(settings.server, max_connections=allowed))
 
