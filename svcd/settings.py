@@ -1,6 +1,6 @@
 """The settings: one schema, three sources (TOML file < `SVCD_*` environment < `--set` flags).
 
-Every key is `section.name`. An unknown key is an error. Each value keeps its origin for
+Every key is `section.name`. An unknown key is an error. Each value keeps its source for
 `svcd config show`. Durations end in `_s` (seconds), sizes in `_bytes`.
 """
 
@@ -10,7 +10,7 @@ import functools
 import re
 import tomllib
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,18 @@ UNIX = "unix"
 """In `server.trusted_proxies`: every process that connects to a socket file."""
 _PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
 _KEY = re.compile(r"[A-Za-z0-9_.]*")
+_NOT_SETTINGS = (
+    "SVCD_CONFORMANCE_",
+    "SVCD_HOSTS_FILE",
+    "SVCD_JAVA_HOME",
+    "SVCD_JVM_FLAGS",
+    "SVCD_LIVE_",
+    "SVCD_MACHINE_",
+    "SVCD_MVN_ARGS",
+    "SVCD_TEST_",
+    "SVCD_VANILLA_PREFIX",
+)
+"""Beginnings of variables that other parts of svcd read: the image, the machines, the tests."""
 _HIDDEN = ("database.url",)
 """Besides the secrets: their wrong values are not quoted either."""
 
@@ -401,10 +413,15 @@ _CHOICES: Mapping[str, Sequence[str]] = {
 
 @frozen(kw_only=True)
 class Loaded:
-    """Settings and where each given key came from (`default` for the rest)."""
+    """Settings and the source of each key (`default` for keys that are not given).
+
+    unknown: a sentence for each variable of the environment that looks like a setting of an unknown
+    section. svcd ignores these variables: other programs may own them.
+    """
 
     settings: Settings
-    origins: Mapping[str, str]
+    sources: Mapping[str, str]
+    unknown: Sequence[str] = ()
 
 
 @functools.cache
@@ -435,12 +452,15 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
         given.update(_from_file(config, known))
     by_variable = {"SVCD_" + key.upper().replace(".", "_"): key for key in known}
     sections_here = {key.partition(".")[0] for key in known}
+    unknown: list[str] = []
     for variable, text in environment.items():
         section, _, name = variable.removeprefix("SVCD_").lower().partition("_")
         if variable in by_variable:
             given[by_variable[variable]] = (text, f"environment {variable}")
         elif variable.startswith("SVCD_") and section in sections_here:
             given[f"{section}.{name}"] = (text, f"environment {variable}")  # unknown, see below
+        elif variable.startswith("SVCD_") and not variable.startswith(_NOT_SETTINGS):
+            unknown.append(_ignored(variable, by_variable))
     for flag in flags:
         key, equals, text = flag.partition("=")
         if not equals:
@@ -449,19 +469,27 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
             raise SettingsError(f"--set {shown}…: write it as section.key=value")
         given[key.strip()] = (text, "--set")
     values: dict[str, dict[str, object]] = {}
-    for key, (raw, origin) in given.items():
+    for key, (raw, source) in given.items():
         if key not in known:
             near = nearest(key, known)
-            cure = f"did you mean {near}?" if near else "svcd config show lists all settings"
-            raise SettingsError(f"unknown setting {key} ({origin}); {cure}")
+            remedy = f"did you mean {near}?" if near else "svcd config show lists all settings"
+            raise SettingsError(f"unknown setting {key} ({source}); {remedy}")
         section, _, name = key.partition(".")
-        values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], origin)
+        values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], source)
     sections = typing.get_type_hints(Settings)
     built = {s: sections[s](**v) for s, v in values.items()}
     return Loaded(
         settings=Settings(**built),
-        origins={k: given[k][1] if k in given else "default" for k in known},
+        sources={k: given[k][1] if k in given else "default" for k in known},
+        unknown=unknown,
     )
+
+
+def _ignored(variable: str, known: Iterable[str]) -> str:
+    """The sentence about a variable that names no setting. Its value may be a secret."""
+    near = nearest(variable.removeprefix("SVCD_"), (x.removeprefix("SVCD_") for x in known))
+    remedy = f"did you mean SVCD_{near}?" if near else "svcd config show lists all settings"
+    return f"the environment variable {variable} names no setting and has no effect; {remedy}"
 
 
 def _from_file(
@@ -480,9 +508,9 @@ def _from_file(
     return found
 
 
-def _convert(key: str, raw: object, kind: Any, origin: str) -> object:
+def _convert(key: str, raw: object, kind: Any, source: str) -> object:
     def wrong(expected: str) -> SettingsError:
-        text = f"setting {key} ({origin}): expected {expected}, got "
+        text = f"setting {key} ({source}): expected {expected}, got "
         if key in _HIDDEN or schema()[key][2]:
             return SettingsError(text + "something else (not shown: it may be a secret)")
         return SettingsError(text + without_passwords(repr(raw)))

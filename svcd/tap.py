@@ -95,8 +95,11 @@ class Startable(Protocol):
 class _Root(MultiService):
     """Starts the daemon when twistd starts, and ends the process when that fails."""
 
-    def __init__(self, daemon: Startable, observer: ILogObserver) -> None:
+    def __init__(
+        self, daemon: Startable, observer: ILogObserver, warnings: Sequence[str] = ()
+    ) -> None:
         super().__init__()
+        self._warnings = warnings
         self._daemon = daemon
         self._observer = observer
         self._core = cast("IReactorCore", _reactor)
@@ -121,6 +124,8 @@ class _Root(MultiService):
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         log.info("Starting, process {pid}", pid=os.getpid())
+        for each in self._warnings:
+            log.warn("{text}", text=each)
         self._starting = Deferred.fromCoroutine(self._daemon.start()).addErrback(self._failed)
         broken: Deferred[None] | None = getattr(self._daemon, "broken", None)
         if broken is not None:
@@ -221,7 +226,7 @@ def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> Multi
     # Before the first timer: from here on a change of the wall clock moves no timer.
     reactor = cast("Any", _reactor)
     reactor.seconds = SteadyTime().seconds
-    return _Root(service(reactor, loaded), observer)
+    return _Root(service(reactor, loaded), observer, loaded.unknown)
 
 
 def makeService(options: Options) -> MultiService:

@@ -30,6 +30,7 @@ from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
 from svcd.clients.sessions import CallerSession, OwnSession
+from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault, PortError
@@ -43,7 +44,10 @@ _VALIDATORS: Final = ("service", "admin")
 
 @frozen(kw_only=True)
 class Login:
-    """A user of the cloud: a token, or the login for a token. project: name, or id with `by_id`."""
+    """A user of the cloud: a token, or the login for a token. project: name, or id with `by_id`.
+
+    auth_url: the identity service that the user named for it; "" without one.
+    """
 
     token: str = field(default="", repr=False)
     username: str = ""
@@ -54,18 +58,21 @@ class Login:
     project_domain: str = "default"
     application_credential_id: str = field(default="", repr=False)
     application_credential_secret: str = field(default="", repr=False)
+    auth_url: str = field(default="", repr=url_repr)
 
 
 def login(token: str, environment: Mapping[str, str]) -> Login | None:
     """The user that `--token` or the variables of the `openstack` command name, if any."""
     get = environment.get
+    auth_url = get("OS_AUTH_URL", "")
     token = token or get("OS_TOKEN", "")
     if token:
-        return Login(token=token)
+        return Login(token=token, auth_url=auth_url)
     if get("OS_APPLICATION_CREDENTIAL_ID"):
         return Login(
             application_credential_id=get("OS_APPLICATION_CREDENTIAL_ID", ""),
             application_credential_secret=get("OS_APPLICATION_CREDENTIAL_SECRET", ""),
+            auth_url=auth_url,
         )
     if not (get("OS_USERNAME") and get("OS_PASSWORD")):
         return None
@@ -76,6 +83,7 @@ def login(token: str, environment: Mapping[str, str]) -> Login | None:
         by_id=bool(get("OS_PROJECT_ID")),
         user_domain=get("OS_USER_DOMAIN_ID", "default"),
         project_domain=get("OS_PROJECT_DOMAIN_ID", "default"),
+        auth_url=auth_url,
     )
 
 
@@ -181,11 +189,11 @@ class CloudDoctor:
     def _good(self, what: str, text: str) -> None:
         self.findings.append(Finding(what, True, text))
 
-    def _fail(self, what: str, text: str, cure: str) -> None:
-        self.findings.append(Finding(what, False, text, cure))
+    def _fail(self, what: str, text: str, remedy: str) -> None:
+        self.findings.append(Finding(what, False, text, remedy))
 
-    def _warn(self, what: str, text: str, cure: str) -> None:
-        self.findings.append(Finding(what, False, text, cure, warning=True))
+    def _warn(self, what: str, text: str, remedy: str) -> None:
+        self.findings.append(Finding(what, False, text, remedy, warning=True))
 
     # ---- identity ----
 
@@ -195,20 +203,20 @@ class CloudDoctor:
             answer = await self._http.request("GET", url, service="identity")
         except PortError as error:
             why = error.text.partition(": ")[2]
-            cure = f"check the network, or correct cloud.auth_url: curl -v {url}"
-            self._fail(what, f"{url} cannot be reached: {why}", cure)
+            remedy = f"check the network, or correct cloud.auth_url: curl -v {url}"
+            self._fail(what, f"{url} cannot be reached: {why}", remedy)
             return False
-        cure = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
+        remedy = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
         if answer.status >= 300:
-            self._fail(what, f"{url} answered {answer.status}", cure)
+            self._fail(what, f"{url} answered {answer.status}", remedy)
             return False
         try:
             version = str(answer.json()["version"]["id"])
         except (ValueError, KeyError, TypeError):
-            self._fail(what, f"the answer of {url} is not that of Keystone v3", cure)
+            self._fail(what, f"the answer of {url} is not that of Keystone v3", remedy)
             return False
         if not version.startswith("v3"):
-            self._fail(what, f"{url} speaks {version}", cure)
+            self._fail(what, f"{url} speaks {version}", remedy)
             return False
         self._good(what, f"{url} speaks {version}")
         return True
@@ -219,13 +227,13 @@ class CloudDoctor:
             own = await self._keystone.own(Scope())
         except CloudError as error:
             name = s.username or s.application_credential_id
-            cure = (
+            remedy = (
                 f"set SVCD_CLOUD_PASSWORD, cloud.username and cloud.project; {name} needs a role in"
                 f" the project: openstack role add --user {name} --project {s.project} service"
             )
             if error.kind is not Fault.UNAUTHORIZED:
-                cure = "read the log of the identity service"
-            self._fail(what, _said(error), cure)
+                remedy = "read the log of the identity service"
+            self._fail(what, _said(error), remedy)
             return None
         roles = ", ".join(sorted(own.roles)) or "none"
         self._good(what, f"{own.user_name} can log in, roles: {roles}")
@@ -266,10 +274,10 @@ class CloudDoctor:
         try:
             token = await self._keystone.validate(text)
         except CloudError as error:
-            cure = "read the log of the identity service"
+            remedy = "read the log of the identity service"
             if error.kind in (Fault.FORBIDDEN, Fault.UNAUTHORIZED):
-                cure = self._grant(own)
-            self._fail(what, _said(error), cure)
+                remedy = self._grant(own)
+            self._fail(what, _said(error), remedy)
             return None
         self._good(what, "svcd's user may validate them")
         if token is None:
@@ -322,17 +330,17 @@ class CloudDoctor:
             try:
                 self._good(name, f"{url} {await probe(url)}")
             except CloudError as error:
-                cure = (
+                remedy = (
                     f"start the service, or open the network to it from this machine: curl -v {url}"
                 )
                 if error.kind is Fault.REFUSED:
-                    cure = "use another release of the service, or of svcd"
-                self.findings.append(Finding(name, False, _said(error), cure, not needed))
+                    remedy = "use another release of the service, or of svcd"
+                self.findings.append(Finding(name, False, _said(error), remedy, not needed))
                 usable = usable and not needed
         return usable
 
     def _elsewhere(self, own: Token, types: Iterable[str]) -> str:
-        """The cure when the catalog has no endpoint of the configured region and interface."""
+        """The remedy when the catalog has no endpoint of the configured region and interface."""
         have = [each for each in own.catalog if each.type in types]
         if not have:
             return "install the service; without it clusters have no volumes or no object store"

@@ -244,7 +244,7 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show_fault(fault: Fault) -> None:
-    print(f"fault  {fault.where}: {fault.what}\n       {fault.cure}")
+    print(f"fault  {fault.where}: {fault.what}\n       {fault.remedy}")
 
 
 def _copy(options: argparse.Namespace, settings: Settings) -> int:

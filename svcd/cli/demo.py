@@ -21,6 +21,7 @@ from typing import Any
 
 from svcd.cli.demo_client import ObjectStore, Refused, Service, Steps
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
+from svcd.provisioning.distributions.vanilla.image import build
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 
 CONTAINER = "demo"
@@ -71,6 +72,14 @@ class Demo:
 
     def run(self) -> int:
         """Run the demo. Returns the exit code: 0 when every result was right."""
+        prefix = self._image or self._state / "image" / "vanilla-3.5.0"
+        if reason := build.problem(prefix.absolute()):
+            print(
+                f"svcd demo: {prefix} cannot be used: {reason}; or name another software tree with"
+                " --image PREFIX",
+                file=sys.stderr,
+            )
+            return 1
         try:
             folder = StateFolder(self._state, "demo.lock")
         except StateFolderError as error:

@@ -13,14 +13,17 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from svcd.cli.cloud_doctor import Login, examine_cloud
 from svcd.cli.door import endpoints
+from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
+from svcd.cli.listeners import command, owners
 from svcd.cli.openings import examine_openings
 from svcd.cli.shared_doctor import examine_shared
 from svcd.embedded.host import image_prefix
@@ -46,20 +49,25 @@ select current_setting('server_version_num'), pg_encoding_to_char(encoding),
 """
 
 
-def examine(settings: Settings, user: Login | None = None) -> list[Finding]:
+def examine(
+    settings: Settings, user: Login | None = None, unknown: Sequence[str] = ()
+) -> list[Finding]:
     """All findings, the good ones too, the most important first.
 
-    user: the user of the cloud whose rights are checked too; not used with the embedded cloud.
+    user: the user of the cloud whose rights are checked too; with the embedded cloud, its login.
+    unknown: see `Loaded`.
     """
-    return list(_findings(settings, user))
+    return list(_findings(settings, user, unknown))
 
 
-def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
+def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding(
         "python", sys.version_info >= (3, 11), version,
         "" if sys.version_info >= (3, 11) else "apt-get install python3.11",
     )  # fmt: skip
+    for each in unknown:
+        yield Finding("environment", False, each, "correct its name, or unset it", warning=True)
     try:
         check(settings)
     except SettingsError as error:
@@ -73,10 +81,11 @@ def _findings(settings: Settings, user: Login | None) -> Iterator[Finding]:
         yield found
         if found.good:
             yield from examine_shared(settings)
-    served = _served(settings.server.state_dir)
-    yield _port("server.listen", settings.server.listen, served)
+    known = _running(settings.server.state_dir)
+    yield _port("server.listen", settings.server.listen, known)
     if settings.cloud.kind == "embedded":
-        yield _port("cloud.listen", settings.cloud.listen, served)
+        yield _port("cloud.listen", settings.cloud.listen, known)
+        yield from examine_embedded(settings, user, known)
         yield _loopback(settings)
         if "vanilla" in settings.plugins.enabled:
             yield _jre()
@@ -119,7 +128,7 @@ def _postgres(database: Database) -> Finding:
     import psycopg2  # an optional dependency; preflight has found it
 
     what = "database"
-    cure = (
+    remedy = (
         "check that the server runs and that database.url is right: psql '"
         + without_passwords(database.url)
         + "'"
@@ -137,7 +146,7 @@ def _postgres(database: Database) -> Finding:
     except psycopg2.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = without_passwords(lines[0] if lines else type(error).__name__)
-        return Finding(what, False, said, cure)
+        return Finding(what, False, said, remedy)
     if int(version) < _POSTGRES_OLDEST:
         return Finding(
             what, False, f"PostgreSQL {version} is too old", "use PostgreSQL 12 or newer"
@@ -148,7 +157,7 @@ def _postgres(database: Database) -> Finding:
             "createdb --encoding UTF8 --template template0 NAME",
         )  # fmt: skip
     if not writable:
-        return Finding(what, False, "the server is a standby and accepts no writes", cure)
+        return Finding(what, False, "the server is a standby and accepts no writes", remedy)
     if not may_create:
         return Finding(
             what, False, "its user has no right to create tables",
@@ -157,17 +166,14 @@ def _postgres(database: Database) -> Finding:
     return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
 
 
-def _served(folder: Path) -> Mapping[int, int]:
-    """Port -> process id, for the ports of the running daemon of this state folder."""
+def _running(folder: Path) -> Mapping[str, Any]:
+    """The content of `endpoints.json` when the process that wrote it runs, else {}."""
     found = endpoints(folder)
     pid = found.get("pid")
-    if not isinstance(pid, int) or not Path("/proc", str(pid)).exists():
-        return {}
-    ports = [urlsplit(str(found.get(key, ""))).port for key in ("api", "identity")]
-    return {port: pid for port in ports if port is not None}
+    return found if isinstance(pid, int) and Path("/proc", str(pid)).exists() else {}
 
 
-def _port(key: str, endpoint: str, served: Mapping[int, int]) -> Finding:
+def _port(key: str, endpoint: str, known: Mapping[str, Any]) -> Finding:
     found = _TCP.fullmatch(endpoint)
     if found is None:
         return Finding(key, True, f"{endpoint} (not checked)")
@@ -178,13 +184,33 @@ def _port(key: str, endpoint: str, served: Mapping[int, int]) -> Finding:
         try:
             probe.bind((host, port))
         except OSError as error:
-            if error.errno == errno.EADDRINUSE and port in served:
-                return Finding(key, True, f"{endpoint} is served by process {served[port]} already")
+            if error.errno == errno.EADDRINUSE:
+                return _taken(key, endpoint, owners(socket.gethostbyname(host), port), port, known)
             return Finding(
-                key, False, f"{endpoint}: {error.strerror}",
-                f"stop the program on that port (ss -ltnp), or: --set {key}=tcp:127.0.0.1:0",
-            )  # fmt: skip
+                key, False, f"{endpoint}: {error.strerror}", f"--set {key}=tcp:127.0.0.1:0"
+            )
     return Finding(key, True, f"{endpoint} is free")
+
+
+def _taken(
+    key: str, endpoint: str, pids: Sequence[int], port: int, known: Mapping[str, Any]
+) -> Finding:
+    """A port in use. pids: the processes that listen there, as far as this user may see them.
+
+    It is in order when the daemon of this state folder listens there.
+    """
+    served = [urlsplit(str(known.get(name, ""))).port for name in ("api", "identity")]
+    daemon = known.get("pid")
+    if port in served and (daemon in pids or not pids):
+        return Finding(key, True, f"{endpoint} is served by process {daemon} already")
+    who = ", ".join(f"process {pid} ({command(pid)})" for pid in pids)
+    look = f"ps -p {pids[0]} shows it" if pids else "as root: ss -ltnp"
+    return Finding(
+        key,
+        False,
+        f"{endpoint} is in use by {who or 'a process of another user'}",
+        f"stop that program ({look}), or: --set {key}=tcp:127.0.0.1:0",
+    )
 
 
 def _loopback(settings: Settings) -> Finding:
@@ -194,10 +220,10 @@ def _loopback(settings: Settings) -> Finding:
         try:
             probe.bind((address, 0))
         except OSError as error:
-            cure = "use a part of 127.0.0.0/8: --set embedded.network=127.1.0.0/16"
+            remedy = "use a part of 127.0.0.0/8: --set embedded.network=127.1.0.0/16"
             if error.errno == errno.EADDRNOTAVAIL and not address.startswith("127."):
-                cure = f"ip addr add {address} dev lo, or " + cure
-            return Finding("loopback addresses", False, f"{address}: {error.strerror}", cure)
+                remedy = f"ip addr add {address} dev lo, or " + remedy
+            return Finding("loopback addresses", False, f"{address}: {error.strerror}", remedy)
     return Finding("loopback addresses", True, f"{settings.embedded.network} can be used")
 
 

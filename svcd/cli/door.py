@@ -37,7 +37,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class DoorError(Exception):
-    """A request to the daemon or the cloud failed: one line with the reason and the cure."""
+    """A request to the daemon or the cloud failed: one line with the reason and the remedy."""
 
 
 @frozen(kw_only=True)
@@ -177,13 +177,13 @@ def find(
             "state folder with --set server.state_dir=PATH, or its URL with --api URL"
         )
     auth_url = environment.get("OS_AUTH_URL") or settings.cloud.auth_url
-    auth_url = _v3(auth_url or str(known.get("identity", "")))
+    auth_url = v3(auth_url or str(known.get("identity", "")))
     tenant = options.tenant or environment.get("OS_PROJECT_ID") or ""
     token = options.token or environment.get("OS_TOKEN") or ""
     if token and not tenant and auth_url:
-        tenant = _project_of(auth_url, token, send)
+        tenant = project_of(auth_url, token, send)
     if not token and _has_login(environment) and environment.get("OS_AUTH_URL"):
-        token, project = _log_in(auth_url, _identity(environment), _scope(environment), send)
+        token, project = log_in(auth_url, _identity(environment), _scope(environment), send)
         tenant = tenant or project
     if not token and not options.api and known.get("username"):
         tenant = tenant or str(known["tenant"])
@@ -206,7 +206,8 @@ def endpoints(state_dir: Path) -> Mapping[str, Any]:
 # ---- logging in ---------------------------------------------------------------------------------
 
 
-def _v3(url: str) -> str:
+def v3(url: str) -> str:
+    """The URL of version 3 of an identity service, however a user writes it."""
     url = url.rstrip("/")
     return url if not url or url.endswith("/v3") else url + "/v3"
 
@@ -257,12 +258,12 @@ def _embedded_login(known: Mapping[str, Any], tenant: str, send: Send) -> str:
     user = {"name": known["username"], "domain": {"id": "default"}, "password": known["password"]}
     identity = {"methods": ["password"], "password": {"user": user}}
     try:
-        return _log_in(str(known["identity"]), identity, {"project": {"id": tenant}}, send)[0]
+        return log_in(str(known["identity"]), identity, {"project": {"id": tenant}}, send)[0]
     except DoorError:
         return ""  # the daemon may accept requests without a token
 
 
-def _log_in(
+def log_in(
     auth_url: str, identity: Mapping[str, Any], scope: Mapping[str, Any] | None, send: Send
 ) -> tuple[str, str]:
     """Log in at Keystone; return token and project id. Raises DoorError."""
@@ -279,7 +280,8 @@ def _log_in(
     return token, _project(evolve(answer, sent=(token, *_secrets(identity))).json)
 
 
-def _project_of(auth_url: str, token: str, send: Send) -> str:
+def project_of(auth_url: str, token: str, send: Send) -> str:
+    """The project of a token; "" when the service refuses it. Raises DoorError."""
     url = f"{auth_url}/auth/tokens?nocatalog"
     answer = send("GET", url, None, {"X-Auth-Token": token, "X-Subject-Token": token})
     return _project(evolve(answer, sent=(token,)).json) if answer.status == 200 else ""

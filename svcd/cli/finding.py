@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class Finding:
-    """The subject of a check, its result as text, and the cure when the result is not good.
+    """The subject of a check, its result as text, and the remedy when the result is not good.
 
     warning: the result is not good, but svcd works without the subject.
     """
@@ -15,7 +15,7 @@ class Finding:
     what: str
     good: bool
     text: str
-    cure: str = ""
+    remedy: str = ""
     warning: bool = False
 
     @property

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     config = commands.add_parser("config", help="settings").add_subparsers(required=True)
-    text = "show every setting, its value and its origin"
+    text = "show every setting, its value and its source"
     show = config.add_parser("show", help=text, description=text)
     _settings_options(show)
     show.set_defaults(run=_config_show)
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     _settings_options(policy)
     policy.set_defaults(run=_config_policy)
 
-    text = "check this machine and the cloud for svcd; show the cure of each fault"
+    text = "check this machine and the cloud for svcd; show the remedy of each fault"
     doctor = commands.add_parser("doctor", help=text, description=text)
     _settings_options(doctor)
     doctor.add_argument(
@@ -128,7 +128,7 @@ def _config_show(options: argparse.Namespace) -> int:
         section, _, name = key.partition(".")
         value = getattr(getattr(loaded.settings, section), name)
         shown = "***" if secret and value else without_passwords(_shown(value))
-        print(f"{key:{width}}  {shown:32}  {loaded.origins[key]:12}  {text}")
+        print(f"{key:{width}}  {shown:32}  {loaded.sources[key]:12}  {text}")
     return 0
 
 
@@ -151,10 +151,11 @@ def _doctor(options: argparse.Namespace) -> int:
     from svcd.cli.cloud_doctor import login
     from svcd.cli.doctor import examine
 
-    findings = examine(_loaded(options).settings, login(options.token, os.environ))
+    loaded = _loaded(options)
+    findings = examine(loaded.settings, login(options.token, os.environ), loaded.unknown)
     for finding in findings:
-        cure = f" - {finding.cure}" if finding.cure else ""
-        print(f"{finding.word:4}  {finding.what}: {finding.text}{cure}")
+        remedy = f" - {finding.remedy}" if finding.remedy else ""
+        print(f"{finding.word:4}  {finding.what}: {finding.text}{remedy}")
     return 0 if all(f.good or f.warning for f in findings) else 1
 
 

@@ -27,8 +27,8 @@ def examine_openings(settings: Settings) -> Iterator[Finding]:
     yield _audit(settings)
 
 
-def _warning(what: str, text: str, cure: str) -> Finding:
-    return Finding(what, False, text, cure, warning=True)
+def _warning(what: str, text: str, remedy: str) -> Finding:
+    return Finding(what, False, text, remedy, warning=True)
 
 
 def _login(settings: Settings) -> Finding:

@@ -63,8 +63,8 @@ class Tenant:
             self._add("images", _said(error), "read the log of the image service")
         return self._findings
 
-    def _add(self, what: str, text: str, cure: str = "", *, warning: bool = False) -> None:
-        self._findings.append(Finding(what, not cure, text, cure, warning))
+    def _add(self, what: str, text: str, remedy: str = "", *, warning: bool = False) -> None:
+        self._findings.append(Finding(what, not remedy, text, remedy, warning))
 
     async def _trust(self) -> None:
         token = self._token
@@ -91,10 +91,10 @@ class Tenant:
             end = ownership_tags.trust_end(uuid.uuid4().hex)
             trust_id = await self._keystone.create_trust(caller, token.text, end)
         except CloudError as error:
-            cure = "read the log of the identity service"
+            remedy = "read the log of the identity service"
             if error.kind is Fault.FORBIDDEN:
-                cure = "log in with a password, not with a trust or an application credential"
-            self._add("trust", _said(error), cure)
+                remedy = "log in with a password, not with a trust or an application credential"
+            self._add("trust", _said(error), remedy)
             return
         try:
             await self._keystone.delete_trust(trust_id)

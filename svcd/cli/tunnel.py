@@ -56,7 +56,7 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
         "target", metavar="TARGET", nargs="?", help="pages of this part only, for example YARN"
     )
     parser.add_argument(
-        "-i", dest="identity", type=Path, metavar="FILE",
+        "-i", dest="identity", type=_key_file, metavar="FILE",
         help="private key of the cluster's key pair (default: the choice of ssh)",
     )  # fmt: skip
     parser.add_argument("--open", action="store_true", help="open the pages in the browser")
@@ -64,6 +64,19 @@ def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentPars
     clouds.add_option(parser)
     settings_options(parser)
     parser.set_defaults(run=run)
+
+
+def _key_file(text: str) -> Path:
+    """The file of `-i`. ssh itself would only warn of a missing one, and fail later."""
+    path = Path(text)
+    try:
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"{path} cannot be read ({error.strerror}): name the private key that belongs to the"
+            " key pair of the cluster (user_keypair_id), for example -i ~/.ssh/id_ed25519"
+        ) from None
 
 
 def run(options: argparse.Namespace) -> int:

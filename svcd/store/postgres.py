@@ -375,7 +375,7 @@ class PostgresDatabase:
             if isinstance(error, psycopg2.IntegrityError):
                 raise Conflict(error.diag.constraint_name or line_of(error)) from None
             raise SchemaError(
-                f"the schema cannot be created: {line_of(error)}; {_cure(error)}"
+                f"the schema cannot be created: {line_of(error)}; {_remedy(error)}"
             ) from None
         finally:
             self._pool.release(session)
@@ -403,7 +403,7 @@ async def _encoding(sql: _Statements) -> str:
     return str(row[0]) if row else ""
 
 
-def _cure(error: Exception) -> str:
+def _remedy(error: Exception) -> str:
     if getattr(error, "pgcode", None) in _NO_RIGHTS:
         return "make the user of database.url the owner of the database"
     return "read the server's log"

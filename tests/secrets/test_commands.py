@@ -174,7 +174,7 @@ class PeerTests(_Case):
             for self.status in (201, 401):
                 for self.form in ("%s", "no json"):
                     with self.assertRaises(door.DoorError) as raised:
-                        door._log_in(given["OS_AUTH_URL"], identity, None, self.evil)
+                        door.log_in(given["OS_AUTH_URL"], identity, None, self.evil)
                     self.silent(str(raised.exception))
 
     def test_commands_without_a_peer(self) -> None:
@@ -212,7 +212,7 @@ class PeerTests(_Case):
                 )
                 doctor = CloudDoctor(rig.agent, rig.clock, settings)
                 found = rig.run(doctor.examine(user, {}))
-                self.silent("\n".join(f"{f.what}: {f.text} {f.cure}" for f in found))
+                self.silent("\n".join(f"{f.what}: {f.text} {f.remedy}" for f in found))
 
 
 class PlantedTests(SynchronousTestCase):

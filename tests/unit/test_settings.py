@@ -34,12 +34,12 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual(loaded.settings.server.listen, "c")
         self.assertEqual(loaded.settings.server.idle_timeout_s, 6.0)
         self.assertEqual(loaded.settings.log.format, "json")
-        self.assertEqual(loaded.origins["server.listen"], "--set")
+        self.assertEqual(loaded.sources["server.listen"], "--set")
         self.assertEqual(
-            loaded.origins["server.idle_timeout_s"], "environment SVCD_SERVER_IDLE_TIMEOUT_S"
+            loaded.sources["server.idle_timeout_s"], "environment SVCD_SERVER_IDLE_TIMEOUT_S"
         )
-        self.assertEqual(loaded.origins["log.format"], str(config))
-        self.assertEqual(loaded.origins["auth.mode"], "default")
+        self.assertEqual(loaded.sources["log.format"], str(config))
+        self.assertEqual(loaded.sources["auth.mode"], "default")
 
     def test_unknown_key_is_an_error_with_a_suggestion(self) -> None:
         """From a flag, a file and the environment alike."""
@@ -59,6 +59,21 @@ class LoadTests(SynchronousTestCase):
             "unknown setting cloud.pasword (environment SVCD_CLOUD_PASWORD);"
             " did you mean cloud.password?",
         )
+
+    def test_a_variable_of_no_section_is_reported_and_ignored(self) -> None:
+        """With the nearest setting and without its value, which may be a secret."""
+        given = {"SVCD_CLUOD_PASSWORD": "s3cret", "SVCD_JAVA_HOME": "/j", "SVCD_TEST_JAR": "/t"}
+        loaded = load(None, {**given, "SVCD_FOO": "1", "PATH": "/bin"})
+        self.assertEqual(
+            loaded.unknown,
+            [
+                "the environment variable SVCD_CLUOD_PASSWORD names no setting and has no effect;"
+                " did you mean SVCD_CLOUD_PASSWORD?",
+                "the environment variable SVCD_FOO names no setting and has no effect;"
+                " svcd config show lists all settings",
+            ],
+        )
+        self.assertEqual(loaded.settings, load(None, {}).settings)
 
     def test_wrong_values_say_what_was_expected(self) -> None:
         """Choice, number, boolean, missing equals sign, broken file."""

@@ -30,8 +30,8 @@ class OptionsTests(SynchronousTestCase):
             (loaded.settings.server.listen, loaded.settings.server.drain_s),
             ("tcp:localhost:2", 1.0),
         )
-        self.assertEqual(loaded.origins["server.listen"], "--set")
-        self.assertEqual(loaded.origins["server.drain_s"], str(file))
+        self.assertEqual(loaded.sources["server.listen"], "--set")
+        self.assertEqual(loaded.sources["server.drain_s"], str(file))
 
     def test_environment(self) -> None:
         """SVCD_SECTION_KEY."""

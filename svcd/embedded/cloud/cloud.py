@@ -39,7 +39,7 @@ class EmbeddedCloud:
 
     state: the daemon's state folder; the cloud stores its data in `cloud/` there. None: in memory.
     public_url: origin of the URLs in the catalog, without a slash at the end.
-    image_problem: "" when the software of the vanilla image can be used, else the cure.
+    image_problem: "" when the software of the vanilla image can be used, else the remedy.
     hosts: the number of pretended hosts, for anti-affinity.
     """
 

@@ -59,7 +59,7 @@ _REFERENCES = (
     ("executions", "output_id", "data_sources",
      "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
     ("clusters", "cluster_template_id", "cluster_templates",
-     "none needed: the cluster works; only its origin is unknown"),
+     "none needed: the cluster works; only its template is unknown"),
 )  # fmt: skip
 _UNOWNED = """
 select p.upload_id, count(*) from pieces p
@@ -77,11 +77,11 @@ _THERE = "select 1 from {other} where id = :id and tenant_id = :tenant_id"
 
 @frozen(kw_only=True)
 class Fault:
-    """One fault. where: a table or a row; what: the fault; cure: what to do."""
+    """One fault. where: a table or a row; what: the fault; remedy: what to do."""
 
     where: str
     what: str
-    cure: str
+    remedy: str
 
 
 @frozen(kw_only=True)
@@ -105,7 +105,7 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
             " run svcd db upgrade first"
         )
     for fault in session.faults():
-        yield Fault(where="storage", what=fault, cure="restore a backup (svcd restore)")
+        yield Fault(where="storage", what=fault, remedy="restore a backup (svcd restore)")
     for table in shape(number).kept:
         rows = 0
         if table.name == "pieces":  # checked with their binaries
@@ -131,7 +131,7 @@ def _row(
     try:
         record: Any = msgspec.json.decode(row["record"], type=kind)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        yield Fault(where=where, what=f"its record cannot be read: {error}", cure=_BY_HAND)
+        yield Fault(where=where, what=f"its record cannot be read: {error}", remedy=_BY_HAND)
         return
     if family is None:
         return
@@ -143,7 +143,7 @@ def _row(
     }
     for column, value in columns.items():
         if row[column] != value(record) and not _meant(table.name, column, record):
-            yield Fault(where=where, what=f"{column} is not what its record says", cure=_BY_HAND)
+            yield Fault(where=where, what=f"{column} is not what its record says", remedy=_BY_HAND)
     if "wire" in row:
         yield from _wire(where, row)
     if sealer is not None:
@@ -167,10 +167,10 @@ def _wire(where: str, row: Mapping[str, Any]) -> Iterator[Fault]:
     try:
         shown = msgspec.json.decode(row["wire"], type=dict[str, Any])
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        yield Fault(where=where, what=f"its wire form cannot be read: {error}", cure=_BY_HAND)
+        yield Fault(where=where, what=f"its wire form cannot be read: {error}", remedy=_BY_HAND)
         return
     if shown.get("id") != row["id"]:
-        yield Fault(where=where, what="its wire form has another id", cure=_BY_HAND)
+        yield Fault(where=where, what="its wire form has another id", remedy=_BY_HAND)
 
 
 def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> Iterator[Fault]:
@@ -180,59 +180,59 @@ def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> I
         yield from _sealed(where, key, None, sealer, _LOST_CREDENTIALS)
 
 
-def _sealed(where: str, text: str, kind: Any, sealer: Sealer, cure: str) -> Iterator[Fault]:
+def _sealed(where: str, text: str, kind: Any, sealer: Sealer, remedy: str) -> Iterator[Fault]:
     """Faults of a sealed text. kind: of the JSON in it; None: it is no JSON."""
     try:
         opened = sealer.open(text).reveal()
         if kind is not None:
             msgspec.json.decode(opened, type=kind)
     except SealerError as error:
-        yield Fault(where=where, what=str(error).split(":")[0], cure=cure)
+        yield Fault(where=where, what=str(error).split(":")[0], remedy=remedy)
     except (msgspec.MsgspecError, ValueError):
-        yield Fault(where=where, what="its sealed text has the wrong content", cure=cure)
+        yield Fault(where=where, what="its sealed text has the wrong content", remedy=remedy)
 
 
 def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
-    cure = "upload it again under another name, and delete this one; or restore a backup"
+    remedy = "upload it again under another name, and delete this one; or restore a backup"
     digest, size, wanted = hashlib.sha256(), 0, 0
     for number, content in session.rows(_PIECES, {"upload_id": upload_id}, at_once=BULKY_AT_ONCE):
         if number != wanted:
-            yield Fault(where=where, what=f"piece {wanted} is missing", cure=cure)
+            yield Fault(where=where, what=f"piece {wanted} is missing", remedy=remedy)
             wanted = number
         wanted += 1
         digest.update(content)
         size += len(content)
     if size != record.datasize:
         what = f"its pieces have {size} bytes, not {record.datasize}"
-        yield Fault(where=where, what=what, cure=cure)
+        yield Fault(where=where, what=what, remedy=remedy)
     elif digest.hexdigest() != record.digest:
-        yield Fault(where=where, what="its bytes are not those that were uploaded", cure=cure)
+        yield Fault(where=where, what="its bytes are not those that were uploaded", remedy=remedy)
 
 
 def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterator[Fault]:
     """Faults of the rows that the JSON of `record` names."""
     wanted: list[tuple[str, str, str]] = []
     if table == "jobs":
-        cure = "delete the job and make it again"
-        wanted = [("job_binaries", each, cure) for each in (*record.mains, *record.libs)]
+        remedy = "delete the job and make it again"
+        wanted = [("job_binaries", each, remedy) for each in (*record.mains, *record.libs)]
     elif table == "job_binaries" and record.url.startswith(INTERNAL_URL):
-        cure = "upload it again and make the job binary again"
-        wanted = [("internals", record.url.removeprefix(INTERNAL_URL), cure)]
+        remedy = "upload it again and make the job binary again"
+        wanted = [("internals", record.url.removeprefix(INTERNAL_URL), remedy)]
     elif table in ("clusters", "cluster_templates"):
-        cure = "none needed: the values were copied; only their origin is unknown"
+        remedy = "none needed: the values were copied; only their template is unknown"
         wanted = [
-            ("node_group_templates", each.node_group_template_id, cure)
+            ("node_group_templates", each.node_group_template_id, remedy)
             for each in record.node_groups
             if each.node_group_template_id
         ]
-    for other, id_, cure in wanted:
+    for other, id_, remedy in wanted:
         values = {"id": id_, "tenant_id": record.tenant_id}
         if session.one(_THERE.format(other=other), values) is None:
-            yield Fault(where=where, what=f"{id_} of {other} is gone", cure=cure)
+            yield Fault(where=where, what=f"{id_} of {other} is gone", remedy=remedy)
 
 
 def _references(session: Session) -> Iterator[Fault]:
-    for table, column, other, cure in _REFERENCES:
+    for table, column, other, remedy in _REFERENCES:
         text = _GONE.format(
             table=table, column=column, other=other, same=_SAME.format(column=column)
         )
@@ -240,15 +240,15 @@ def _references(session: Session) -> Iterator[Fault]:
             yield Fault(
                 where=f"{table} {id_}",
                 what=f"its {column} {gone} is gone",
-                cure=cure.format(tenant=tenant, id=id_),
+                remedy=remedy.format(tenant=tenant, id=id_),
             )
     for (cluster_id,) in session.rows(_EVENTS_GONE):
         yield Fault(
-            where=f"cluster_events {cluster_id}", what="their cluster is gone", cure=_BY_HAND
+            where=f"cluster_events {cluster_id}", what="their cluster is gone", remedy=_BY_HAND
         )
     for upload_id, count in session.rows(_UNOWNED):
         yield Fault(
             where=f"pieces {upload_id}",
             what=f"{count} pieces belong to no binary",
-            cure="restart the daemon: it removes them at its start",
+            remedy="restart the daemon: it removes them at its start",
         )

@@ -195,12 +195,14 @@ class PostgresSession:
             yield
         except psycopg2.Error as error:
             code = error.pgcode or ""
-            cure = "read the server's log, or run svcd doctor"
+            remedy = "read the server's log, or run svcd doctor"
             if code in _NO_RIGHTS:
-                cure = "make the user of database.url the owner of the database"
+                remedy = "make the user of database.url the owner of the database"
             elif code == errorcodes.LOCK_NOT_AVAILABLE:
-                cure = "another program uses its tables: stop that program first"
-            raise OfflineError(f"{self.where} cannot be used: {line_of(error)}; {cure}") from error
+                remedy = "another program uses its tables: stop that program first"
+            raise OfflineError(
+                f"{self.where} cannot be used: {line_of(error)}; {remedy}"
+            ) from error
         except (ValueError, UnicodeError) as error:
             raise OfflineError(f"{self.where} cannot store a text: {error}") from error
 

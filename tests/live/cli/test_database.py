@@ -196,7 +196,7 @@ class TroubleTests(_Case):
         self.assertIn("did not answer within", str(raised.exception))
 
     def test_user_without_rights(self) -> None:
-        """With the cure."""
+        """With the remedy."""
         if "svcd@" not in self.url:
             self.skipTest("the server of PGHOST is not ours to make users on")
         execute(self.url, "revoke all on schema public from public")

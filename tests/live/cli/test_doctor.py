@@ -66,7 +66,7 @@ class DatabaseTests(SynchronousTestCase):
             f"insert into seals values (1, '{sealed}')",
         )
         missing = self.shared()["seal key"]
-        self.assertEqual((missing.good, "copy seal.key" in missing.cure), (False, True))
+        self.assertEqual((missing.good, "copy seal.key" in missing.remedy), (False, True))
         self.assertFalse(self.shared(f"server.seal_key={other}")["seal key"].good)
         found = self.shared(f"server.seal_key={key}")
         self.assertTrue(found["seal key"].good, found["seal key"].text)
@@ -77,16 +77,16 @@ class DatabaseTests(SynchronousTestCase):
         found = self.database(re.sub(r"/svcd_\w+", "/nowhere", self.url))
         self.assertFalse(found.good)
         self.assertIn('"nowhere" does not exist', found.text)
-        self.assertIn("psql", found.cure)
+        self.assertIn("psql", found.remedy)
 
     def test_password_is_not_shown(self) -> None:
-        """Neither in what is wrong nor in the cure."""
+        """Neither in what is wrong nor in the remedy."""
         found = self.database("postgresql://u:s3cret@127.0.0.1:1/db")
         self.assertFalse(found.good)
-        self.assertNotIn("s3cret", found.text + found.cure)
+        self.assertNotIn("s3cret", found.text + found.remedy)
 
     def test_user_without_rights(self) -> None:
-        """The cure is a statement for the administrator."""
+        """The remedy is a statement for the administrator."""
         if "svcd@" not in self.url:
             self.skipTest("the server of PGHOST is not ours to make users on")
         execute(self.url, "revoke all on schema public from public")
@@ -94,4 +94,4 @@ class DatabaseTests(SynchronousTestCase):
         execute(self.url, "create role nobody_much login")
         found = self.database(self.url.replace("svcd@", "nobody_much@"))
         self.assertIn("no right to create tables", found.text)
-        self.assertIn("owner", found.cure)
+        self.assertIn("owner", found.remedy)

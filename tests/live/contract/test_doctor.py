@@ -44,7 +44,7 @@ class LiveDoctor(LiveCase, CloudCase):
         """Those that there are."""
         found = await self.found(None, region="Mars")
         self.assertIn("no public endpoint of compute in region Mars", found["compute"].text)
-        self.assertIn("the catalog has the regions", found["compute"].cure)
+        self.assertIn("the catalog has the regions", found["compute"].remedy)
 
     async def check_a_missing_role(self) -> None:
         """An ordinary user in svcd's place may not look at the tokens of others."""

@@ -576,7 +576,7 @@ class OpeningTests(_PostgresCase):
         self.assertIn("database.url", text)
 
     async def test_user_without_rights(self) -> None:
-        """With the cure."""
+        """With the remedy."""
         self.server()
         execute(self.url, "revoke all on schema public from public")
         execute(self.url, "drop role if exists nobody_much")

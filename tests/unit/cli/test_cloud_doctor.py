@@ -112,17 +112,17 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertEqual(self.words(found), [("warn", "security groups")])
         self.assertIn("svcd-old (ports 22, 9870)", found["security groups"].text)
         self.assertNotIn("svcd-new", found["security groups"].text)
-        self.assertIn("resize", found["security groups"].cure)
+        self.assertIn("resize", found["security groups"].remedy)
 
     def test_nobody_is_given(self) -> None:
         """Then the roles of svcd's user tell."""
         found = self.found(None)
         self.assertEqual(self.words(found), [("warn", "user")])
-        self.assertIn("--token", found["user"].cure)
+        self.assertIn("--token", found["user"].remedy)
         found = self.found(None, username="bob", password="bob", project="beta")
         self.assertEqual(self.words(found), [("fail", "tokens of users"), ("warn", "user")])
         self.assertEqual(
-            found["tokens of users"].cure, "openstack role add --user bob --project beta service"
+            found["tokens of users"].remedy, "openstack role add --user bob --project beta service"
         )
 
     def test_the_identity_service(self) -> None:
@@ -138,7 +138,7 @@ class CloudDoctorTests(SynchronousTestCase):
             found = self.found()
             self.assertEqual(self.words(found), [("fail", "identity service")])
             self.assertIn(words, found["identity service"].text)
-            self.assertIn("cloud.auth_url must be", found["identity service"].cure)
+            self.assertIn("cloud.auth_url must be", found["identity service"].remedy)
         found = self.found(auth_url="http://nobody/v3")
         self.assertIn("http://nobody/v3 cannot be reached", found["identity service"].text)
 
@@ -146,14 +146,14 @@ class CloudDoctorTests(SynchronousTestCase):
         """The only thing that is told then."""
         found = self.found(password="wrong")
         self.assertEqual(self.words(found), [("fail", "svcd's user")])
-        self.assertIn("SVCD_CLOUD_PASSWORD", found["svcd's user"].cure)
+        self.assertIn("SVCD_CLOUD_PASSWORD", found["svcd's user"].remedy)
 
     def test_a_role_that_is_missing(self) -> None:
         """Keystone says so when a user's token is there to be looked at."""
         found = self.found(username="bob", password="bob", project="beta")
         self.assertEqual(self.words(found), [("fail", "tokens of users")])
         self.assertIn("was answered 403", found["tokens of users"].text)
-        self.assertIn("--user bob --project beta service", found["tokens of users"].cure)
+        self.assertIn("--user bob --project beta service", found["tokens of users"].remedy)
 
     def test_a_region_that_is_not_there(self) -> None:
         """Those that are; no cluster could be made, so the tenant is not checked."""
@@ -168,7 +168,7 @@ class CloudDoctorTests(SynchronousTestCase):
                 ("warn", "object-store"),
             ],
         )
-        self.assertIn("the regions RegionOne and the interfaces", found["compute"].cure)
+        self.assertIn("the regions RegionOne and the interfaces", found["compute"].remedy)
         self.assertNotIn("trust", found)
 
     def test_services_that_are_down(self) -> None:
@@ -192,7 +192,7 @@ class CloudDoctorTests(SynchronousTestCase):
         self.answer("compute", "/v2.1/$", document)
         found = self.found()
         self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", found["compute"].text)
-        self.assertIn("another release", found["compute"].cure)
+        self.assertIn("another release", found["compute"].remedy)
         self.rig.faults.clear()
         self.answer("image", "/image/$", {"versions": [{"id": "v1.0"}]})
         self.assertIn("does not speak v2", self.found()["image"].text)
@@ -237,7 +237,7 @@ class CloudDoctorTests(SynchronousTestCase):
             found = self.found(job_roles=("other",) if rule is None else ("member",))
             self.assertEqual(self.words(found), [("warn", "job credential")])
             self.assertIn(words, found["job credential"].text)
-            self.assertIn("cloud.job_credentials=password", found["job credential"].cure)
+            self.assertIn("cloud.job_credentials=password", found["job credential"].remedy)
 
     def test_jobs_that_get_passwords(self) -> None:
         """The operator has chosen so."""
@@ -261,7 +261,7 @@ class CloudDoctorTests(SynchronousTestCase):
             )
         )
         self.assertFalse(found["trust"].good)
-        self.assertIn("log in with a password", found["trust"].cure)
+        self.assertIn("log in with a password", found["trust"].remedy)
 
     def test_a_quota_that_is_used_up(self) -> None:
         """Servers are needed, floating IPs only by some."""

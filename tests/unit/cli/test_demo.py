@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -56,6 +58,20 @@ class MachineTests(SynchronousTestCase):
             self.addCleanup(each.wait)
             self.addCleanup(each.send_signal, signal.SIGKILL)
         self.assertEqual(list(machine_processes(state)), [running[0].pid])
+
+
+class ImageTests(SynchronousTestCase):
+    def test_a_missing_software_tree_ends_the_demo_before_its_daemon(self) -> None:
+        """The error names the tree and both remedies; the state folder is not made."""
+        state = Path(self.mktemp())
+        missing = Path(self.mktemp()).absolute()
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            code = Demo(state, missing).run()
+        self.assertEqual((code, state.exists()), (1, False))
+        self.assertIn(f"svcd demo: {missing} cannot be used: no complete", said.getvalue())
+        self.assertIn(f"svcd image build vanilla {missing}", said.getvalue())
+        self.assertIn("--image PREFIX", said.getvalue())
 
 
 class StepsTests(SynchronousTestCase):

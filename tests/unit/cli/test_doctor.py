@@ -1,16 +1,23 @@
-"""`svcd doctor`: good machines, bad machines, and the cure for each fault."""
+"""`svcd doctor`: good machines, bad machines, and the remedy for each fault."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.cloud_doctor import Login
 from svcd.cli.doctor import examine
+from svcd.cli.door import Answer
+from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
 from svcd.settings import load
 
@@ -31,9 +38,9 @@ class DoctorTests(SynchronousTestCase):
         return {f.what.split(" /")[0]: f for f in found}
 
     def test_good_machine(self) -> None:
-        """All is well, nothing has a cure, and nothing was made."""
+        """All is well, nothing has a remedy, and nothing was made."""
         found = self.findings()
-        self.assertEqual([f for f in found.values() if not f.good or f.cure], [])
+        self.assertEqual([f for f in found.values() if not f.good or f.remedy], [])
         self.assertLessEqual(
             {"python", "settings", "state folder", "server.listen", "loopback addresses"},
             set(found),
@@ -54,8 +61,8 @@ class DoctorTests(SynchronousTestCase):
             text = f"tcp:127.0.0.1:{taken.getsockname()[1]}"
             finding = self.findings(f"server.listen={text}")["server.listen"]
         self.assertFalse(finding.good)
-        self.assertIn("in use", finding.text)
-        self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.cure)
+        self.assertRegex(finding.text, rf"is in use by process {os.getpid()} \(.+\)")
+        self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.remedy)
 
     def test_port_in_the_words_of_twisted(self) -> None:
         """`tcp:PORT:interface=HOST` is checked too."""
@@ -83,6 +90,53 @@ class DoctorTests(SynchronousTestCase):
             finding.text, f"tcp:127.0.0.1:{port} is served by process {os.getpid()} already"
         )
 
+    def test_port_of_another_program_beside_a_running_daemon(self) -> None:
+        """Each port has its own process, whatever `endpoints.json` says about the daemon."""
+        self.state.mkdir()
+        code = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen();"
+        code += "print(s.getsockname()[1], flush=True); input()"
+        with (
+            subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as other,
+            socket.socket() as taken,
+        ):
+            assert other.stdin and other.stdout
+            theirs = int(other.stdout.readline())
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            ours = taken.getsockname()[1]
+            (self.state / "endpoints.json").write_text(
+                f'{{"api": "http://127.0.0.1:{ours}", "identity": "http://127.0.0.1:{theirs}",'
+                f' "pid": {os.getpid()}}}'
+            )
+            found = self.findings(
+                f"server.listen=tcp:127.0.0.1:{ours}", f"cloud.listen=tcp:127.0.0.1:{theirs}"
+            )
+            other.stdin.close()
+        self.assertTrue(found["server.listen"].good)
+        self.assertFalse(found["cloud.listen"].good)
+        self.assertIn(f"is in use by process {other.pid} (", found["cloud.listen"].text)
+        self.assertIn(f"ps -p {other.pid} shows it", found["cloud.listen"].remedy)
+
+    def test_a_login_of_settings_that_the_embedded_cloud_does_not_use(self) -> None:
+        """It is a warning: the daemon works."""
+        finding = self.findings("cloud.username=me", "cloud.password=s3cret")["svcd's user"]
+        self.assertEqual(finding.word, "warn")
+        self.assertEqual(
+            finding.text,
+            "cloud.username, cloud.password: without effect, because cloud.kind is embedded",
+        )
+
+    def test_variables_that_name_no_setting(self) -> None:
+        """A warning with the nearest name."""
+        loaded = load(None, {"SVCD_SEVRER_LISTEN": "x"}, [f"server.state_dir={self.state}"])
+        (finding,) = [
+            f for f in examine(loaded.settings, None, loaded.unknown) if f.what == "environment"
+        ]
+        self.assertEqual(finding.word, "warn")
+        self.assertIn("did you mean SVCD_SERVER_LISTEN?", finding.text)
+
     def test_port_that_a_dead_daemon_had(self) -> None:
         """What is left of its `endpoints.json` excuses nobody else who listens there."""
         self.state.mkdir()
@@ -101,7 +155,7 @@ class DoctorTests(SynchronousTestCase):
         self.state.write_text("mine")
         finding = self.findings()["state folder"]
         self.assertFalse(finding.good)
-        self.assertIn("server.state_dir", finding.cure)
+        self.assertIn("server.state_dir", finding.remedy)
 
     def test_addresses_that_are_not_ours(self) -> None:
         """A network outside of 127.0.0.0/8."""
@@ -109,14 +163,14 @@ class DoctorTests(SynchronousTestCase):
             "loopback addresses"
         ]
         self.assertFalse(finding.good)
-        self.assertIn("embedded.network=127.1.0.0/16", finding.cure)
+        self.assertIn("embedded.network=127.1.0.0/16", finding.remedy)
 
     def test_missing_software(self) -> None:
         """The command that builds it."""
         tree = self.state / "image" / "vanilla-3.5.0"
         finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
         self.assertFalse(finding.good)
-        self.assertEqual(finding.cure, f"svcd image build vanilla {tree}")
+        self.assertEqual(finding.remedy, f"svcd image build vanilla {tree}")
 
     def test_identity_service(self) -> None:
         """Answering, answering wrongly, and not there."""
@@ -140,6 +194,74 @@ class DoctorTests(SynchronousTestCase):
         self.assertEqual([f.good for f in told], [True, False, False])
         self.assertIn("/none answered 404", told[1].text)
         self.assertIn("cannot be reached", told[2].text)
+
+
+class EmbeddedLoginTests(SynchronousTestCase):
+    """The login of a user at a running embedded cloud."""
+
+    def setUp(self) -> None:
+        self.sent: list[tuple[str, str, Any]] = []
+        self.status = 201
+
+    def send(self, method: str, url: str, body: bytes | None, headers: Any) -> Answer:
+        self.sent.append((method, url, body and json.loads(body)))
+        token = {"token": {"project": {"id": "demo"}}}
+        return Answer(
+            status=self.status,
+            headers={"x-subject-token": "t"} if self.status < 300 else {},
+            body=json.dumps(token).encode() if self.status < 300 else b"{}",
+        )
+
+    def user(self, running: bool = True, **login: str) -> Finding:
+        known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
+        settings = load(None, {}).settings
+        _, finding = examine_embedded(settings, Login(**login), known, self.send)
+        return finding
+
+    def test_a_right_password(self) -> None:
+        """The login is the one that `svcd why` makes."""
+        finding = self.user(username="demo", password="p", project="demo")
+        self.assertEqual((finding.word, finding.text), ("ok", "demo can log in, project demo"))
+        ((method, url, body),) = self.sent
+        self.assertEqual((method, url), ("POST", "http://127.0.0.1:8387/identity/v3/auth/tokens"))
+        self.assertEqual(body["auth"]["identity"]["password"]["user"]["password"], "p")
+        self.assertEqual(body["auth"]["scope"]["project"]["name"], "demo")
+
+    def test_a_wrong_password(self) -> None:
+        """With the place of the right one, and without the wrong one."""
+        self.status = 401
+        finding = self.user(username="demo", password="s3cret", project="demo")
+        self.assertEqual(finding.word, "fail")
+        self.assertIn("answered 401", finding.text)
+        self.assertIn("endpoints.json", finding.remedy)
+        self.assertNotIn("s3cret", finding.text + finding.remedy)
+
+    def test_a_token(self) -> None:
+        """It is valid, or it is refused."""
+        self.status = 200
+        self.assertEqual(self.user(token="t").word, "ok")
+        self.status = 404
+        self.assertEqual(self.user(token="t").word, "fail")
+
+    def test_a_login_for_another_cloud_is_not_sent(self) -> None:
+        """Its password belongs there."""
+        login = {"username": "me", "password": "p", "auth_url": "https://cloud.example:5000"}
+        finding = self.user(**login)
+        self.assertEqual((finding.word, self.sent), ("warn", []))
+        self.assertIn("OS_AUTH_URL is https://cloud.example:5000", finding.text)
+
+    def test_a_cloud_that_does_not_run(self) -> None:
+        """Nothing is checked."""
+        finding = self.user(False, username="demo", password="p")
+        self.assertEqual((finding.word, self.sent), ("warn", []))
+
+    def test_a_password_that_is_not_the_running_daemons(self) -> None:
+        """In the settings of the command."""
+        settings = load(None, {}, ["embedded.password=other"]).settings
+        known = {"username": "demo", "password": "p"}
+        (finding,) = examine_embedded(settings, None, known, self.send)
+        self.assertEqual(finding.word, "warn")
+        self.assertIn("embedded.password: not the value of the running daemon", finding.text)
 
 
 class _Keystone(BaseHTTPRequestHandler):

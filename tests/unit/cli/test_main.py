@@ -108,6 +108,15 @@ class UsageTests(_Case):
             self.assertIn("svcd: unknown setting x.y", done.stderr)
 
 
+class TunnelTests(_Case):
+    def test_a_missing_key_file_is_2(self) -> None:
+        """Before any request; the text says which file is needed."""
+        code, _, said = self.ran("tunnel", "mine", "-i", "/nope/key")
+        self.assertEqual(code, 2)
+        self.assertIn("/nope/key cannot be read (No such file or directory)", said)
+        self.assertIn("key pair of the cluster", said)
+
+
 class ImageTests(_Case):
     def test_verify_names_what_is_missing_and_the_cure(self) -> None:
         """Exit code 1; nothing on stdout."""

@@ -17,10 +17,10 @@ PROXY = "server.trusted_proxies=127.0.0.1,unix"
 
 class OpeningsTests(SynchronousTestCase):
     def warnings(self, *flags: str) -> list[str]:
-        """Subject, text and cure of each finding that is not good; all of them are warnings."""
+        """Subject, text and remedy of each finding that is not good; all of them are warnings."""
         found = list(examine_openings(load(None, {}, flags).settings))
         self.assertEqual([f.what for f in found if not f.good and not f.warning], [])
-        return [f"{f.what}: {f.text} - {f.cure}" for f in found if not f.good]
+        return [f"{f.what}: {f.text} - {f.remedy}" for f in found if not f.good]
 
     def test_the_defaults_open_nothing(self) -> None:
         """Also with a real cloud."""

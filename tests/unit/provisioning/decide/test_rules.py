@@ -291,7 +291,7 @@ class ClusterTests(RulesTestCase):
         self.accept(new(), facts)
 
     def test_image_that_cannot_be_used(self) -> None:
-        """Absent, not active (with the cure), not registered, without tags."""
+        """Absent, not active (with the remedy), not registered, without tags."""
         sick = evolve(
             IMAGE, status="queued", properties={"_svc_username": "u", "_svc_problem": "run make"}
         )

@@ -1,0 +1,126 @@
+"""`svcd doctor` for the embedded cloud: logins that svcd does not use, and a user's login.
+
+It asks only the running embedded cloud of the state folder, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from svcd.cli.cloud_doctor import Login
+from svcd.cli.door import DoorError, Send, log_in, project_of, send, v3
+from svcd.cli.finding import Finding
+from svcd.model.redaction import shown_url
+from svcd.settings import Settings
+
+_UNUSED: Final = (
+    "auth_url",
+    "username",
+    "password",
+    "application_credential_id",
+    "application_credential_secret",
+    "project",
+)
+"""Settings of the cloud that only `cloud.kind=openstack` uses."""
+_REMEDY: Final = (
+    "take username, password and tenant from endpoints.json in the state folder, or unset the"
+    " OS_… variables"
+)
+
+
+def examine_embedded(
+    settings: Settings, user: Login | None, known: Mapping[str, Any], send: Send = send
+) -> list[Finding]:
+    """The findings about svcd's own login, and about `user`.
+
+    known: the content of `endpoints.json`; {} when the embedded cloud does not run.
+    """
+    found = [_own(settings, known)]
+    if user is not None:
+        found.append(_user(user, str(known.get("identity", "")), send))
+    return found
+
+
+def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:
+    what = "svcd's user"
+    given = [f"cloud.{name}" for name in _UNUSED if getattr(settings.cloud, name)]
+    if given:
+        return Finding(
+            what,
+            False,
+            f"{', '.join(given)}: without effect, because cloud.kind is embedded",
+            "remove them, or set cloud.kind=openstack; the login of the embedded cloud is"
+            " embedded.username and embedded.password",
+            warning=True,
+        )
+    ours = settings.embedded
+    wrong = [
+        f"embedded.{name}"
+        for name, value in (("username", ours.username), ("password", ours.password))
+        if value and known.get(name, value) != value
+    ]
+    if wrong:
+        return Finding(
+            what,
+            False,
+            f"{' and '.join(wrong)}: not the value of the running daemon",
+            "restart the daemon, or give the command the settings of the daemon (--config)",
+            warning=True,
+        )
+    return Finding(what, True, f"{ours.username}, see endpoints.json in the state folder")
+
+
+def _user(user: Login, identity: str, send: Send) -> Finding:
+    what = "user"
+    if user.auth_url and v3(user.auth_url) != v3(identity):
+        return Finding(
+            what,
+            False,
+            f"not checked: OS_AUTH_URL is {shown_url(user.auth_url)}, which is not the embedded"
+            " cloud of this state folder",
+            "unset the OS_… variables, or set cloud.kind=openstack",
+            warning=True,
+        )
+    if not identity:
+        return Finding(
+            what,
+            False,
+            "not checked: the embedded cloud of this state folder does not run",
+            "start the daemon, then run svcd doctor again",
+            warning=True,
+        )
+    try:
+        if not user.token:
+            _, project = log_in(identity, _identity(user), _scope(user), send)
+            name = user.username or "the application credential"
+            return Finding(what, True, f"{name} can log in, project {project or 'none'}")
+        project = project_of(identity, user.token, send)
+    except DoorError as error:
+        return Finding(what, False, str(error), _REMEDY)
+    if not project:
+        return Finding(what, False, "the embedded cloud refuses the token", _REMEDY)
+    return Finding(what, True, f"the token is valid for project {project}")
+
+
+def _identity(user: Login) -> Mapping[str, Any]:
+    if user.application_credential_id:
+        credential = {
+            "id": user.application_credential_id,
+            "secret": user.application_credential_secret,
+        }
+        return {"methods": ["application_credential"], "application_credential": credential}
+    named = {
+        "name": user.username,
+        "password": user.password,
+        "domain": {"id": user.user_domain},
+    }
+    return {"methods": ["password"], "password": {"user": named}}
+
+
+def _scope(user: Login) -> Mapping[str, Any] | None:
+    if user.application_credential_id or not user.project:
+        return None
+    if user.by_id:
+        return {"project": {"id": user.project}}
+    return {"project": {"name": user.project, "domain": {"id": user.project_domain}}}
