@@ -340,6 +340,10 @@ class Workflow:
             "life of a job's application credential; a longer job loses the object store"
         ),
     )
+    keep_days: int = field(
+        default=0,
+        metadata=_doc("days after which svcd deletes the record of an ended execution; 0: never"),
+    )
     log_bytes: int = field(
         default=1_048_576, metadata=_doc("most bytes of a job's log in an answer")
     )

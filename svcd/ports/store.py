@@ -25,6 +25,7 @@ from svcd.model.ids import (
     JobId,
     NodeGroupTemplateId,
     TenantId,
+    Timestamp,
 )
 from svcd.model.job import DataSource, Execution, Job, JobBinary, JobBinaryInternal
 from svcd.model.job_credential import JobCredential
@@ -146,6 +147,22 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         ...
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...
+    async def ended(
+        self, before: Timestamp, after: Execution | None, limit: int
+    ) -> Sequence[Execution]:
+        """At most `limit` ended executions that were created before `before`. Any tenant.
+
+        Ordered by creation, then id. after: the last one of the part before; None: from the first.
+        """
+        ...
+
+    async def prune(self, execution: Execution) -> bool:
+        """Compare-and-set: delete the ended execution if the row still has its version.
+
+        False: it has not; or its folder is left in a cluster that exists; or an application
+        credential is left.
+        """
+        ...
 
 
 class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from attrs import evolve
 
 from svcd.model import wire_jobs
-from svcd.model.ids import ClusterId, ExecutionId
+from svcd.model.ids import ClusterId, ExecutionId, Timestamp
 from svcd.model.job import Execution
 from svcd.store.family import Family, Table
 
@@ -35,6 +35,17 @@ select id from executions
    and ended = 1 and record like '%"workflow_dir":"%'
 """
 """The pattern cannot match inside a text of the record: quotation marks in texts are escaped."""
+_ENDED = """
+select record from executions
+ where ended = 1 and hidden = 0 and created_at < :before and (created_at, id) > (:created_at, :id)
+ order by created_at, id limit :limit
+"""
+_PRUNE = """
+delete from executions
+ where id = :id and version = :version and ended = 1 and hidden = 0
+   and (:tidy = 1 or not exists (select 1 from clusters c where c.id = executions.cluster_id))
+   and not exists (select 1 from job_credentials j where j.execution_id = executions.id)
+"""
 _OF_CLUSTER = """
 select record from executions where cluster_id = :cluster_id order by created_at, id
 """
@@ -91,6 +102,25 @@ class Executions(Family[Execution]):
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
         rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})
         return [self._record(row) for row in rows]
+
+    async def ended(
+        self, before: Timestamp, after: Execution | None, limit: int
+    ) -> Sequence[Execution]:
+        values = {
+            "before": before,
+            "created_at": "" if after is None else after.created_at,
+            "id": "" if after is None else after.id,
+            "limit": limit,
+        }
+        return [self._record(row) for row in await self._sql.all(_ENDED, values)]
+
+    async def prune(self, execution: Execution) -> bool:
+        values = {
+            "id": execution.id,
+            "version": execution.version,
+            "tidy": int(execution.workflow_dir is None),
+        }
+        return await self._sql.run(_PRUNE, values) == 1
 
 
 def _ended(execution: Execution) -> int:

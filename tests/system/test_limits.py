@@ -43,6 +43,18 @@ class LimitTests(SynchronousTestCase):
         self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"x").status, 202)
         self.refused(svcd.call("PUT", f"{path}/b", data=b"x"), "limits.rows")
 
+    def test_ended_executions_go_after_their_days(self) -> None:
+        """With the default they stay for ever."""
+        for days, left in ((1, 0), (0, 1)):
+            svcd = self.service(workflow__keep_days=days, workflow__poll_s=600)
+            api = Api(svcd)
+            cluster, job, sources = api.active_cluster("mine"), api.new_job(), api.new_sources()
+            api.until_over(api.execute(job, cluster, sources))
+            svcd.advance(80_000.0)
+            self.assertEqual(len(api.get("/job-executions")["job_executions"]), 1)
+            svcd.advance(10_000.0)
+            self.assertEqual(len(api.get("/job-executions")["job_executions"]), left)
+
     def test_bytes_of_internal_binaries(self) -> None:
         """A refused upload and a deleted binary hold none."""
         svcd = self.service(limits__binary_bytes=10)

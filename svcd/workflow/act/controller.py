@@ -33,6 +33,7 @@ from svcd.workflow.act.engine_jobs import EngineJobs, raise_first
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.perform import Performer
+from svcd.workflow.act.pruning import Pruning
 from svcd.workflow.act.rows import Rows
 from svcd.workflow.act.submissions import Submissions
 from svcd.workflow.act.tasks import AT_ONCE, Means
@@ -119,6 +120,7 @@ class Controller:
         self.jobs = EngineJobs(means, self._endings, engine, ResourceManager(probe), idle)
         self._submissions = Submissions(means, self.jobs, self._endings, starting)
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
+        self._pruning = Pruning(store, clock, self._leases, settings.keep_days)
 
     # ---- owner's side ----
 
@@ -126,10 +128,12 @@ class Controller:
         """Begin with a tick at once; the starts of many executions are spread."""
         self._ticks.start()
         self.credentials.start()
+        self._pruning.start()
 
     async def stop(self) -> None:
         """Stop all tasks. The rows hold the remaining work."""
         await self._ticks.stop()
+        await self._pruning.stop()
         await self.jobs.stop()
         await self._submissions.stop()
         await self._endings.stop()

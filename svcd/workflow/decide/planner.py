@@ -15,7 +15,7 @@ from typing import Final
 from attrs import evolve, field, frozen
 
 from svcd.model.engine_record import Record
-from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
+from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports.engine import JobLine
 from svcd.workflow.decide import failures, lifecycle, stalls
@@ -25,6 +25,7 @@ from svcd.workflow.decide.lifecycle import waiting_for
 LAUNCH_S: Final = 45.0
 """The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""
 
+_DAY_S: Final = 86_400.0
 _TIDY_S: Final = 900.0
 """Time after an end; then svcd no longer tries to remove the folder."""
 
@@ -282,3 +283,13 @@ def leaves_folder(row: Execution, now: float) -> bool:
 def tidied(row: Execution) -> Execution:
     """`row` without a folder that svcd would still remove from HDFS."""
     return evolve(row, workflow_dir=None)
+
+
+def kept_since(now: float, keep_days: int) -> float:
+    """The time from which ended executions are kept, in seconds since the epoch."""
+    return max(0.0, now - keep_days * _DAY_S)
+
+
+def is_to_prune(row: Execution, before: Timestamp) -> bool:
+    """Whether the execution ended before that time, and no submit of it is in doubt."""
+    return row.end_time is not None and row.end_time < before and not row.submitting

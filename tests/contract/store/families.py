@@ -25,6 +25,7 @@ from svcd.ports.store import Page, Store, Tx
 from svcd.runtime.tasks import gather
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import NO_LIMITS, SqlStore
+from tests.contract.store.job_credentials import noted
 from tests.contract.store.rows import (
     OTHER,
     TENANT,
@@ -313,6 +314,49 @@ class FamiliesContract:
         self.put("executions", execution(3, workflow_dir=folder))
         self.put("executions", execution(4, end_time=at(9), workflow_dir=folder, cluster_id="c-9"))
         self.assertEqual(self.tx(lambda tx: tx.executions.untidy()), ["e-1"])
+
+    def test_ended_executions_in_parts(self) -> None:
+        """Those of all tenants that were created before a time, oldest first."""
+        for number in (3, 1, 2, 5):
+            self.put("executions", execution(number, end_time=at(9)))
+        self.put("executions", execution(4))
+        self.put("executions", execution(6, end_time=at(9), delete_requested=True))
+        self.put("executions", execution(7, end_time=at(9), tenant_id=OTHER))
+
+        def ended(before: int, after: Any = None, limit: int = 2) -> list[str]:
+            rows = self.tx(lambda tx: tx.executions.ended(at(before), after, limit))
+            return [row.id for row in rows]
+
+        self.assertEqual(ended(99), ["e-1", "e-2"])
+        self.assertEqual(ended(99, execution(2)), ["e-3", "e-5"])
+        self.assertEqual(ended(99, execution(5)), ["e-7"])
+        self.assertEqual(ended(3, None, 9), ["e-1", "e-2"])
+
+    def test_pruning_is_compare_and_set(self) -> None:
+        """A row that another has written, or that has not ended, stays."""
+        row = execution(1, end_time=at(9))
+        self.put("executions", row)
+        self.put("executions", execution(2))
+        prune = lambda row: self.tx(lambda tx: tx.executions.prune(row))  # noqa: E731
+        self.assertFalse(prune(evolve(row, version=2)))
+        self.assertFalse(prune(execution(2)))
+        self.assertTrue(prune(row))
+        self.assertFalse(prune(row))
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+
+    def test_pruning_waits_for_folder_and_credential(self) -> None:
+        """The folder of a cluster that is gone does not count."""
+        row = execution(1, end_time=at(9), workflow_dir="/user/u/svcd/e")
+        self.put("clusters", cluster())
+        self.put("executions", row)
+        credential = evolve(noted(1), execution_id=row.id)
+        self.tx(lambda tx: tx.job_credentials.add(credential))
+        prune = lambda: self.tx(lambda tx: tx.executions.prune(row))  # noqa: E731
+        self.assertFalse(prune())
+        self.tx(lambda tx: tx.job_credentials.forget(credential.name))
+        self.assertFalse(prune())
+        self.tx(lambda tx: tx.clusters.drop(ClusterId("c-1")))
+        self.assertTrue(prune())
 
     # ---- binaries -----------------------------------------------------------------------------
 

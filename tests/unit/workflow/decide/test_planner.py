@@ -312,3 +312,22 @@ class RecordTests(SynchronousTestCase):
     def test_times_are_read_from_http_dates(self) -> None:
         found = engine_record.parsed(tree())
         self.assertEqual((found.created, found.ended), (ago(600), None))
+
+
+class PruneTests(SynchronousTestCase):
+    """Which ended executions are deleted after their days."""
+
+    def test_the_time_from_which_they_are_kept(self) -> None:
+        self.assertEqual(planner.kept_since(864_000.0, 1), 777_600.0)
+        self.assertEqual(planner.kept_since(864_000.0, 11), 0.0)
+        self.assertEqual(planner.kept_since(864_000.0, 10**12), 0.0)
+
+    def test_only_what_ended_before(self) -> None:
+        for row, wanted in (
+            (execution(status=S.SUCCEEDED, end_time=ago(11)), True),
+            (execution(status=S.FAILED, end_time=ago(10)), False),
+            (execution(status=S.FAILED, end_time=ago(9)), False),
+            (execution(status=S.RUNNING), False),
+            (execution(status=S.FAILED, end_time=ago(11), submitting=True), False),
+        ):
+            self.assertIs(planner.is_to_prune(row, ago(10)), wanted, row)

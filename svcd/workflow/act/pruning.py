@@ -1,0 +1,80 @@
+"""Deletes executions that ended more than `workflow.keep_days` days ago.
+
+`decide.planner` says which. svcd keeps an execution whose folder or application credential it still
+has to delete. Each of several daemons prunes the executions that it drives; a delete is
+compare-and-set, so two daemons at once do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.model.ids import Timestamp, timestamp
+from svcd.model.job import Execution
+from svcd.ports.leases import Leases, lease_key
+from svcd.ports.store import Store, Tx
+from svcd.runtime.tasks import Loop, sleep
+from svcd.workflow.decide import planner
+
+log = Logger()
+
+LOOK_S: Final = 60.0
+"""Time between two turns."""
+_ROWS: Final = 20
+"""Rows that one transaction reads; each may hold a megabyte."""
+_PARTS: Final = 25
+"""Most transactions of a turn. The next turn continues after them."""
+
+
+class Pruning:
+    """The loop that prunes. keep_days: 0 keeps all executions, and the loop does not run."""
+
+    def __init__(self, store: Store, clock: IReactorTime, leases: Leases, keep_days: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._leases = leases
+        self._keep_days = keep_days
+        self._after: Execution | None = None
+        self._loop = Loop(clock, "old executions", LOOK_S, self._turn)
+
+    def start(self) -> None:
+        if self._keep_days:
+            self._loop.start(now=False)
+
+    async def stop(self) -> None:
+        await self._loop.stop()
+
+    async def _turn(self) -> None:
+        before = timestamp(planner.kept_since(self._clock.seconds(), self._keep_days))
+        pruned = 0
+        for _ in range(_PARTS):
+            found = await self._ended(before)
+            pruned += await self._pruned([r for r in found if planner.is_to_prune(r, before)])
+            self._after = found[-1] if len(found) == _ROWS else None
+            if self._after is None:
+                break
+            await sleep(self._clock, 0.0)
+        if pruned:
+            log.info(
+                "Deleted {n} job executions that ended before {before} (workflow.keep_days)",
+                n=pruned,
+                before=before,
+            )
+
+    async def _ended(self, before: Timestamp) -> Sequence[Execution]:
+        """The next part of the rows."""
+        after = self._after
+        return await self._store.read(lambda tx: tx.executions.ended(before, after, _ROWS))
+
+    async def _pruned(self, rows: Sequence[Execution]) -> int:
+        """Delete those of `rows` that this daemon drives; return how many it has deleted."""
+        mine = [row for row in rows if self._leases.holds(lease_key(row))]
+
+        async def work(tx: Tx) -> int:
+            return sum([await tx.executions.prune(row) for row in mine])
+
+        return await self._store.tx(work) if mine else 0

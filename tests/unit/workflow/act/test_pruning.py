@@ -1,0 +1,114 @@
+"""Ended executions go after `workflow.keep_days`, and nothing else does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from svcd.model.ids import ClusterId, ExecutionId, timestamp
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.settings import Workflow
+from svcd.workflow.act.pruning import Pruning
+from tests.contract.store.job_credentials import noted
+from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
+
+DAY = 86_400.0
+
+
+class Chosen:
+    """Leases of some clusters only."""
+
+    def __init__(self, *held: str) -> None:
+        self._held = held
+
+    def holds(self, key: str) -> bool:
+        return key in self._held
+
+
+class PruningTests(WorkflowCase):
+    def pruning(self, keep_days: int, leases: Any = None) -> Pruning:
+        made = Pruning(self.store, self.clock, leases or Chosen(CLUSTER, "c2"), keep_days)
+        made.start()
+        self.addCleanup(lambda: self.run_to_end(made.stop()))
+        return made
+
+    def ended(self, id_: str, ago_s: float, **more: Any) -> Execution:
+        """A stored execution that ended so long ago, an hour after it began."""
+        now = self.clock.seconds()
+        row = Execution(
+            id=ExecutionId(id_),
+            tenant_id=TENANT,
+            job_id=PIG,
+            cluster_id=CLUSTER,
+            status=ExecutionStatus.SUCCEEDED,
+            created_at=timestamp(now - ago_s - 3600.0),
+            end_time=timestamp(now - ago_s),
+        )
+        row = evolve(row, **more)
+        self.tx(lambda tx: tx.executions.add(row))
+        return row
+
+    def left(self) -> list[str]:
+        async def read(tx: Any) -> list[str]:
+            rows = await tx.executions.of_cluster(CLUSTER)
+            return [r.id for r in [*rows, *await tx.executions.of_cluster("c2")]]
+
+        return self.tx(read)
+
+    def test_older_ones_go(self) -> None:
+        """By their end, to the second; what has not ended stays."""
+        self.ended("old", DAY * 2 + 1)
+        self.ended("long", DAY * 2 - 110, created_at=timestamp(self.clock.seconds() - 9 * DAY))
+        running = {"status": ExecutionStatus.RUNNING, "end_time": None}
+        self.ended("running", DAY * 9, **running)
+        self.pruning(2)
+        self.clock.advance(61.0)
+        self.assertEqual(self.left(), ["running", "long"])
+        self.clock.advance(61.0)
+        self.assertEqual(self.left(), ["running"])
+
+    def test_0_days_keep_all(self) -> None:
+        """Which is the default."""
+        self.assertEqual(Workflow().keep_days, 0)
+        self.ended("old", DAY * 10_000)
+        self.pruning(0)
+        self.clock.advance(3600.0)
+        self.assertEqual(self.left(), ["old"])
+
+    def test_what_has_to_be_cleaned_up_stays(self) -> None:
+        """A folder in a cluster that is there, a login, a job in doubt, a deletion under way."""
+        self.ended("folder", DAY * 3, workflow_dir="/user/u/svcd/folder")
+        self.ended("login", DAY * 3)
+        credential = evolve(noted(1), execution_id=ExecutionId("login"))
+        self.tx(lambda tx: tx.job_credentials.add(credential))
+        self.ended("doubt", DAY * 3, submitting=True)
+        self.ended("hidden", DAY * 3, delete_requested=True)
+        gone = {"cluster_id": ClusterId("c2"), "workflow_dir": "/user/u/svcd/gone"}
+        self.ended("gone", DAY * 3, **gone)
+        self.pruning(1)
+        self.clock.advance(61.0)
+        self.assertEqual(sorted(self.left()), ["doubt", "folder", "hidden", "login"])
+        self.tx(lambda tx: tx.job_credentials.forget(credential.name))
+        self.clock.advance(60.0)
+        self.assertEqual(sorted(self.left()), ["doubt", "folder", "hidden"])
+
+    def test_daemon_prunes_only_what_it_drives(self) -> None:
+        """The others belong to another daemon."""
+        self.ended("mine", DAY * 3)
+        self.ended("other", DAY * 3, cluster_id=ClusterId("c2"))
+        self.pruning(1, Chosen(CLUSTER))
+        self.clock.advance(61.0)
+        self.assertEqual(self.left(), ["other"])
+
+    def test_a_turn_is_bounded_and_the_next_continues(self) -> None:
+        """500 rows a turn; rows that stay hold the others up for one turn only."""
+        for number in range(510):
+            folder = f"/user/u/svcd/{number}"
+            self.ended(f"kept-{number:03}", DAY * 9 - number, workflow_dir=folder)
+        self.ended("last", DAY * 3)
+        self.pruning(1)
+        self.clock.advance(61.0)
+        self.assertEqual(len(self.left()), 511)
+        self.clock.advance(60.0)
+        self.assertEqual(len(self.left()), 510)
