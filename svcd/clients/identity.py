@@ -85,7 +85,8 @@ class Keystone:
     """The identity service at `settings.auth_url`, with the login of svcd's own user.
 
     Tokens are kept by scope and renewed before they expire. checks: the client for checks of
-    callers' tokens, which must not wait for other calls to the cloud, nor delay them.
+    callers' tokens and for svcd's own token that they need: they must not wait for other calls to
+    the cloud, nor delay them.
     """
 
     def __init__(
@@ -172,7 +173,12 @@ class Keystone:
             domain = {"id": self._settings.project_domain}
             auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
         answer = await self._send(
-            "POST", "/auth/tokens", body={"auth": auth}, repeatable=True, secrets=_secrets(auth)
+            "POST",
+            "/auth/tokens",
+            body={"auth": auth},
+            repeatable=True,
+            secrets=_secrets(auth),
+            http=self._checks if scope == Scope() else None,  # a check of a token waits for it
         )
         if answer.status >= 400:
             error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
