@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from svcd.cli.cloud_doctor import Login, examine_cloud
+from svcd.cli.clusters_doctor import examine_clusters
 from svcd.cli.door import endpoints
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
@@ -81,6 +82,9 @@ def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) ->
         yield found
         if found.good:
             yield from examine_shared(settings)
+            yield from examine_clusters(settings)
+    else:
+        yield from examine_clusters(settings)
     known = _running(settings.server.state_dir)
     yield _port("server.listen", settings.server.listen, known)
     if settings.cloud.kind == "embedded":
