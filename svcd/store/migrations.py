@@ -49,13 +49,24 @@ def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
             )
 
 
+def newer(current: int) -> str:
+    """Why this release must not use the schema `current`; "" when it may.
+
+    A release writes whole records, so it would lose what a newer release stores in them.
+    """
+    if current <= newest():
+        return ""
+    return (
+        f"the database has schema {current}, this release knows {newest()}:"
+        " run the release that wrote it, or a newer one"
+    )
+
+
 def refuse_newer(current: int) -> None:
     """Raises SchemaError when the database was written by a newer release."""
-    if current > newest():
-        raise SchemaError(
-            f"the database has schema {current}, this release knows {newest()}:"
-            " run the release that wrote it, or a newer one"
-        )
+    refusal = newer(current)
+    if refusal:
+        raise SchemaError(refusal)
 
 
 async def migrate(database: Database, at: str) -> int:

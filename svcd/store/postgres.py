@@ -250,7 +250,8 @@ class Sharing:
 class PostgresDatabase:
     """The database of `settings.url`.
 
-    taken: called with one line when another daemon owns the database alone. sharing: the identity
+    taken: called with one line when another daemon owns the database alone, or has upgraded its
+    schema. sharing: the identity
     of this daemon among those that share the database; None: it owns the database alone. leases:
     None without sharing.
     """
@@ -269,6 +270,7 @@ class PostgresDatabase:
         self._rng = rng or random.Random()
         self._sessions = Sessions(reactor, settings, sharing.me.name if sharing else "")
         self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
+        self._taken = taken
         self._ownership: Ownership | None = None
         self.leases: LeaseKeeper | None = None
         if sharing is None:
@@ -280,7 +282,7 @@ class PostgresDatabase:
                 self._sessions,
                 settings,
                 sharing.me,
-                taken,
+                self._shut_out,
                 sharing.wall,
             )
         self.repeated = 0
@@ -379,6 +381,11 @@ class PostgresDatabase:
             ) from None
         finally:
             self._pool.release(session)
+
+    def _shut_out(self, reason: str) -> None:
+        """Begin no transaction until the daemon has stopped."""
+        self._pool.hold(reason)
+        self._taken(reason)
 
     def _held(self, problem: str) -> None:
         if problem:

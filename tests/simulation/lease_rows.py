@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from svcd.runtime.fencing import LeaseLost, Term
+from svcd.store import migrations
 from svcd.store.database import Sql
 from svcd.store.leases import keeper
 
 Row = tuple[Any, ...]
 Values = Mapping[str, Any]
 
-LOOKS = frozenset({keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS})
-"""Statements of every turn."""
+LOOKS = frozenset(
+    {keeper._IS_SHARED, keeper._OTHERS, keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS}
+)
+"""Statements of every start or turn that take nothing."""
 _FENCE = keeper.FENCE.replace("for share", "")
 _GONE = "not exists (select 1 from daemons d where d.id = leases.holder)"
 
@@ -50,6 +53,8 @@ class LeaseRows:
         self._statements: Mapping[str, Callable[[Values], Sequence[Row]]] = {
             keeper._PREPARE: lambda _: (),
             keeper._END: self._end,
+            keeper._IS_SHARED: lambda _: ((True,),),
+            keeper._OTHERS: lambda _: ((migrations.newest(), ""),),
             keeper._REGISTER: self._register,
             keeper._ADOPT: self._adopt,
             keeper._BEAT: self._beat,
@@ -83,7 +88,8 @@ class LeaseRows:
         until_s = self._now() + values["lease_s"]
         return self._run(
             "insert into daemons (id, about, until_s) values (:id, :about, :until_s)"
-            " on conflict (id) do update set about = excluded.about, until_s = excluded.until_s",
+            " on conflict (id) do update set about = excluded.about, until_s = excluded.until_s"
+            " returning id",
             {**values, "until_s": until_s},
         )
 
@@ -105,7 +111,7 @@ class LeaseRows:
             "update daemons set until_s = :until_s where id = :id returning id",
             {"id": values["id"], "until_s": now + values["lease_s"]},
         )
-        return [(now, self._up_s()) for _ in found]
+        return [(now, self._up_s(), migrations.newest()) for _ in found]
 
     def _daemons(self, _: Values) -> Sequence[Row]:
         return self._run("select id, until_s - :now from daemons order by id", {"now": self._now()})

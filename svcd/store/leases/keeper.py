@@ -22,6 +22,13 @@ and the lease counts as free from now on.
 Note: after an outage. When no daemon could reach the database, the rows of all have expired. So the
 first daemon that reaches it again waits for one lease's time before it declares another one dead.
 
+Note: releases. A release that adds a column or a field upgrades the schema, and an older one would
+lose the values when it saves a row. Every living daemon knows the schema that the database has: a
+daemon upgrades it at its start, and refuses one that is newer. So a daemon that is going to upgrade
+the schema waits until no other daemon lives, and gives up after one lease. A daemon that finds a
+newer schema at its heartbeat, or when it enters its row again, loses all leases and stops. Between
+the last look and the upgrade a daemon of the older release may start; its next heartbeat ends it.
+
 Note: the same state folder. A daemon's name is derived from its state folder, which only one
 process can lock. So a daemon that starts again after a kill knows that the former process is dead,
 and continues at once.
@@ -38,8 +45,9 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, Term
-from svcd.runtime.tasks import DeadlineExceeded, Loop, Waiters, shielded, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, Loop, Waiters, shielded, sleep, with_deadline
 from svcd.settings import Database as DatabaseSettings
+from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql
 from svcd.store.leases.holdings import Holdings, Taken
 from svcd.store.leases.ownership import lock_shared
@@ -59,6 +67,10 @@ _STOP_S: Final = 5.0
 """Longest wait for the current turn at a stop."""
 _SOON_S: Final = 0.1
 """Time until the next turn, when a turn must wait for work or connections to end."""
+_OLDER_S: Final = 1.0
+"""Added to the lease's time, for which an upgrade waits for the daemons of the older release."""
+_TRY_S: Final = 0.25
+"""Time between two looks at these daemons."""
 _SKEW_S: Final = 3.0
 """Difference between this daemon's time and the server's from which it is logged."""
 _MOST_LEASES: Final = 6
@@ -75,9 +87,19 @@ select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and usename = current_user
    and application_name = any(%(names)s) and pid <> pg_backend_pid()
 """
+_IS_SHARED: Final = "select to_regclass('daemons') is not null"
+"""Whether the database has the table. Without it, no daemon can live."""
+_OTHERS: Final = f"""
+select (select coalesce(max(number), 0) from schema_version),
+       coalesce((select string_agg(about, '; ' order by about) from daemons
+                  where id <> %(id)s and until_s > {_NOW}), '')
+"""
+_SCHEMA: Final = "(select max(number) from schema_version)"
 _REGISTER: Final = f"""
-insert into daemons (id, about, until_s) values (%(id)s, %(about)s, {_NOW} + %(lease_s)s)
+insert into daemons (id, about, until_s)
+select %(id)s, %(about)s, {_NOW} + %(lease_s)s where {_SCHEMA} <= %(schema)s
 on conflict (id) do update set about = excluded.about, until_s = excluded.until_s
+returning id
 """
 _ADOPT: Final = """
 update leases set epoch = epoch + 1
@@ -87,7 +109,8 @@ returning shard, epoch
 _BEAT: Final = f"""
 update daemons set until_s = {_NOW} + %(lease_s)s where id = %(id)s
 returning {_NOW},
-          extract(epoch from clock_timestamp() - pg_postmaster_start_time())::double precision
+          extract(epoch from clock_timestamp() - pg_postmaster_start_time())::double precision,
+          {_SCHEMA}
 """
 _DAEMONS: Final = f"select id, until_s - {_NOW} from daemons"
 _HOLDERS: Final = """
@@ -147,8 +170,8 @@ class LeaseKeeper:
 
     notified: called with each notification of another daemon (`Tx.notify`). declared_dead: called
     after this daemon has declared others dead. shut_out: called with one line when another daemon
-    owns the database alone. steady, wall: see `Holdings`. problem: why leases cannot be used now,
-    else "".
+    owns the database alone, or has upgraded its schema beyond this release. steady, wall: see
+    `Holdings`. problem: why leases cannot be used now, else "".
     """
 
     def __init__(
@@ -188,10 +211,34 @@ class LeaseKeeper:
     async def open(self) -> None:
         """Connect, and end the connections of a former process with the same name.
 
-        Raises Lost, SchemaError.
+        Raises Lost, and SchemaError: another daemon owns the database alone, the schema is newer
+        than this release, or the schema is older and other daemons use it.
         """
         self._session = session = await self._connect()
         await session.execute(_END, {"names": [self._me.name]})
+        if (await session.execute(_IS_SHARED)).fetchone()[0]:
+            await self._until_upgradable(session)
+
+    async def _until_upgradable(self, session: Session) -> None:
+        """Wait while daemons of an older release use the schema that this one will upgrade."""
+        end = self._clock.seconds() + self._settings.lease_s + _OLDER_S
+        waits = False
+        while True:
+            row = (await session.execute(_OTHERS, {"id": self._me.name})).fetchone()
+            number, others = row
+            migrations.refuse_newer(number)
+            if number == migrations.newest() or not others:
+                return
+            if self._clock.seconds() >= end:
+                raise SchemaError(
+                    f"daemons of an older release use the database ({others}): this release would"
+                    f" upgrade its schema {number} to {migrations.newest()}, and they would lose"
+                    " what it writes; stop them, then start this daemon again"
+                )
+            if not waits:
+                log.info("Waiting for the end of older daemons: {others}", others=others)
+                waits = True
+            await sleep(self._clock, _TRY_S)
 
     async def begin(self) -> None:
         """Register this daemon and take leases, now and repeatedly. `problem` shows failures."""
@@ -292,7 +339,11 @@ class LeaseKeeper:
             if row is None and self._entered:
                 log.warn("Another daemon declared this one dead: all leases were lost")
             self.holdings.lose()
-            await self._enter(session)
+            if not await self._enter(session):
+                return
+        elif refusal := migrations.newer(row[2]):
+            self._outdated(refusal)
+            return
         else:
             self.holdings.renewed(asked)
             self.problem = ""
@@ -306,15 +357,30 @@ class LeaseKeeper:
         self._beat_at = asked
         await self._settle(session)
 
-    async def _enter(self, session: Session) -> None:
-        """Insert the row of this daemon, and adopt the leases of its former process."""
+    def _outdated(self, refusal: str) -> None:
+        """Stop to work, because a newer release has upgraded the schema."""
+        self.holdings.lose()
+        self.problem = refusal
+        self._shut_out(refusal)
+
+    async def _enter(self, session: Session) -> bool:
+        """Insert the row of this daemon, and adopt the leases of its former process.
+
+        False: a newer release has upgraded the schema.
+        """
         asked = self.holdings.now()
         values = {
             "id": self._me.name,
             "about": self._me.about,
             "lease_s": self._settings.lease_s,
+            "schema": migrations.newest(),
         }
-        await session.execute(_REGISTER, values)
+        if (await session.execute(_REGISTER, values)).fetchone() is None:
+            self._outdated(
+                f"a newer release has upgraded the schema of the database beyond"
+                f" {migrations.newest()}, which this release knows: run that release"
+            )
+            return False
         self.holdings.renewed(asked)
         self.problem = ""
         if not self._entered:  # the former process is dead: no grace time is needed
@@ -323,6 +389,7 @@ class LeaseKeeper:
             self.holdings.took(Taken(shard=s, epoch=e, free_s=calm) for s, e in rows)
         self._entered = True
         await session.execute(_NOTIFY, {"text": _LEASES})
+        return True
 
     async def _declare_dead(self, session: Session, server_up_s: float) -> None:
         """Declare the daemons dead whose rows have expired, and free their leases."""

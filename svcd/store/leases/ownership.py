@@ -6,7 +6,8 @@ exclusively, because no other daemon can reach that cloud. Daemons that keep lea
 
 `Ownership` is the exclusive lock. The server releases it when its connection ends; while this
 daemon does not hold it, no transaction begins. When the connection breaks, the daemon takes the
-lock again as soon as the server answers. If another daemon has taken it meanwhile, this one stops.
+lock again as soon as the server answers. If another daemon has taken it meanwhile, or has upgraded
+the schema beyond this release, this one stops.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.tasks import Loop, sleep
+from svcd.store import migrations
 from svcd.store.database import SchemaError
 from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 
@@ -52,7 +54,8 @@ class Ownership:
     """The exclusive lock on the database.
 
     held: called with "" when the lock is held again, else with the reason why it is not held.
-    taken: called with one line when another daemon has the database now.
+    taken: called with one line when another daemon has the database now, or had it meanwhile and
+    upgraded its schema.
     """
 
     def __init__(
@@ -115,6 +118,9 @@ class Ownership:
         session = await self._sessions.open(self._lost)
         with closing(self._sessions, session):
             refusal = await self._lock(session)
+            if not refusal:
+                (number,) = (await session.execute(migrations.CURRENT)).fetchone()
+                refusal = migrations.newer(number)
         if refusal:
             self._sessions.close(session)
             self._taken(refusal)

@@ -6,6 +6,7 @@ Whole daemons are in tests/live/test_daemons.py.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve
@@ -13,19 +14,22 @@ from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SkipTest, TestCase
 
+from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId
-from svcd.ports.store import Page, Tx
+from svcd.ports.store import Page, Sealer, Tx
 from svcd.runtime.clock import steady_seconds
 from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
+from svcd.store import migrations
 from svcd.store.database import SchemaError
 from svcd.store.leases.keeper import Me, require
 from svcd.store.leases.shares import SHARDS, shard_of
 from svcd.store.postgres import PostgresDatabase, Sharing
-from svcd.store.sealer import MemorySealer, SealerError
+from svcd.store.sealer import FernetSealer, MemorySealer, SealerError
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster
+from tests.support.database.dump import load_postgresql, seal_key
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
 from tests.support.processes import until
 
@@ -43,7 +47,7 @@ _FENCED = f"select epoch from leases where shard = {shard_of(_KEY)} for update n
 class Member:
     """One daemon's part: the store, and the keeper of its leases."""
 
-    def __init__(self, url: str, name: str, sealer: MemorySealer) -> None:
+    def __init__(self, url: str, name: str, sealer: Sealer) -> None:
         settings = evolve(_SETTINGS, url=url)
         sharing = Sharing(Me(name, f"{name} of the tests"), steady_seconds)
         self.shut_out: list[str] = []
@@ -78,9 +82,9 @@ class LeaseCase(TestCase):
     def setUp(self) -> None:
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
-        self.sealer = MemorySealer()
+        self.sealer: Sealer = MemorySealer()
 
-    def member(self, name: str, sealer: MemorySealer | None = None) -> Member:
+    def member(self, name: str, sealer: Sealer | None = None) -> Member:
         """Not started yet."""
         made = Member(self.url, name, sealer or self.sealer)
         self.addCleanup(lambda: Deferred.fromCoroutine(made.store.close()))
@@ -163,6 +167,83 @@ class SharingTests(LeaseCase):
         await self.started("a")
         text = await self.fails(self.member("b", MemorySealer()).start(), SealerError)
         self.assertIn("copy of the seal.key", text)
+
+
+class ReleaseTests(LeaseCase):
+    """Two releases: the other one is played by its rows."""
+
+    newest = migrations.newest()
+    newer = f"insert into schema_version (number, applied_at) values ({newest + 1}, 'later')"
+
+    def older_database(self) -> None:
+        load_postgresql(self.newest - 1, self.url)
+        execute(
+            self.url,
+            "insert into daemons (id, about, until_s) values ('older', 'host1, process 7',"
+            " extract(epoch from clock_timestamp())::double precision + 3600)",
+        )
+
+    def dumps_sealer(self) -> FernetSealer:
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        return FernetSealer(seal_key(folder))
+
+    def schema(self) -> int:
+        return int(execute(self.url, "select max(number) from schema_version")[0][0])
+
+    async def test_running_daemons_stop_when_a_newer_release_upgrades(self) -> None:
+        """They use no lease, begin no transaction, and say why."""
+        made = await self.started("a", "b")
+        execute(self.url, self.newer)
+
+        async def out() -> bool:
+            return all(each.shut_out for each in made)
+
+        await until(out, "both are shut out", _SOON_S)
+        for each in made:
+            self.assertIn(f"this release knows {self.newest}", each.shut_out[0])
+            self.assertEqual(each.holdings.count(), 0)
+            work = each.store.tx(lambda tx: tx.clusters.add(cluster()))
+            await self.fails(work, ServiceUnavailable)
+        self.assertEqual(execute(self.url, "select count(*) from clusters"), [(0,)])
+
+    async def test_an_older_release_does_not_start(self) -> None:
+        """Also when it has run here before."""
+        (first,) = await self.started("a")
+        await first.store.close()
+        execute(self.url, self.newer)
+        text = await self.fails(self.member("a").start(), SchemaError)
+        self.assertIn(f"the database has schema {self.newest + 1}", text)
+
+    async def test_an_upgrade_is_refused_while_an_older_daemon_lives(self) -> None:
+        """The schema stays; the text names the daemon. After its end the upgrade is made."""
+        self.older_database()
+        sealer = self.dumps_sealer()
+        text = await self.fails(self.member("b", sealer).start(), SchemaError)
+        self.assertIn("daemons of an older release use the database (host1, process 7)", text)
+        self.assertEqual(self.schema(), self.newest - 1)
+        execute(self.url, "delete from daemons where id = 'older'")
+        await self.member("b", sealer).start()
+        self.assertEqual(self.schema(), self.newest)
+
+    async def test_an_upgrade_waits_for_a_daemon_that_has_died(self) -> None:
+        """Its row expires."""
+        self.older_database()
+        execute(
+            self.url,
+            "update daemons set until_s = extract(epoch from clock_timestamp())"
+            "::double precision + 1.5",
+        )
+        member = self.member("b", self.dumps_sealer())
+        await member.start()
+        self.assertEqual(self.schema(), self.newest)
+
+    async def test_daemons_of_the_newer_release_upgrade_together(self) -> None:
+        """None of them takes another one for an older daemon."""
+        load_postgresql(self.newest - 1, self.url)
+        self.sealer = self.dumps_sealer()
+        await self.started("a", "b", "c")
+        self.assertEqual(self.schema(), self.newest)
 
 
 class FenceTests(LeaseCase):

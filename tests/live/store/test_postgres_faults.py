@@ -516,6 +516,19 @@ class OwnerTests(_PostgresCase):
         self.assertIn("another svcd has this database", self.taken[0])
         await self.fails(store.tx(lambda tx: tx.clusters.add(cluster())), ServiceUnavailable)
 
+    async def test_lock_is_not_kept_on_a_newer_schema(self) -> None:
+        """A newer release had the database while the connection was cut."""
+        store = await self.opened(wait_s=0.3)
+        execute(self.url, "insert into schema_version values (9999, 'later')")
+        cut_owner(self.url)
+
+        async def shut_out() -> bool:
+            return bool(self.taken)
+
+        await until(shut_out, "shut out", 5.0)
+        self.assertIn("the database has schema 9999, this release knows", self.taken[0])
+        await self.fails(store.tx(lambda tx: tx.clusters.add(cluster())), ServiceUnavailable)
+
 
 class ClosingTests(_PostgresCase):
     async def test_at_any_moment(self) -> None:

@@ -10,6 +10,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Database
+from svcd.store import migrations
+from svcd.store.database import SchemaError
 from svcd.store.leases.keeper import LeaseKeeper, Me
 from svcd.store.leases.shares import SHARDS
 from svcd.store.sessions import Lost
@@ -34,6 +36,7 @@ class _Server:
         self.reachable = True
         self.drops: list[str] = []
         self.looks: Any = lambda: None
+        self.schema = migrations.newest()
         self.daemons: set[str] = set()
         self.holders = dict.fromkeys(range(SHARDS), ("", 0))
 
@@ -66,11 +69,19 @@ class _Server:
         match statement.split()[:3]:
             case ["select", first, *_] if first.startswith("pg_try_advisory_lock_shared"):
                 return _Answer([(True,)])
+            case ["select", first, *_] if first.startswith("to_regclass"):
+                return _Answer([(True,)])
+            case ["select", "(select", *_]:
+                others = sorted(self.daemons - {values["id"]})
+                return _Answer([(self.schema, "; ".join(others))])
             case ["insert", "into", "daemons"]:
+                if self.schema > values["schema"]:
+                    return _Answer()
                 self.daemons.add(values["id"])
+                return _Answer([(values["id"],)])
             case ["update", "daemons", _]:
                 here = values["id"] in self.daemons
-                return _Answer([(self._clock.seconds(), 1e6)] if here else [])
+                return _Answer([(self._clock.seconds(), 1e6, self.schema)] if here else [])
             case ["select", "id,", _]:
                 return _Answer([(name, 5.0) for name in sorted(self.daemons)])
             case ["select", "l.shard,", _]:
@@ -151,3 +162,86 @@ class KeeperTests(SynchronousTestCase):
     def cut_before_giving(self) -> None:
         if self.holdings.count() == 32:  # the others are parked
             self.server.reachable = False
+
+
+class ReleaseTests(SynchronousTestCase):
+    """Daemons of several releases on one database."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.server = _Server(self.clock)
+        self.shut_out: list[str] = []
+        sessions: Any = self.server
+        self.keeper = LeaseKeeper(
+            self.clock,
+            self.clock.seconds,
+            sessions,
+            _SETTINGS,
+            Me("me", "of the test"),
+            self.shut_out.append,
+        )
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.keeper.stop()))
+        self.newest = migrations.newest()
+
+    def open(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self.keeper.open())
+
+    def begin(self) -> None:
+        self.successResultOf(Deferred.fromCoroutine(self.keeper.begin()))
+
+    def test_a_newer_schema_ends_a_running_daemon(self) -> None:
+        """It uses no lease from its next heartbeat on, and takes none."""
+        self.successResultOf(self.open())
+        self.begin()
+        self.assertEqual(self.keeper.holdings.count(), SHARDS)
+        self.server.schema = self.newest + 1
+        self.clock.pump([1.0] * 3)
+        self.assertEqual(self.keeper.holdings.count(), 0)
+        self.assertIn(
+            f"the database has schema {self.newest + 1}, this release knows {self.newest}",
+            self.shut_out[0],
+        )
+        self.assertEqual(self.keeper.problem, self.shut_out[0])
+
+    def test_a_daemon_that_was_declared_dead_does_not_enter_a_newer_schema(self) -> None:
+        """Its row stays away."""
+        self.successResultOf(self.open())
+        self.begin()
+        self.server.schema = self.newest + 1
+        self.server.daemons.clear()
+        self.clock.advance(1.0)
+        self.assertEqual((self.server.daemons, self.keeper.holdings.count()), (set(), 0))
+        self.assertIn("a newer release has upgraded the schema", self.shut_out[0])
+
+    def test_a_newer_schema_is_refused_at_the_start(self) -> None:
+        """At once."""
+        self.server.schema = self.newest + 1
+        self.failureResultOf(self.open(), SchemaError)
+
+    def test_an_upgrade_waits_for_the_end_of_older_daemons(self) -> None:
+        """A daemon that stops or dies is gone after a lease."""
+        self.server.schema = self.newest - 1
+        self.server.daemons.add("older")
+        opened = self.open()
+        self.clock.pump([0.25] * 20)
+        self.assertNoResult(opened)
+        self.server.daemons.clear()
+        self.clock.advance(0.25)
+        self.successResultOf(opened)
+
+    def test_an_upgrade_is_refused_while_older_daemons_live(self) -> None:
+        """The text names them and both schemas."""
+        self.server.schema = self.newest - 1
+        self.server.daemons |= {"older", "oldest"}
+        opened = self.open()
+        self.clock.pump([0.25] * 43)
+        self.assertNoResult(opened)
+        self.clock.pump([0.25] * 2)
+        text = str(self.failureResultOf(opened, SchemaError).value)
+        self.assertIn("daemons of an older release use the database (older; oldest)", text)
+        self.assertIn(f"upgrade its schema {self.newest - 1} to {self.newest}", text)
+
+    def test_daemons_of_the_same_release_share_at_once(self) -> None:
+        """Nothing is upgraded."""
+        self.server.daemons.add("other")
+        self.successResultOf(self.open())
