@@ -77,9 +77,9 @@ def _state(pieces: int) -> tuple[Path, dict[str, Sum]]:
         created_at=at(0),
     )
     connection.execute(
-        "insert into internals (id, tenant_id, name, upload_id, created_at, record)"
-        " values ('large', 'demo', 'large.jar', 'large', ?, ?)",
-        (at(0), msgspec.json.encode(record).decode()),
+        "insert into internals (id, tenant_id, name, upload_id, created_at, size, record)"
+        " values ('large', 'demo', 'large.jar', 'large', ?, ?, ?)",
+        (at(0), record.datasize, msgspec.json.encode(record).decode()),
     )
     connection.execute("commit")
     connection.close()
