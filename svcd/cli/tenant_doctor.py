@@ -112,13 +112,20 @@ class Tenant:
             made = await self._credentials.create(
                 name, self._settings.job_roles, self._token.expires_at
             )
-            await self._credentials.delete(name, made.id)
         except CloudError as error:
             self._add(
                 what, _said(error),
                 "log in with a password, as a user with a role of cloud.job_roles; where the cloud"
                 " has no application credentials: cloud.job_credentials=password",
                 warning=True,
+            )  # fmt: skip
+            return
+        try:
+            await self._credentials.delete(name, made.id)
+        except CloudError as error:
+            self._add(
+                what, f"created, but not removed: {_said(error)}",
+                f"openstack application credential delete {name}",
             )  # fmt: skip
             return
         self._add(what, "an application credential can be created and deleted again")

@@ -239,6 +239,17 @@ class CloudDoctorTests(SynchronousTestCase):
             self.assertIn(words, found["job credential"].text)
             self.assertIn("cloud.job_credentials=password", found["job credential"].remedy)
 
+    def test_a_job_credential_that_cannot_be_deleted(self) -> None:
+        """The user deletes it by its name; it has no tag, so `svcd orphans` does not find it."""
+        self.registered()
+        path = "application_credentials"
+        rule = FaultRule(where="identity", method="DELETE", path=path, status=403)
+        self.rig.faults.add(rule)
+        found = self.found()["job credential"]
+        (left,) = self.rig.cloud.core.state.credentials.values()
+        self.assertIn("created, but not removed: ", found.text)
+        self.assertEqual(found.remedy, f"openstack application credential delete {left.name}")
+
     def test_jobs_that_get_passwords(self) -> None:
         """The operator has chosen so."""
         self.registered()
