@@ -51,6 +51,10 @@ _QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 _LEAST_PACKET_BYTES: Final = 1024
 """Smallest limit of a server for packets. Below, the input of a command would take a packet for
 each byte, and with 0 it would have no end."""
+_MOST_UNREAD_BYTES: Final = 1 << 20
+"""Of packets without content, such as replies, that wait for a server that does not read."""
+_PACKET_BYTES: Final = 100
+"""What a waiting packet takes beside its payload."""
 _MOST_TEXT: Final = 500
 """Characters of a server's text that an error quotes."""
 
@@ -411,6 +415,7 @@ class ClientTransport(transport.SSHClientTransport):
         self._events = events
         self._heard = heard
         self._secure = False
+        self._unread_bytes = 0
         self.supportedPublicKeys = _preferred(pinned)
         self.supportedCiphers = list(_CIPHERS)
         self.supportedMACs = list(_MACS)
@@ -459,6 +464,24 @@ class ClientTransport(transport.SSHClientTransport):
                 RemoteError(Fault.SERVER_ERROR, f"the server sent an invalid packet ({error!r})")
             )
             self.abort()
+
+    def sendPacket(self, messageType: int, payload: bytes) -> None:
+        """See SSHTransportBase. Aborts the connection of a server that asks on and never reads.
+
+        Conch replies to each request, and keeps the replies until the server reads them, or until
+        the key exchange ends that the server has begun. The windows of channels limit content.
+        """
+        waits = self.connection.congested or self._keyExchangeState != self._KEY_EXCHANGE_NONE
+        if not waits:
+            self._unread_bytes = 0
+        elif messageType != connection.MSG_CHANNEL_DATA:
+            self._unread_bytes += len(payload) + _PACKET_BYTES
+            if self._unread_bytes > _MOST_UNREAD_BYTES:
+                text = f"the server does not read {_MOST_UNREAD_BYTES} bytes of replies"
+                self._events.link_failed(RemoteError(Fault.SERVER_ERROR, text))
+                self.abort()
+                return
+        super().sendPacket(messageType, payload)
 
     def receiveError(self, reasonCode: int, description: bytes) -> None:
         text = f"the server disconnected: {_quoted(description)}"

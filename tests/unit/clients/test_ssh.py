@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve
-from twisted.conch.ssh import channel, connection
+from twisted.conch.ssh import channel, common, connection, keys
 from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
@@ -17,7 +19,8 @@ from zope.interface import implementer
 
 from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
-from svcd.clients.ssh_wire import Clip
+from svcd.clients.ssh_wire import ClientTransport, Clip
+from svcd.embedded.cloud.core import new_ssh_key
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
@@ -334,3 +337,83 @@ class _Nonsense(Protocol):
 
     def connectionMade(self) -> None:
         self.transport.write(b"SSH-2.0-x\r\n" + b"\x00\x00\x00\x0c\x0a\x14" + b"\x01" * 10)
+
+
+class _FullWire(StringTransport):
+    """A TCP connection whose peer reads nothing."""
+
+    aborted = False
+    held = 0
+
+    def setTcpNoDelay(self, on: bool) -> None:
+        """Nothing waits here."""
+
+    def write(self, data: bytes) -> None:
+        self.held += len(data)
+        if self.producer is not None and self.held > 65_536:
+            self.producer.pauseProducing()
+
+    def abortConnection(self) -> None:
+        self.aborted = True
+
+
+class _Events:
+    """The events of a connection. failed: its first fault."""
+
+    failed: RemoteError | None = None
+
+    def link_up(self) -> None:
+        """Nothing waits here."""
+
+    def link_failed(self, error: RemoteError) -> None:
+        self.failed = self.failed or error
+
+    def link_gone(self, error: RemoteError) -> None:
+        """The end of the test."""
+
+
+class UnreadTest(SynchronousTestCase):
+    """A server that sends requests without end and reads no reply."""
+
+    def setUp(self) -> None:
+        key = keys.Key.fromString(new_ssh_key()[1])
+        self.events, self.wire = _Events(), _FullWire()
+        self.client = ClientTransport("u", key, None, self.events, lambda: None, Clock())
+        self.client.makeConnection(self.wire)
+        self.client._keyExchangeState = self.client._KEY_EXCHANGE_NONE
+        self.client.setService(self.client.connection)
+
+    def ask(self, number: int) -> None:
+        asked = common.NS(b"anything") + b"\1"
+        for _ in range(number):
+            self.client.dispatchMessage(connection.MSG_GLOBAL_REQUEST, asked)
+            if self.wire.aborted:
+                return
+
+    def fault(self) -> str:
+        self.assertTrue(self.wire.aborted)
+        assert self.events.failed is not None
+        self.assertEqual(self.events.failed.kind, Fault.SERVER_ERROR)
+        return self.events.failed.text
+
+    def test_replies_that_it_does_not_read(self) -> None:
+        """svcd keeps a bounded number of them, then aborts the connection."""
+        self.ask(100_000)
+        self.assertIn("does not read", self.fault())
+        self.assertLess(self.wire.held, 2 << 20)
+
+    def test_a_key_exchange_without_end(self) -> None:
+        """Replies wait for its end, a bounded number of them."""
+        self.client._keyExchangeState = self.client._KEY_EXCHANGE_PROGRESSING
+        self.ask(100_000)
+        self.assertIn("does not read", self.fault())
+
+    def test_a_server_that_reads_again(self) -> None:
+        """The count begins anew."""
+        for _ in range(3):
+            self.client.connection.pauseProducing()
+            self.ask(5_000)
+            self.client.connection.resumeProducing()
+            self.wire.held = 0
+            self.ask(1)
+        self.assertFalse(self.wire.aborted)
