@@ -139,7 +139,11 @@ class WebHdfsClient:
 
 def _among(place: str, base: Location, ways: Ways | None) -> Location:
     """The location of `place` on its machine. Raises EngineError for a host that has no way."""
-    host = urlsplit(place).hostname
+    try:
+        parts = urlsplit(place)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise _malformed("CREATE or OPEN", "the location of the data node is no URL") from None
     if host == urlsplit(base.url).hostname:
         return Location(place, base.machine)
     if ways is None:

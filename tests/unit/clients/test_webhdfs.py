@@ -119,7 +119,14 @@ class Writes(SynchronousTestCase):
                 self.assertEqual(self.fault(work), kind)
 
     def test_a_place_that_is_none_is_nonsense(self) -> None:
-        for body in (b"", b"{}", b'{"Location": "file:///etc"}'):
+        for body in (
+            b"",
+            b"{}",
+            b'{"Location": "file:///etc"}',
+            b'{"Location": "http://[/x"}',
+            b'{"Location": "http://n:-5/x"}',
+            b'{"Location": "http://n:99999/x"}',
+        ):
             client = self.client(Answer(status=200, headers={}, body=body))
             work = client.write(AT, "/a", "ann", once(b""), 0)
             self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
