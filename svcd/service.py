@@ -455,7 +455,7 @@ class DaemonService:
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10)
         platform = OpenStack(agent, reactor, cloud)
-        remote = SshRemote(reactor, reactor, settings.ssh, _connect_rules(settings.cloud), agent)
+        remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(settings.cloud), agent)
         engine_http = HttpClient(
             agent,
             reactor,
@@ -521,9 +521,13 @@ def _image_problem(prefix: Path) -> str:
     return build.problem(prefix) or ""
 
 
-def _connect_rules(cloud: CloudSettings) -> ConnectRules | None:
-    """The machines that svcd may connect to. The machines of a development cloud are loopback."""
-    if cloud.kind == "embedded" or is_loopback_url(cloud.auth_url):
+def connect_rules(cloud: CloudSettings) -> ConnectRules | None:
+    """The machines that svcd may connect to; None: all.
+
+    The machines of a development cloud are loopback, so only given networks are a rule there.
+    """
+    is_development = is_loopback_url(cloud.auth_url) and not cloud.machine_cidrs
+    if cloud.kind == "embedded" or is_development:
         return None
     return ConnectRules.of(cloud.machine_cidrs, cloud.ssh_ports)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.registry import Distributions
-from svcd.service import Engines, first_command
-from svcd.settings import load
+from svcd.service import Engines, connect_rules, first_command
+from svcd.settings import CloudSettings, load
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.contract.store.rows import cluster
 from tests.support.fakes import Api, cluster_body
@@ -34,6 +34,30 @@ class FirstCommandTests(SynchronousTestCase):
             self.command("auth.mode=keystone", "cloud.kind=openstack"),
             'curl -s -H "X-Auth-Token: $TOKEN" http://127.0.0.1:8386/v1.1/$PROJECT_ID/plugins',
         )
+
+
+class ConnectRulesTests(SynchronousTestCase):
+    """Which addresses of machines the settings allow."""
+
+    def refusal(self, auth_url: str, *cidrs: str) -> str:
+        """Why svcd does not connect to port 22 of 127.1.0.10."""
+        rules = connect_rules(
+            CloudSettings(kind="openstack", auth_url=auth_url, machine_cidrs=cidrs)
+        )
+        return "" if rules is None else rules.refusal("127.1.0.10", 22, False)
+
+    def test_a_real_cloud(self) -> None:
+        """No loopback address."""
+        self.assertIn("a loopback address", self.refusal("https://identity.example/v3"))
+
+    def test_a_development_cloud(self) -> None:
+        """Its machines are loopback."""
+        self.assertEqual(self.refusal("http://127.0.0.1:5000/v3"), "")
+
+    def test_given_networks(self) -> None:
+        """They hold in a development cloud too: it may be a real one on svcd's own host."""
+        refusal = self.refusal("http://127.0.0.1:5000/v3", "10.0.0.0/24")
+        self.assertIn("cloud.machine_cidrs", refusal)
 
 
 class DaemonTests(FakeServiceMixin, SynchronousTestCase):
