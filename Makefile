@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills secrets faults run lint bench image format clean
+.PHONY: venv demo test simulate kills secrets faults run lint bench image digests format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -27,8 +27,12 @@ venv: $(VENV)/.stamp ## Make .venv with all packages for running, tests and lint
 	@:
 
 image: venv ## Build the software tree of the vanilla distribution
-	@scripts/need jdk maven
+	@scripts/need jdk
 	@$(BIN)/svcd image build vanilla $(IMAGE)
+
+digests: venv ## Write the digests of all jars of the image again, after a change of its poms
+	@scripts/need jdk maven
+	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.pin
 
 demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
 	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)

@@ -29,6 +29,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
+from svcd.provisioning.distributions.vanilla.image.artifacts import (
+    CENTRAL,
+    fetch,
+    local_copies,
+    read_list,
+)
 from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
@@ -41,7 +47,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     read_record,
     verify,
 )
-from svcd.provisioning.distributions.vanilla.image.programs import compile_jar, fetch_jars
+from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
 
 __all__ = [
     "BuiltImage", "ImageError", "Java", "build", "find_jdk", "find_jre", "is_current", "main",
@@ -51,32 +57,10 @@ __all__ = [
 Progress = Callable[[str], None]
 
 # these decide nothing about the tree
-_NOT_RECIPE = frozenset(("README.md", "defaults.py"))
+_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py"))
 
-# the tree, its copy while it is made, and the jars in Maven's own folder
+# the tree, and its copies while it is made
 DISK_NEEDED_BYTES = 800 * 2**20
-
-# Jars that come along and nothing here needs: natives of other systems, protocols nobody speaks.
-PRUNED = (
-    "hadoop/lib/netty-*-osx-*.jar",
-    "hadoop/lib/netty-*-riscv64.jar",
-    "hadoop/lib/netty-*kqueue*.jar",
-    "hadoop/lib/netty-*macos*.jar",
-    "hadoop/lib/netty-codec-haproxy-*.jar",
-    "hadoop/lib/netty-codec-memcache-*.jar",
-    "hadoop/lib/netty-codec-mqtt-*.jar",
-    "hadoop/lib/netty-codec-redis-*.jar",
-    "hadoop/lib/netty-codec-smtp-*.jar",
-    "hadoop/lib/netty-codec-stomp-*.jar",
-    "hadoop/lib/netty-transport-rxtx-*.jar",
-    "hadoop/lib/netty-transport-sctp-*.jar",
-    "hadoop/lib/netty-transport-udt-*.jar",
-    # of no use without asm, whose version 3 is what Pig's invokers want
-    "hadoop/lib/asm-commons-*.jar",
-    "hadoop/lib/asm-tree-*.jar",
-    # the same package twice: jakarta.servlet-api 4 holds all of it and more
-    "hadoop/lib/javax.servlet-api-3*.jar",
-)
 
 
 @dataclass(frozen=True)
@@ -134,11 +118,10 @@ def build(
     progress: Progress = lambda line: None,
     *,
     force: bool = False,
-    maven_arguments: Sequence[str] = (),
 ) -> BuiltImage:
     """Makes the tree at `prefix` unless it is there already; `force` makes it anyway.
 
-    Raises: ImageError (no JDK, no Maven, no room, a download or a check failed); an existing tree
+    Raises: ImageError (no JDK, no room, a download, a digest or a check failed); an existing tree
     is then untouched.
     """
     started = time.monotonic()
@@ -147,9 +130,6 @@ def build(
     if not force and is_current(prefix):
         return _result(prefix, started, made=False)
     jdk = find_jdk()
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise ImageError("no mvn on the PATH: apt-get install maven")
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
         _check_room(prefix.parent)
@@ -158,10 +138,10 @@ def build(
                 return _result(prefix, started, made=False)
             for left in prefix.parent.glob(f".{prefix.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
-            # of this process alone: a Maven that outlived a killed build may still write to its own
+            # of this process alone: a compiler that outlived a killed build may write to its own
             stage = prefix.with_name(f".{prefix.name}.building-{os.getpid()}")
             with _removed_unless_told(stage):
-                _make(stage, stamp, jdk, Path(maven), maven_arguments, progress, started)
+                _make(stage, prefix, stamp, jdk, progress, started)
                 progress("checking")
                 if problems := verify(stage):
                     raise ImageError(f"not complete, see {stage}: {'; '.join(problems)}")
@@ -236,18 +216,24 @@ def _removed_unless_told(stage: Path) -> Iterator[None]:
 
 def _make(
     stage: Path,
+    prefix: Path,
     stamp: str,
     jdk: Java,
-    maven: Path,
-    maven_arguments: Sequence[str],
     progress: Progress,
     started: float,
 ) -> None:
     work = stage / ".work"
     work.mkdir(parents=True)
     progress(f"JDK {jdk.version} at {jdk.home}")
-    progress("fetching jars with Maven (the first time 200 MB)")
-    jars = fetch_jars(RECIPE / "poms", work, jdk, maven, maven_arguments, progress)
+    progress("collecting jars (the first time a download of 200 MB)")
+    jars = work / "jars"
+    fetch(
+        read_list(RECIPE),
+        jars,
+        os.environ.get("SVCD_MAVEN_REPOSITORY") or CENTRAL,
+        local_copies(prefix, Path.home() / ".m2" / "repository"),
+        progress,
+    )
     progress("laying out")
     _lay_out(stage, jars, jdk)
     progress("compiling")
@@ -266,9 +252,6 @@ def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
     sharelib = stage / "oozie/sharelib"
     (jars / "launcher").rename(sharelib / "oozie")
     (jars / "pig").rename(sharelib / "pig")
-    for pattern in PRUNED:
-        for jar in stage.glob(pattern):
-            jar.unlink()
     _adapt_pig(sharelib / "pig")
     for jar in sharelib.glob("oozie/oozie-sharelib-streaming-*.jar"):
         _move(jar, sharelib / "mapreduce-streaming")
@@ -397,13 +380,11 @@ def main(arguments: Sequence[str]) -> int:
         return 1 if problems else 0
     # the exception ends the program that runs and removes what is half made
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    extra = os.environ.get("SVCD_MVN_ARGS", "").split()
     try:
         done = build(
             prefix,
             lambda line: print(line, flush=True),
             force="--force" in flags,
-            maven_arguments=extra,
         )
     except ImageError as error:
         print(f"image: {error}", file=sys.stderr)

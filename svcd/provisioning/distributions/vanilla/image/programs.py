@@ -1,4 +1,4 @@
-"""Runs the programs of a build: Maven fetches jars, javac and jar make ours.
+"""Runs programs: javac and jar make our jars, Maven resolves the poms for `pin`.
 
 Each run has a time limit and writes its output to a log in the working folder of the build.
 """
@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
@@ -21,32 +21,24 @@ MAVEN_TIMEOUT_S = 900
 JAVAC_TIMEOUT_S = 180
 
 
-def fetch_jars(
-    poms: Path,
-    work: Path,
-    jdk: Java,
-    maven: Path,
-    arguments: Sequence[str],
-    progress: Callable[[str], None],
-) -> Path:
-    """Jars of each module of `poms` in a folder of its name below the result.
+def resolve(poms: Path, work: Path, jdk: Java, maven: Path, arguments: Sequence[str]) -> Path:
+    """Jars of each module of `poms`, as in a repository, in a folder of its name below the result.
 
-    Raises: ImageError when Maven fails three times.
+    Maven's own repository is `work`/repository. Raises: ImageError when Maven fails three times.
     """
     own, jars, log = work / "poms", work / "jars", work / "maven.log"
     shutil.copytree(poms, own)
     command = [
-        str(maven), "-B", "-ntp", "-f", str(own / "pom.xml"), *arguments, COPY_GOAL,
+        str(maven), "-B", "-ntp", "--strict-checksums", f"-Dmaven.repo.local={work}/repository",
+        "-f", str(own / "pom.xml"), *arguments, COPY_GOAL, "-Dmdep.useRepositoryLayout=true",
         f"-DoutputDirectory={jars}/${{project.artifactId}}", "-DincludeScope=runtime",
     ]  # fmt: skip
     environ = {**os.environ, "JAVA_HOME": str(jdk.home)}
-    for attempt in range(1, MAVEN_TRIES + 1):
+    for _ in range(MAVEN_TRIES):
         if _logged(command, log, environ, MAVEN_TIMEOUT_S) == 0:
             return jars
-        if attempt < MAVEN_TRIES:
-            progress(f"Maven failed ({_errors(log)}), trying again")
-            if "-U" not in command:
-                command.insert(1, "-U")  # else Maven remembers that a download failed
+        if "-U" not in command:
+            command.insert(1, "-U")  # else Maven remembers that a download failed
     raise ImageError(f"Maven failed {MAVEN_TRIES} times, see {log}: {_errors(log)}")
 
 
