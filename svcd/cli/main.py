@@ -82,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
             help="folder (default: embedded.image_prefix, in the state folder)",
         )  # fmt: skip
         _settings_options(each)
+        if name == "verify":
+            text = "print the jars of the tree as a CycloneDX 1.5 document (JSON)"
+            each.add_argument("--sbom", action="store_true", help=text)
         each.set_defaults(run=_image_build if name == "build" else _image_verify)
 
     why.add_command(commands, _settings_options)
@@ -180,17 +183,25 @@ def _image_build(options: argparse.Namespace) -> int:
 
 
 def _image_verify(options: argparse.Namespace) -> int:
-    from svcd.provisioning.distributions.vanilla.image import build
+    from svcd.provisioning.distributions.vanilla.image import layout
 
     prefix = _prefix(options)
-    problems = build.verify(prefix)
+    problems = layout.verify(prefix)
     for problem in problems:
         print(f"svcd image verify: {problem}", file=sys.stderr)
     if problems:
         print(f"to build it again: svcd image build vanilla {prefix}", file=sys.stderr)
-        return 1
-    print(f"{prefix} is complete")
-    return 0
+    if options.sbom and prefix.is_dir():
+        from svcd.provisioning.distributions.vanilla.image.artifacts import read_list
+        from svcd.provisioning.distributions.vanilla.image.sbom import sbom
+
+        record = layout.read_record(prefix)
+        sys.stdout.write(sbom(layout.digests(prefix), read_list(layout.RECIPE), record))
+    elif not problems and layout.is_of_recipe(prefix):
+        print(f"{prefix} is complete, and its jars are those of the recipe")
+    elif not problems:
+        print(f"{prefix} is complete, but another recipe made it: its jars agree with its own list")
+    return 1 if problems else 0
 
 
 def _demo(options: argparse.Namespace) -> int:

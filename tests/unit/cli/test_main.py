@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli import main as module
 from svcd.cli.main import main
 from svcd.settings import schema
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
 
 class _Case(SynchronousTestCase):
@@ -125,6 +127,23 @@ class ImageTests(_Case):
         self.assertEqual((code, out), (1, ""))
         self.assertIn(f"svcd image verify: {prefix} does not exist", err)
         self.assertIn(f"svcd image build vanilla {prefix}", err)
+
+    def test_sbom_of_a_tree(self) -> None:
+        """The jars that are there, on stdout; a problem of the tree goes to stderr and the code."""
+        prefix = self.folder / "tree"
+        empty_tree(prefix)
+        (prefix / "java/opens").unlink()
+        command = ("image", "verify", "vanilla", str(prefix), "--sbom")
+        code, out, err = self.ran(*command)
+        self.assertEqual(code, 1)
+        self.assertIn(f"svcd image verify: {prefix}/java/opens is missing", err)
+        document = json.loads(out)
+        self.assertEqual(document["specVersion"], "1.5")
+        places = [each["location"] for component in document["components"]
+                  for each in component["evidence"]["occurrences"]]  # fmt: skip
+        jars = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*.jar")}
+        self.assertEqual(set(places), jars)
+        self.assertEqual(self.ran(*command)[1], out)
 
     def test_verify_takes_the_tree_of_the_settings(self) -> None:
         """Without a prefix."""

@@ -39,9 +39,13 @@ from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import (
+    FILE_LIST,
     RECIPE,
     SCRIPTS,
+    digests,
+    file_list,
     helpers_digest,
+    list_digest,
     missing_files,
     own_classes,
     read_record,
@@ -57,7 +61,7 @@ __all__ = [
 Progress = Callable[[str], None]
 
 # these decide nothing about the tree
-_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py"))
+_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py", "sbom.py"))
 
 # the tree, and its copies while it is made
 DISK_NEEDED_BYTES = 800 * 2**20
@@ -319,7 +323,8 @@ def _move(path: Path, folder: Path) -> None:
 
 
 def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
-    """Writes image.json, the last file of a tree."""
+    """Writes the digests of all files, and image.json, the last file of a tree."""
+    _put(stage / FILE_LIST, file_list(digests(stage)).encode())
     jars: dict[tuple[int, int], int] = {}
     total: dict[tuple[int, int], int] = {}
     for path in stage.rglob("*"):
@@ -336,6 +341,7 @@ def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
         "stamp": stamp,
         "classes": sorted(own_classes()),
         "helpers": helpers_digest(),
+        "artifacts": list_digest(),
         "built_at": built_at.isoformat(timespec="seconds"),
         "build_seconds": round(time.monotonic() - started, 1),
         "size_bytes": sum(total.values()),

@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from svcd.provisioning.distributions.vanilla.image.artifacts import LIST, Artifact, parse
 
 SCRIPTS = ("hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie")
 
@@ -76,7 +78,14 @@ FILES = (
     "examples/svcd-examples.jar",
     "java/opens",
     "java/recorded",
+    "files.sha256",
 )
+FILE_LIST = "files.sha256"
+"""The digests of the files of a tree, for `sha256sum -c` too; without itself and image.json."""
+
+OWN_JARS = ("svcd-hadoop-helpers.jar", "svcd-examples.jar")
+_ADAPTED = "-svcd.jar"
+"""The end of the name of a released jar that the build has changed."""
 
 RECIPE = Path(__file__).parent
 RUN_TIMEOUT_S = 60
@@ -113,14 +122,100 @@ def read_record(prefix: Path) -> dict[str, Any]:
 def verify(prefix: Path, *, run: bool = True) -> list[str]:
     """The problems of the tree at `prefix`, one sentence each; empty means good.
 
-    With `run`, `bin/hadoop version` is started as well, unless something is missing anyway.
+    Files are compared with the list of the build, jars with the recipe too when it is the same one.
+    With `run`, `bin/hadoop version` is started as well. Each check is made when the ones before it
+    have found nothing.
     """
     if not prefix.is_dir():
         return [f"{prefix} does not exist"]
     problems = [*missing_files(prefix), *_missing_classes(prefix)]
+    if not problems:
+        problems = [f"{prefix}/{each}" for each in _changed_files(prefix)]
     if not problems and run:
         problems += _version_problems(prefix)
     return problems
+
+
+def _changed_files(prefix: Path) -> list[str]:
+    found = digests(prefix)
+    built = read_file_list((prefix / FILE_LIST).read_text("utf-8", "replace"))
+    texts = changes(built, found)
+    if is_of_recipe(prefix):
+        artifacts = parse((RECIPE / LIST).read_text("utf-8")).artifacts
+        texts += foreign_jars(found, artifacts)
+    return texts
+
+
+def digests(prefix: Path) -> dict[str, str]:
+    """Path to SHA-256 of each file of the tree that a build records."""
+    found = {}
+    for path in sorted(prefix.rglob("*")):
+        name = path.relative_to(prefix).as_posix()
+        if path.is_file() and name not in (FILE_LIST, "image.json"):
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def file_list(found: Mapping[str, str]) -> str:
+    """The text of `files.sha256`."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(found.items()))
+
+
+def read_file_list(text: str) -> dict[str, str]:
+    """The reverse of `file_list`."""
+    lines = (line.partition("  ") for line in text.splitlines())
+    return {name: digest for digest, _, name in lines}
+
+
+def changes(built: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """How a tree differs from the one that was built, one text for each file."""
+    texts = []
+    for name in sorted({*built, *found}):
+        if name not in found:
+            texts.append(f"{name} is missing")
+        elif name not in built:
+            texts.append(f"{name} is not of the build")
+        elif built[name] != found[name]:
+            texts.append(
+                f"{name} has changed: SHA-256 {found[name]}, the build wrote {built[name]}"
+            )
+    return texts
+
+
+def foreign_jars(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
+    """The jars that are not what the recipe asks for, one text each.
+
+    Jars that the build makes itself cannot be compared with the recipe.
+    """
+    expected = {(each.file, each.sha256) for each in artifacts}
+    names = {name for name, _ in expected}
+    texts = []
+    for path, digest in found.items():
+        file = path.rpartition("/")[2]
+        if not file.endswith(".jar") or file in OWN_JARS or published_name(file) in names:
+            continue
+        if file not in names:
+            texts.append(f"{path} is no jar of the recipe")
+        elif (file, digest) not in expected:
+            texts.append(f"{path} has the SHA-256 {digest}, which is not that of the recipe")
+    return texts
+
+
+def published_name(file: str) -> str:
+    """The released jar from which the build has made `file`; empty when it has not."""
+    if not file.endswith(_ADAPTED):
+        return ""
+    return f"{file.removesuffix(_ADAPTED)}.jar"
+
+
+def is_of_recipe(prefix: Path) -> bool:
+    """Whether the tree was built from the jars that this svcd's recipe lists."""
+    return read_record(prefix).get("artifacts") == list_digest()
+
+
+def list_digest(recipe: Path = RECIPE) -> str:
+    """A digest of the list of artifacts."""
+    return hashlib.sha256((recipe / LIST).read_bytes()).hexdigest()[:16]
 
 
 def missing_files(prefix: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.layout import verify
-from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, seal
 
 
 class VerifyTest(SynchronousTestCase):
@@ -56,12 +56,15 @@ class VerifyTest(SynchronousTestCase):
     def test_program_that_fails(self) -> None:
         """What it said and its exit code are told."""
         (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho no Java >&2\nexit 2\n")
+        seal(self.prefix)
         (problem,) = verify(self.prefix)
         self.assertEqual(problem, f"{self.prefix}/bin/hadoop version ended with 2, said: no Java")
 
     def test_program_of_another_version(self) -> None:
         """The version has to be that of the record."""
         (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho Hadoop 3.4.0\n")
+        seal(self.prefix)
         self.assertEqual(len(verify(self.prefix)), 1)
         (self.prefix / "bin/hadoop").write_text("#!/bin/sh\necho Hadoop 3.5.0\n")
+        seal(self.prefix)
         self.assertEqual(verify(self.prefix), [])

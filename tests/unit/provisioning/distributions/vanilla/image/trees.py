@@ -8,8 +8,11 @@ from pathlib import Path
 
 from svcd.provisioning.distributions.vanilla.image.layout import (
     CLASSES,
+    FILE_LIST,
     FILES,
     SCRIPTS,
+    digests,
+    file_list,
     helpers_digest,
     own_classes,
 )
@@ -44,3 +47,9 @@ def empty_tree(prefix: Path, stamp: str = "0") -> None:
         "size_bytes": 196,
     }
     put(prefix, "image.json").write_text(json.dumps(record))
+    seal(prefix)
+
+
+def seal(prefix: Path) -> None:
+    """Writes the digests of the files as they are."""
+    put(prefix, FILE_LIST).write_text(file_list(digests(prefix)))

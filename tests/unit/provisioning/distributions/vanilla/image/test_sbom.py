@@ -1,0 +1,173 @@
+"""The software bill of materials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.artifacts import Artifact
+from svcd.provisioning.distributions.vanilla.image.layout import (
+    changes,
+    foreign_jars,
+    verify,
+)
+from svcd.provisioning.distributions.vanilla.image.sbom import sbom
+from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
+    ABC,
+    DEF,
+    EPOLL,
+    SMART,
+)
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+
+OWN, OTHER, ADAPTED = "1" * 64, "2" * 64, "3" * 64
+PIG = Artifact("4" * 64, ("pig",), "org/apache/pig/pig/0.18.0/pig-0.18.0.jar")
+TREE = {
+    "bin/hadoop": "5" * 64,
+    "oozie/lib/json-smart-2.3.jar": ABC,
+    "hadoop/lib/json-smart-2.3.jar": ABC,
+    "hadoop/lib/epoll-4.1.Final-linux-x86_64.jar": DEF,
+    "hadoop/lib/svcd-hadoop-helpers.jar": OWN,
+    "hadoop/lib/unknown-1.0.jar": OTHER,
+    "pig/lib/pig-0.18.0-svcd.jar": ADAPTED,
+}
+RECORD = {"stamp": "f04ebad252843587", "versions": {"hadoop": "3.5.0"}}
+
+
+def _jar(digest: str, *paths: str) -> dict[str, object]:
+    return {
+        "hashes": [{"alg": "SHA-256", "content": digest}],
+        "evidence": {"occurrences": [{"location": path} for path in paths]},
+    }
+
+
+class SbomTest(SynchronousTestCase):
+    """A small tree with a jar of each kind."""
+
+    def test_document(self) -> None:
+        """One component a digest; what is not listed has no version."""
+        text = sbom(TREE, (EPOLL, SMART, PIG), RECORD)
+        document = json.loads(text)
+        self.assertEqual(
+            [document[key] for key in ("bomFormat", "specVersion", "version")],
+            ["CycloneDX", "1.5", 1],
+        )
+        self.assertEqual(
+            document["metadata"]["component"],
+            {
+                "type": "application",
+                "bom-ref": "svcd-image-vanilla",
+                "name": "svcd-image-vanilla",
+                "version": "3.5.0",
+                "properties": [{"name": "svcd:recipe", "value": "f04ebad252843587"}],
+            },
+        )
+        epoll = "pkg:maven/io.netty/epoll@4.1.Final?classifier=linux-x86_64"
+        smart = "pkg:maven/net.minidev/json-smart@2.3"
+        self.assertEqual(
+            document["components"],
+            [
+                {
+                    "type": "library",
+                    "bom-ref": epoll,
+                    "group": "io.netty",
+                    "name": "epoll",
+                    "version": "4.1.Final",
+                    "purl": epoll,
+                    **_jar(DEF, "hadoop/lib/epoll-4.1.Final-linux-x86_64.jar"),
+                },
+                {
+                    "type": "library",
+                    "bom-ref": smart,
+                    "group": "net.minidev",
+                    "name": "json-smart",
+                    "version": "2.3",
+                    "purl": smart,
+                    "licenses": [
+                        {"license": {"name": "Apache 2.0"}},
+                        {"license": {"name": "MIT"}},
+                    ],
+                    **_jar(ABC, "hadoop/lib/json-smart-2.3.jar", "oozie/lib/json-smart-2.3.jar"),
+                },
+                {
+                    "type": "library",
+                    "bom-ref": f"sha256:{OWN}",
+                    "name": "svcd-hadoop-helpers.jar",
+                    "licenses": [{"license": {"id": "Apache-2.0"}}],
+                    **_jar(OWN, "hadoop/lib/svcd-hadoop-helpers.jar"),
+                },
+                {
+                    "type": "library",
+                    "bom-ref": f"sha256:{OTHER}",
+                    "name": "unknown-1.0.jar",
+                    **_jar(OTHER, "hadoop/lib/unknown-1.0.jar"),
+                },
+                {
+                    "type": "library",
+                    "bom-ref": f"sha256:{ADAPTED}",
+                    "name": "pig-0.18.0-svcd.jar",
+                    "pedigree": {
+                        "ancestors": [
+                            {
+                                "type": "library",
+                                "group": "org.apache.pig",
+                                "name": "pig",
+                                "version": "0.18.0",
+                                "purl": "pkg:maven/org.apache.pig/pig@0.18.0",
+                            }
+                        ],
+                        "notes": "names of two Avro members replaced in three classes"
+                        " (classfile.py)",
+                    },
+                    **_jar(ADAPTED, "pig/lib/pig-0.18.0-svcd.jar"),
+                },
+            ],
+        )
+
+    def test_equal_trees_make_equal_texts(self) -> None:
+        """The order in which files and artifacts are found does not matter."""
+        turned = dict(reversed(TREE.items()))
+        self.assertEqual(
+            sbom(TREE, (EPOLL, SMART, PIG), RECORD), sbom(turned, (PIG, SMART, EPOLL), RECORD)
+        )
+
+
+class VerifyTest(SynchronousTestCase):
+    """A tree against its list of files, and against the recipe."""
+
+    def test_changes(self) -> None:
+        """Missing, added and changed files, in the order of their names."""
+        self.assertEqual(
+            changes({"a": ABC, "b": ABC, "c": ABC}, {"a": ABC, "b": DEF, "d": DEF}),
+            [
+                f"b has changed: SHA-256 {DEF}, the build wrote {ABC}",
+                "c is missing",
+                "d is not of the build",
+            ],
+        )
+
+    def test_foreign_jars(self) -> None:
+        """Jars of our own build pass; an unknown name and a changed jar do not."""
+        found = TREE | {"oozie/lib/json-smart-2.3.jar": DEF}
+        self.assertEqual(
+            foreign_jars(found, (EPOLL, SMART, PIG)),
+            [
+                f"oozie/lib/json-smart-2.3.jar has the SHA-256 {DEF},"
+                " which is not that of the recipe",
+                "hadoop/lib/unknown-1.0.jar is no jar of the recipe",
+            ],
+        )
+
+    def test_changed_file_of_a_tree(self) -> None:
+        """Its digest is read from the file."""
+        prefix = Path(self.mktemp()) / "vanilla"
+        empty_tree(prefix)
+        self.assertEqual(verify(prefix, run=False), [])
+        (prefix / "java/opens").write_bytes(b"abc")
+        empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        self.assertEqual(
+            verify(prefix, run=False),
+            [f"{prefix}/java/opens has changed: SHA-256 {ABC}, the build wrote {empty}"],
+        )
