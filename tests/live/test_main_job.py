@@ -10,10 +10,13 @@ import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SkipTest
 
 from svcd.runtime.tasks import sleep
@@ -58,6 +61,19 @@ words = FOREACH (LOAD '$INPUT' AS (line:chararray)) GENERATE FLATTEN(TOKENIZE(li
 STORE (FOREACH (GROUP words BY word) GENERATE group, COUNT(words)) INTO '$OUTPUT';
 """
 PROCESSES = ("namenode", "resourcemanager", "historyserver", "oozie", "datanode", "nodemanager")
+PAGES = {
+    9870: ("/", "/jmx", "/webhdfs/v1/?op=LISTSTATUS", "/logs/"),
+    8088: ("/cluster", "/ws/v1/cluster/info", "/jmx"),
+    19888: ("/jobhistory", "/ws/v1/history/info"),
+    11000: ("/oozie/", "/oozie/v1/admin/status", "/oozie/v1/jobs"),
+    9864: ("/", "/jmx", "/webhdfs/v1/x?op=OPEN&namenoderpcaddress=127.0.0.1:1"),  # 403 by itself
+    8042: ("/node", "/ws/v1/node/info"),
+}
+"""The web pages of a cluster, by port."""
+NO_PAGES = ("HTTP request to a Hadoop IPC port", "Incompatible shuffle request version")
+"""Answers of ports that serve no pages: RPC, and the shuffle, which asks for the key of a job."""
+FOREIGN = ("evil.example", "evil.example:8088", "127.0.0.1.evil.example", "127.9.9.9", "", None)
+"""Values of Host that no machine may answer; None sends none."""
 FORMATS = "org.svcd.hadoop.Format"
 """A name node that formats its folder first serves in the same process."""
 
@@ -155,6 +171,30 @@ class InterruptionTests(DaemonCase):
         )
         return tenant
 
+    async def check_hosts(self, state: Path) -> None:
+        """Each web server of the machines answers to its own address, and to no foreign name."""
+        listeners = _listeners(state)
+        web = {port: address for _, address, port in listeners if port in PAGES}
+        self.assertEqual(set(web), set(PAGES), listeners)
+        for port, paths in PAGES.items():
+            address = web[port]
+            for path in paths:
+                for host in (f"{address}:{port}", address, f"localhost:{port}"):
+                    status, said = await deferToThread(_get, address, port, path, host)
+                    good = 0 < status < 400 or (status == 403 and "RemoteException" in said)
+                    self.assertTrue(good, f"{host} {port} {path}: {status} {said[:300]}")
+                for host in FOREIGN:
+                    status, said = await deferToThread(_get, address, port, path, host)
+                    refused = status == 403 and f"is not {address}, which is the address" in said
+                    # Jetty itself refuses a request without a name
+                    bad = status == 400 and host in ("", None)
+                    self.assertTrue(refused or bad, f"{host} {port} {path}: {status} {said[:300]}")
+        for name, address, port in listeners:  # some ports are random
+            path = "/oozie/" if name == "oozie" else "/"  # its "/" is but a redirect there
+            status, said = await deferToThread(_get, address, port, path, "evil.example")
+            other = any(text in said for text in NO_PAGES)
+            self.assertTrue(status in (0, 403) or other, f"{name} {port}: {status} {said[:300]}")
+
     async def check_failures(self, tenant: Tenant, cluster_id: str) -> None:
         """Failures of real programs are told by their causes; the log is that of the program."""
         count = await tenant.new_pig_job("count", COUNT)
@@ -205,6 +245,7 @@ class InterruptionTests(DaemonCase):
         self.assertEqual(len(await tenant.servers()), 2)
         self.assertEqual(_daemons(daemon.state), Counter(PROCESSES))
         self.assertLessEqual({"HDFS", "YARN", "JobFlow"}, set(shown["info"]))
+        await self.check_hosts(daemon.state)
         tenant = await self.check_jobs(daemon, tenant, shown)
         await self.check_failures(tenant, cluster_id)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
@@ -217,14 +258,58 @@ class InterruptionTests(DaemonCase):
         await until(swept, "no process and no folder", 30)
 
 
+def _get(address: str, port: int, path: str, host: str | None) -> tuple[int, str]:
+    """Status and body of a request with this Host; 0 when the port does not speak HTTP."""
+    connection = HTTPConnection(address, port, timeout=10)
+    try:
+        connection.putrequest("GET", path, skip_host=True)
+        if host is not None:
+            connection.putheader("Host", host)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read(65536).decode(errors="replace")
+    except (HTTPException, OSError) as error:
+        return 0, repr(error)
+    finally:
+        connection.close()
+
+
+def _listeners(state: Path) -> list[tuple[str, str, int]]:
+    """Daemon, address and port of each TCP socket on which Hadoop and Oozie listen."""
+    found = []
+    for pid in machine_processes(state):
+        name = re.search(r"\0-Dproc_([^\0]+)", _command(pid))
+        if name is None:
+            continue
+        links = (path.readlink().name for path in Path(f"/proc/{pid}/fd").iterdir())
+        mine = {link[8:-1] for link in links if link.startswith("socket:[")}
+        for address, port, inode in _sockets(pid):
+            if inode in mine:
+                found.append((name[1], address, port))
+    return sorted(found)
+
+
+def _sockets(pid: int) -> Iterator[tuple[str, int, str]]:
+    """Address, port and inode of the listening sockets that the system of a process has."""
+    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, status, *rest = line.split()
+        address, _, port = local.partition(":")
+        if status == "0A":
+            parts = [str(byte) for byte in reversed(bytes.fromhex(address))]
+            yield ".".join(parts).replace("0.0.0.0", "127.0.0.1"), int(port, 16), rest[5]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def _daemons(state: Path) -> Counter[str]:
     """The Java processes that run below the state folder, by the name that they were given."""
     found: Counter[str] = Counter()
     for pid in machine_processes(state):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        for name in re.findall(r"(?:^|\0)-Dproc_([^\0]+)", command):
+        for name in re.findall(r"(?:^|\0)-Dproc_([^\0]+)", _command(pid)):
             found["namenode" if name.startswith(FORMATS) else name] += 1
     return found

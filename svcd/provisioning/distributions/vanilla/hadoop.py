@@ -30,6 +30,8 @@ EXCLUDE_YARN = "exclude.yarn"
 LAUNCHER_QUEUE = "launchers"
 
 CLASS_PATH = "$HADOOP_CONF_DIR,$HADOOP_HOME/lib/*"
+HOST_FILTER = "org.svcd.hadoop.HostFilterInitializer"
+STATIC_USER = "org.apache.hadoop.http.lib.StaticUserWebFilter"
 SHARED_JVM = "-XX:ActiveProcessorCount=1 -Djdk.net.hosts.file=$HADOOP_CONF_DIR/hosts"
 # Variables that the node manager passes on to containers. HADOOP_USER_NAME: command lines in shell
 # jobs are the same user in HDFS as the job, whatever their system user is. SVCD_MACHINE_ROOT: svcd
@@ -54,7 +56,9 @@ def proxy_hosts(machines: Sequence[Machine]) -> str:
 
 
 def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
-    return {
+    # web pages of others must not reach the daemons by a name of their own that points at 127.x
+    filters = {"hadoop.http.filter.initializers": f"{HOST_FILTER},{STATIC_USER}"}
+    return (filters if machine.root else {}) | {
         "fs.defaultFS": name_node(machines),
         "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
         "fs.permissions.umask-mode": "022",
@@ -107,6 +111,10 @@ _HDFS_SHARED: Properties = {
     "dfs.datanode.max.transfer.threads": "256",
     "dfs.namenode.fs-limits.min-block-size": "4096",
     "dfs.namenode.resource.du.reserved": "10485760",
+    "dfs.datanode.httpserver.filter.handlers": (
+        "org.svcd.hadoop.DataNodeHostHandler,"
+        "org.apache.hadoop.hdfs.server.datanode.web.RestCsrfPreventionFilterHandler"
+    ),
 }
 
 

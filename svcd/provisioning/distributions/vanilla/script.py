@@ -165,6 +165,8 @@ def _name_node(cluster: Cluster, machine: Machine, program: str, heap: int) -> I
 
 def _oozie(machine: Machine, program: str, heap: int) -> Iterator[str]:
     options = f"-Duser.home={machine.home}"
+    if machine.root:
+        options += f" -Dsvcd.address={machine.address}"
     yield f"      {OOZIE})\n"
     yield "        log=$SVCD_BASE/logs/oozie.out\n"
     yield '        export OOZIE_CONF_DIR="$HADOOP_CONF_DIR/oozie" OOZIE_LOG_DIR="$SVCD_BASE/logs"\n'

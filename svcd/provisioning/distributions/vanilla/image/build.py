@@ -243,6 +243,7 @@ def _make(
     progress("compiling")
     lib = f"{stage}/hadoop/lib/*"
     compile_jar(RECIPE / "java", stage / "hadoop/lib/svcd-hadoop-helpers.jar", lib, jdk, work)
+    _link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "oozie/lib")  # its HostFilter
     compile_jar(RECIPE / "examples", stage / "examples/svcd-examples.jar", lib, jdk, work)
     shutil.rmtree(work)
     _record(stage, stamp, jdk, started)
@@ -294,7 +295,8 @@ def _web(stage: Path) -> None:
         _put(target / "WEB-INF/web.xml", empty)
         if (RECIPE / "web" / name).is_dir():
             shutil.copytree(RECIPE / "web" / name, target, dirs_exist_ok=True)
-    _put(stage / "oozie/res/webapp/WEB-INF/web.xml", empty)
+    filtered = (RECIPE / "web/oozie/WEB-INF/web.xml").read_bytes()
+    _put(stage / "oozie/res/webapp/WEB-INF/web.xml", filtered)
     page = b"<!doctype html><title>Oozie</title>Oozie web services; there is no console here.\n"
     _put(stage / "oozie/res/webapp/index.html", page)
 

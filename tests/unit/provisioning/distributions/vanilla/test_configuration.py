@@ -124,6 +124,31 @@ class TestSites(SynchronousTestCase):
         self.assertIn("export HADOOP_USER_NAME=user", told)
         self.assertIn("export LANG=C.UTF-8", told)  # a login by SSH has none, and Java asks it
 
+    def test_only_shared_hosts_check_the_host_header(self) -> None:
+        """It comes before Hadoop's own filters; Oozie's is turned on by the address."""
+        shared = machines(self.cluster, root="/srv/cloud")
+        core = site(self.cluster, shared, shared[0], "core-site")
+        self.assertEqual(
+            core["hadoop.http.filter.initializers"],
+            "org.svcd.hadoop.HostFilterInitializer,org.apache.hadoop.http.lib.StaticUserWebFilter",
+        )
+        hdfs = site(self.cluster, shared, shared[1], "hdfs-site")
+        self.assertEqual(
+            hdfs["dfs.datanode.httpserver.filter.handlers"],
+            "org.svcd.hadoop.DataNodeHostHandler,"
+            "org.apache.hadoop.hdfs.server.datanode.web.RestCsrfPreventionFilterHandler",
+        )
+        daemon = text(self.cluster, shared, shared[0], "bin/daemon")
+        home = shared[0].home
+        options = f"OOZIE_OPTS='-Duser.home={home} -Dsvcd.address=127.4.0.2'"
+        self.assertIn(options, daemon)
+        core = site(self.cluster, self.machines, self.master, "core-site")
+        self.assertNotIn("hadoop.http.filter.initializers", core)
+        hdfs = site(self.cluster, self.machines, self.worker, "hdfs-site")
+        self.assertNotIn("dfs.datanode.httpserver.filter.handlers", hdfs)
+        daemon = text(self.cluster, self.machines, self.master, "bin/daemon")
+        self.assertNotIn("svcd.address", daemon)
+
     def test_node_managers_look_for_full_disks(self) -> None:
         """A shared disk may be 90 % full of other things, and jobs run."""
         shared = machines(self.cluster, root="/srv/cloud")
