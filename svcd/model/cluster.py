@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import Final
 
 from attrs import field, frozen
 
@@ -20,6 +21,9 @@ from svcd.model.ids import (
     Timestamp,
 )
 from svcd.model.template import Configs, TemplateNodeGroup
+
+DAEMON_USER: Final = "svcd"
+"""The system user of the daemons and jobs of new clusters on servers. It has no sudo."""
 
 
 class ClusterStatus(enum.StrEnum):
@@ -155,6 +159,7 @@ class Cluster:
     openings: open ports of the security group, as `port network`. Empty: not made yet, or made by a
     release that opened Hadoop's ports to all; svcd then reaches Hadoop directly, until it closes
     these ports at the next change of the cluster.
+    daemon_user: system user of daemons and jobs on servers. Empty: the login user, see `own_user`.
     own_logins: whether its jobs log in at the object store with application credentials. False: its
     software is of an older release, which knows only user and password.
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
@@ -196,6 +201,7 @@ class Cluster:
     server_group_id: str | None = None
     security_group_id: str | None = None
     openings: tuple[str, ...] = ()
+    daemon_user: str = ""
     own_logins: bool = False
     created_at: Timestamp
     updated_at: Timestamp | None = None
@@ -203,6 +209,15 @@ class Cluster:
     def instances(self) -> tuple[Instance, ...]:
         """All instances, group by group."""
         return tuple(i for g in self.node_groups for i in g.instances)
+
+    def own_user(self, instance: Instance) -> str:
+        """The system user of the machine's daemons and jobs; "": the login user.
+
+        The login user runs them on machines that are folders, in clusters that an older release has
+        made, and in clusters of distributions that may need root.
+        """
+        folder = instance.facts is not None and instance.facts.root
+        return "" if folder else self.daemon_user
 
     def explained(self) -> str:
         """The reason of its status, followed by the faults found by health checks."""

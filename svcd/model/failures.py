@@ -177,7 +177,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "check the machine and the network; retry with an empty resize",
     ),
     Code.PREPARE_FAILED: _cluster(
-        "svcd could not set up host names or volumes on a machine.",
+        "svcd could not set up host names, volumes or the user of the daemons on a machine.",
         "log in to the machine with the user's key pair; check sudo and the free devices",
     ),
     Code.COMMAND_FAILED: _cluster(

@@ -94,7 +94,8 @@ class RealCloud:
 
     async def _machine(self, each: Mapping[str, Any]) -> None:
         """It has its name and its volume, and what the plugin has started."""
-        script = f"hostname; grep -c {shlex.quote(_MOUNTS)} /proc/mounts; cat svcd-fake/running"
+        running = "sudo -n cat /home/svcd/svcd-fake/running"
+        script = f"hostname; grep -c {shlex.quote(_MOUNTS)} /proc/mounts; {running}"
         said: list[str] = []
 
         async def answers() -> bool:

@@ -310,7 +310,7 @@ async def _server(session: CloudSession, server_id: str) -> Server | None:
 
 async def _run(shells: Shells, each: Command) -> Answer:
     try:
-        result = await shells.run(
+        result = await shells.work(
             each.machine, each.script, stdin=each.stdin, timeout_s=min(each.timeout_s, _COMMAND_S)
         )
     except RemoteError as error:

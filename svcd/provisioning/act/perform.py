@@ -387,7 +387,7 @@ class Performer:
                 volumes.append(evolve(each, mount_point=root + point))
         result = await shells.run(
             step.instance,
-            shell.prepare(mounts),
+            shell.prepare(mounts, self._cluster.own_user(row) if step.mount else ""),
             stdin=step.hosts.encode(),
             timeout_s=_PREPARE_S,
         )

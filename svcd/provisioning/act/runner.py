@@ -119,7 +119,10 @@ class Shells:
     async def run(
         self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """The result, with secrets of the cluster's options masked. Raises RemoteError."""
+        """The result of a command of the login user, with secrets of the cluster's options masked.
+
+        Raises RemoteError.
+        """
         host = self.host(instance_id)
         async with self._gate:
             result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
@@ -127,6 +130,14 @@ class Shells:
             return result
         stdout, stderr = (hidden(t, self._secrets) for t in (result.stdout, result.stderr))
         return evolve(result, stdout=stdout, stderr=stderr)
+
+    async def work(
+        self, instance_id: InstanceId, script: str, *, stdin: bytes = b"", timeout_s: float
+    ) -> CommandResult:
+        """The same for a script of a distribution: its system user runs it."""
+        user = self._cluster.own_user(self._instances[instance_id])
+        command = shell.as_user(user, script) if user else script
+        return await self.run(instance_id, command, stdin=stdin, timeout_s=timeout_s)
 
     def forget(self, instance_id: InstanceId) -> None:
         """Drop the pooled connection, if any."""
@@ -295,7 +306,7 @@ class PlanRunner:
         for attempt in range(1, _CONNECT_TRIES + 1):
             began = self._clock.seconds()
             try:
-                return await self._shells.run(machine, command, stdin=stdin, timeout_s=timeout_s)
+                return await self._shells.work(machine, command, stdin=stdin, timeout_s=timeout_s)
             except RemoteError as error:
                 spent = self._clock.seconds() - began
                 if error.kind is Fault.HOST_KEY:
@@ -336,7 +347,7 @@ class PlanRunner:
 
     async def _check_alive(self, each: HttpProbe, script: str, missing: str) -> None:
         try:
-            result = await self._shells.run(each.machine, script, timeout_s=_TAIL_S)
+            result = await self._shells.work(each.machine, script, timeout_s=_TAIL_S)
         except RemoteError:
             return  # the next round, or the deadline, decides
         if result.exit_code not in (0, None):
@@ -349,7 +360,7 @@ class PlanRunner:
         if path is None:
             return ""
         try:
-            result = await self._shells.run(machine, shell.tail(path), timeout_s=_TAIL_S)
+            result = await self._shells.work(machine, shell.tail(path), timeout_s=_TAIL_S)
         except RemoteError:
             return ""
         lines = result.stdout.strip()

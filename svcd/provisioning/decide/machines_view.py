@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup
 from svcd.model.ids import InstanceId
 from svcd.model.template import Configs, ConfigValue
+from svcd.provisioning.decide.shell import home_of
 from svcd.provisioning.distributions.spi import Machine
 
 _UNKNOWN = MachineFacts(home="")
@@ -23,7 +24,8 @@ def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]
 def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Configs) -> Machine:
     """The machine of one instance. `configs`: the effective options of its group."""
     facts = instance.facts or _UNKNOWN
-    home = facts.home or f"/home/{cluster.username}"
+    own = cluster.own_user(instance)
+    home = home_of(own) if own else facts.home or home_of(cluster.username)
     mounted = tuple(v.mount_point for v in instance.volumes if v.mount_point is not None)
     address = instance.internal_ip or ""
     return Machine(
@@ -40,6 +42,7 @@ def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Con
         processes=group.node_processes,
         ram_mib=group.flavor_ram_mib,
         vcpus=group.flavor_vcpus,
+        runs_as=own,
         configs=configs,
     )
 

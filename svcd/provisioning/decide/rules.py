@@ -15,7 +15,14 @@ from svcd.errors import (
     InvalidReference,
     SvcdError,
 )
-from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance, NodeGroup
+from svcd.model.cluster import (
+    DAEMON_USER,
+    Cluster,
+    ClusterStatus,
+    Desired,
+    Instance,
+    NodeGroup,
+)
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -43,6 +50,7 @@ from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.decide import checks, lifecycle
 from svcd.provisioning.decide.facts import SSH_PORT, Bounds, Facts
 from svcd.provisioning.decide.machines_view import merged
+from svcd.provisioning.distributions.spi import IUnprivileged
 
 NewId = Callable[[], str]
 
@@ -233,6 +241,7 @@ def check_cluster(
         neutron_management_network=network,
         node_groups=tuple(_node_group(new.name, g, facts, made.new_id, now) for g in groups),
         is_transient=new.is_transient,
+        daemon_user=DAEMON_USER if IUnprivileged.providedBy(distribution) else "",
         own_logins=True,
         status_since=now,
         created_at=now,

@@ -57,12 +57,44 @@ def hosts(cluster: Cluster) -> str:
     return "# svcd begin\n127.0.0.1 localhost\n" + "".join(lines) + "# svcd end\n"
 
 
+def home_of(user: str) -> str:
+    """The home folder of a user on a server."""
+    return f"/home/{user}"
+
+
+def as_user(user: str, command: str) -> str:
+    """The command of the login user that runs `command` as the system user `user`, in its home."""
+    inner = f"cd {home_of(user)} || exit\n{command}"
+    words = f"su -s /bin/sh {user} -c {shlex.quote(inner)}"
+    return f'root=; [ "$(id -u)" = 0 ] || root="sudo -n"; exec $root {words}'
+
+
 _PREPARE = """\
 set -eu
 root=${SVCD_MACHINE_ROOT:-}
 hosts=${SVCD_HOSTS_FILE:-/etc/hosts}
 as_root() {
     if [ -n "$root" ] || [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+owner=$(id -u):$(id -g) private=
+own() {
+    as_root chown "$owner" "$1"
+    if [ -n "$private" ]; then as_root chmod 700 "$1"; fi
+}
+account() {
+    user=$1 home=$2
+    if ! id "$user" >/dev/null 2>&1; then
+        as_root useradd --system --user-group --home-dir "$home" --no-create-home \\
+            --shell /bin/sh "$user"
+    fi
+    if command -v sudo >/dev/null 2>&1 && as_root sudo -n -l -U "$user" true >/dev/null 2>&1; then
+        echo "the user $user may use sudo here, and jobs run as $user:" \\
+            "remove this user or its rights from the image" >&2
+        return 1
+    fi
+    owner=$user: private=1
+    as_root mkdir -p "$home"
+    own "$home"
 }
 volume() {
     device=$1 id=$2 point=$3
@@ -74,7 +106,7 @@ volume() {
         ln -s "$folder" "$root$point"
         return 0
     fi
-    if mountpoint -q "$point" 2>/dev/null; then return 0; fi
+    if mountpoint -q "$point" 2>/dev/null; then own "$point"; return 0; fi
     serial=$(printf %.20s "$id")
     tries=0
     while :; do
@@ -93,7 +125,7 @@ volume() {
         uuid=$(as_root blkid -s UUID -o value "$device")
         echo "UUID=$uuid $point ext4 defaults,nofail 0 2" | as_root tee -a /etc/fstab >/dev/null
     fi
-    as_root chown "$(id -u):$(id -g)" "$point"
+    own "$point"
 }
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
@@ -108,12 +140,14 @@ if [ -z "$root" ]; then as_root chmod 644 "$hosts"; fi
 """
 
 
-def prepare(volumes: Sequence[tuple[str, str, str]]) -> str:
+def prepare(volumes: Sequence[tuple[str, str, str]], user: str = "") -> str:
     """The command that installs the hosts lines of its stdin and mounts volumes.
 
-    volumes: (device, volume id, mount point without root) of each.
+    volumes: (device, volume id, mount point without root) of each. user: the system user without
+    sudo that the command creates, and that owns the volumes; "": the login user owns them.
     """
-    calls = "".join(
+    calls = f"account {shlex.quote(user)} {shlex.quote(home_of(user))}\n" if user else ""
+    calls += "".join(
         f"volume {shlex.quote(d)} {shlex.quote(i)} {shlex.quote(p)}\n" for d, i, p in volumes
     )
     return _PREPARE + calls

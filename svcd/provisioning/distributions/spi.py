@@ -36,6 +36,7 @@ __all__ = [
     "HttpProbe",
     "IDistribution",
     "IPlugin",
+    "IUnprivileged",
     "IWebPorts",
     "Machine",
     "Plan",
@@ -72,7 +73,9 @@ class Machine:
     """A machine of the cluster as a distribution sees it.
 
     address: internal address, used between machines. public: for links and for svcd itself.
-    home: the login user's home folder. storage: folders for data (the mounted volumes, or one
+    user: the login user; its name is also the user of daemons and jobs in Hadoop.
+    runs_as: the system user who runs the commands and owns the files; "": the login user.
+    home: home folder of this system user. storage: folders for data (the mounted volumes, or one
     folder below home), never empty. root: prefix of "/" on machines that are folders, else "".
     prefix: the folder of the installed software. ram_mib, vcpus: of the flavor.
     configs: the effective options of its group (cluster_configs merged with node_configs).
@@ -91,6 +94,7 @@ class Machine:
     processes: tuple[str, ...]
     ram_mib: int
     vcpus: int
+    runs_as: str = ""
     configs: Mapping[str, Mapping[str, ConfigValue]] = field(factory=dict, repr=False)
 
 
@@ -106,7 +110,9 @@ class WriteFile:
 
 @frozen(kw_only=True)
 class Command:
-    """Run `script` by `sh -c` as the login user. It must be safe to repeat.
+    """Run `script` by `sh -c` in the home folder. It must be safe to repeat.
+
+    The system user is the machine's `runs_as`.
 
     what: a few words for the event ("format the name node"). A non-zero exit is a failure.
     log: absolute path of a log. svcd shows its last lines when the command fails.
@@ -171,6 +177,14 @@ class IWebPorts(Interface):
 
         svcd itself needs no open port beside SSH.
         """
+
+
+class IUnprivileged(Interface):
+    """A mark of a distribution whose commands and daemons never need root. It is optional.
+
+    On servers svcd writes the files and runs the commands of such a distribution as a system user
+    without sudo. Without the mark the login user does both, who may use sudo.
+    """
 
 
 class IDistribution(Interface):

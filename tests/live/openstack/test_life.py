@@ -73,10 +73,10 @@ class OpenStackTests(OpenStackCase):
             each["management_ip"],
             "hostname; stat -c %U /mnt/volume1 /mnt/volume2; grep -c /mnt/volume /proc/mounts; "
             f"getent ahostsv4 {shlex.quote(each['instance_name'])} | head -n 1; "
-            "cat svcd-fake/running",
+            "sudo -n cat /home/svcd/svcd-fake/running",
         )
         lines = said.splitlines()
-        self.assertEqual(lines[:4], [each["instance_name"], "debian", "debian", "2"], said)
+        self.assertEqual(lines[:4], [each["instance_name"], "svcd", "svcd", "2"], said)
         self.assertEqual(lines[4].split()[0], each["internal_ip"], said)
         self.assertIn("nodemanager", lines)
 

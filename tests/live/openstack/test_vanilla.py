@@ -26,6 +26,21 @@ from tests.support.real_openstack import platform
 BUILD_S = 300.0
 JOB_S = 400.0
 SCALE_S = 300.0
+WHO = b"""#!/bin/sh
+echo system user $(id -un), groups $(id -Gn)
+command -v sudo
+sudo -n true || echo no root by sudo
+: | su root -c true || echo no root by su
+cat /home/debian/.ssh/authorized_keys || echo no keys
+hdfs dfs -touchz who && echo Hadoop user $(hdfs dfs -stat %u /user/debian/who)
+"""
+# Who runs Java; whose the folder is, and whether others read it; whether the login user has sudo.
+SEEN = """
+ps -eo user:20=,comm= | sed -n 's/ *java$//p' | sort -u
+stat -c '%U %a' /home/svcd
+cat /home/svcd/svcd/conf/core-site.xml 2>/dev/null || echo cannot read
+sudo -n id -u
+"""
 TREE = os.environ.get("SVCD_TEST_OS_VANILLA", "")
 
 
@@ -132,6 +147,25 @@ class VanillaTests(OpenStackCase):
                 found[word] += int(number)
         self.assertEqual(found, self.expected)
 
+    async def check_users(self, cluster_id: str) -> None:
+        """Jobs and daemons have a user without sudo; the login user is theirs in Hadoop."""
+        job = await self.tenant.new_job("who", "Shell", {"who.sh": WHO})
+        target = await self.tenant.new_source("none", self.box.name, "out/none")
+        execution = await self.tenant.execute(cluster_id, job, self.source, target, {})
+        shown = await self.tenant.until_execution(execution, "SUCCEEDED", JOB_S)
+        self.assertEqual(shown["info"]["user"], "debian")
+        log = await self.tenant.log(execution)
+        said = [s.partition("Stdoutput ")[2] for s in log.splitlines() if "Stdoutput " in s]
+        self.assertEqual(
+            said,
+            ["system user svcd, groups svcd", "/usr/bin/sudo", "no root by sudo", "no root by su",
+             "no keys", "Hadoop user debian"],
+        )  # fmt: skip
+        for group in (await self.alpha.cluster(cluster_id))["node_groups"]:
+            said = (await self.on(group["instances"][0]["management_ip"], SEEN)).split("\n")
+            self.assertEqual(said, ["svcd", "svcd 700", "cannot read", "0", ""])
+        self.mark("users")
+
     async def scale(self, cluster_id: str, workers: int) -> Any:
         resize = [{"name": "worker", "count": workers}]
         await self.alpha.get("PUT", f"/clusters/{cluster_id}", {"resize_node_groups": resize})
@@ -147,6 +181,7 @@ class VanillaTests(OpenStackCase):
         self.mark("prepared")
         cluster_id = await self.cluster_of(1)
         await self.count(cluster_id, self.jar, WORD_COUNT, "jar")
+        await self.check_users(cluster_id)
         await self.scale(cluster_id, 2)
         await self.count(cluster_id, self.pig, {}, "pig")
         await self.scale(cluster_id, 1)

@@ -144,6 +144,75 @@ class PrepareTests(ShellTestCase):
         self.assertIn("volume v1 is not at", said)
 
 
+class AccountTests(ShellTestCase):
+    """The system user of daemons. Programs of the system are replaced: they only note a call."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.programs = self.root / "bin"
+        self.programs.mkdir()
+        (self.root / "etc/hosts").write_text("")
+        for name in ("useradd", "su", "mkdir", "chown", "chmod"):
+            self.program(name, "exit 0")
+        self.program("id", '[ "$1" != svcd ] && echo 0')  # root, and svcd is unknown
+        self.program("sudo", "exit 1")  # svcd may not run `true`
+        self.env["PATH"] = f"{self.programs}:{self.env['PATH']}"
+
+    def program(self, name: str, then: str) -> None:
+        path = self.programs / name
+        note = f'printf "%s\\n" "{name} $*" >>"{self.root}/calls"'
+        path.write_text(f"#!/bin/sh\n{note}\n{then}\n")
+        path.chmod(0o755)
+
+    def calls(self, *without: str) -> list[str]:
+        lines = (self.root / "calls").read_text().splitlines()
+        (self.root / "calls").unlink()
+        return [each for each in lines if each.split()[0] not in without]
+
+    def test_user_is_made_and_owns_its_home(self) -> None:
+        """No password, no sudo, and a home that only it can read."""
+        self.sh(shell.prepare([], "svcd"))
+        made = [
+            "sudo -n -l -U svcd true",
+            "mkdir -p /home/svcd",
+            "chown svcd: /home/svcd",
+            "chmod 700 /home/svcd",
+        ]
+        add = "useradd --system --user-group --home-dir /home/svcd --no-create-home"
+        self.assertEqual(self.calls("id"), [f"{add} --shell /bin/sh svcd", *made])
+        self.program("id", "echo 0")
+        self.sh(shell.prepare([], "svcd"))
+        self.assertEqual(self.calls("id"), made, "the user is there")
+
+    def test_user_of_the_image_that_has_sudo_is_refused(self) -> None:
+        """Jobs would be root."""
+        self.program("sudo", "echo /usr/bin/true")
+        said = self.sh(shell.prepare([], "svcd"), code=1)
+        self.assertIn("the user svcd may use sudo here, and jobs run as svcd", said)
+        self.assertNotIn("chown svcd: /home/svcd", self.calls())
+
+    def test_command_gets_the_user_by_root_or_by_sudo(self) -> None:
+        """The rest of the words is one argument, its exit code and its input are passed on."""
+        command = shell.as_user("svcd", "it's")
+        self.program("su", "cat; exit 3")
+        self.assertEqual(
+            self.calls_of(command), ["su -s /bin/sh svcd -c cd /home/svcd || exit", "it's"]
+        )
+        self.program("id", "echo 1000")
+        self.program("sudo", "cat; exit 3")
+        self.assertEqual(
+            self.calls_of(command),
+            ["sudo -n su -s /bin/sh svcd -c cd /home/svcd || exit", "it's"],
+        )
+
+    def calls_of(self, command: str) -> list[str]:
+        done = subprocess.run(
+            ["sh", "-c", command], input=b"in", env=self.env, capture_output=True, timeout=20
+        )
+        self.assertEqual((done.returncode, done.stdout), (3, b"in"))
+        return self.calls("id")
+
+
 class UserDataTests(ShellTestCase):
     def test_key_is_added_once(self) -> None:
         """Existing keys stay, also without a last newline; modes are strict."""

@@ -18,6 +18,7 @@ from svcd.provisioning.distributions.spi import (
     Hint,
     HttpProbe,
     IDistribution,
+    IUnprivileged,
     Machine,
     Plan,
     Stage,
@@ -34,7 +35,7 @@ _COMMAND_S = 30.0
 """Deadline of each command."""
 
 
-@implementer(IDistribution)
+@implementer(IDistribution, IUnprivileged)
 class Fake:
     """The distribution `fake`.
 

@@ -19,6 +19,7 @@ from svcd.provisioning.distributions.spi import (
     Endpoints,
     Hint,
     IDistribution,
+    IUnprivileged,
     IWebPorts,
     Machine,
     Plan,
@@ -53,7 +54,7 @@ _PORTS: Mapping[str, tuple[int, ...]] = {
 }
 
 
-@implementer(IDistribution, IWebPorts)
+@implementer(IDistribution, IUnprivileged, IWebPorts)
 class Vanilla:
     """The distribution `vanilla`."""
 

@@ -57,8 +57,8 @@ GRACE_S = 900  # running applications keep a leaving node manager for this long 
 LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
 
 _START_ADVICE = (
-    "read the log named above (logs are in svcd/logs of the login user's home); "
-    "`sh svcd/bin/daemon start NAME` on the machine starts a daemon by hand; "
+    "read the log named above (logs are in {logs}); "
+    "`{start}` on the machine starts a daemon by hand; "
     "then retry the cluster by PUT with an empty resize"
 )
 _CONFIGURE_ADVICE = (
@@ -69,8 +69,7 @@ _LEAVE_ADVICE = (
     "too few other nodes to move to; add nodes or lower the replication of the files, then retry"
 )
 _CHECK_ADVICE = (
-    "logs are in svcd/logs of the login user's home; "
-    "`sh svcd/bin/daemon start NAME` on the machine named above starts a daemon that is down"
+    "logs are in {logs}; `{start}` on the machine named above starts a daemon that is down"
 )
 
 
@@ -81,9 +80,8 @@ def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[Instan
 
 def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     new = [m for m in machines if m.instance_id in on]
-    admitted = _plan(
-        "admit the new nodes", tuple(_admissions(machines, new)), START_S, _START_ADVICE
-    )
+    advice = _advice(_START_ADVICE, machines)
+    admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
         *_name_node_chain(new),
         *_oozie_chain(machines, new),
@@ -91,7 +89,7 @@ def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
         *(c for m in new for c in _worker_chains(machines, m)),
         *_secondary_chain(new),
     )
-    return admitted + _plan("start the daemons", chains, START_S, _START_ADVICE)
+    return admitted + _plan("start the daemons", chains, START_S, advice)
 
 
 def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> Plan:
@@ -140,7 +138,19 @@ def check(machines: Sequence[Machine]) -> Plan:
         chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
     for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE):
         chains += [(evolve(_up(m, process), what=process),) for m in holders(machines, process)]
-    return _plan("check the daemons", tuple(chains), CHECK_S, _CHECK_ADVICE)
+    advice = _advice(_CHECK_ADVICE, machines)
+    return _plan("check the daemons", tuple(chains), CHECK_S, advice)
+
+
+def _advice(text: str, machines: Sequence[Machine]) -> str:
+    """`text` with the folder of the logs, and with the command that starts a daemon by hand."""
+    own = next((m for m in machines if m.runs_as), None)
+    if own is None:
+        logs, start = "svcd/logs of the login user's home", "sh svcd/bin/daemon start NAME"
+    else:
+        logs = layout(own).logs
+        start = f"sudo -u {own.runs_as} {daemon(own, 'start', 'NAME')}"
+    return text.format(logs=logs, start=start)
 
 
 def _plan(name: str, chains: Sequence[Chain], deadline_s: float, advice: str) -> Plan:

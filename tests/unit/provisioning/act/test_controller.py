@@ -63,6 +63,15 @@ def resize(site: Site, **counts: int) -> None:
     site.change(lambda row: after)
 
 
+def _kind(command: str) -> str:
+    """What a command on a machine is for, or who runs it."""
+    if "svcd-facts" in command:
+        return "facts"
+    if "account()" in command:
+        return "prepare with user" if "\naccount svcd /home/svcd\n" in command else "prepare"
+    return "svcd" if "su -s /bin/sh svcd -c" in command else "login user"
+
+
 def run_facts(site: Site) -> Facts:
     flavors = {f.id: f for f in FLAVORS}
     return Facts(distribution=site.distribution, flavors=flavors, image=site.cloud.image)
@@ -119,6 +128,24 @@ class CreateTests(ControllerTestCase):
             )
             self.assertTrue((each.management_ip or "").startswith("127.2."))
         self.assertEqual(len(site.cloud.server_groups), 1)
+
+    def test_daemons_have_a_user_that_the_preparation_makes(self) -> None:
+        """Only the preparation and the first look are the login user's own commands."""
+        site = self.active(cluster(group(count=1), daemon_user="svcd"))
+        kinds = [_kind(ran.command) for ran in site.remote.ran]
+        self.assertEqual(
+            kinds, ["facts", "prepare with user", "svcd", "svcd", "svcd"], site.remote.ran
+        )
+
+    def test_cluster_keeps_the_login_user_of_an_older_release(self) -> None:
+        """For the machines that it is given later, too."""
+        site = self.active(cluster(group(count=1)))
+        resize(site, worker=2)
+        site.advance(30)
+        self.assertConverged(site, 2)
+        self.assertEqual(
+            {_kind(ran.command) for ran in site.remote.ran}, {"facts", "prepare", "login user"}
+        )
 
     def test_few_writes_are_needed(self) -> None:
         """A cluster is written per pass, not per instance: 20 machines cost what 2 cost."""

@@ -74,6 +74,8 @@ class RunnerTests(SynchronousTestCase):
     def story(self) -> list[tuple[str, str, str]]:
         return [(e.step, e.machine, e.outcome) for e in self.journal.gathered]
 
+    daemon_user = ""
+
     def start(self, *stages: Stage, deadline_s: float = 600.0, at_once: int = 30) -> list[Any]:
         """The result appears in the list once it is there."""
         row = cluster(
@@ -82,7 +84,8 @@ class RunnerTests(SynchronousTestCase):
                     instance(1, internal_ip="10.0.0.1"),
                     instance(2, internal_ip="10.0.0.2", management_ip="203.0.113.2"),
                 ]
-            )
+            ),
+            daemon_user=self.daemon_user,
         )
 
         self.journal = CountingJournal(cast(Any, None), self.clock, row)
@@ -115,6 +118,26 @@ class RunnerTests(SynchronousTestCase):
         """By the management address where there is one."""
         self.start(stage((say(A, "x"),), (say(B, "y"),)))
         self.assertEqual([r.address for r in self.remote.ran], ["10.0.0.1", "203.0.113.2"])
+
+    def test_everything_runs_as_the_clusters_own_user(self) -> None:
+        """Commands, files, the check for a live daemon and the last lines of its log."""
+        self.daemon_user = "svcd"
+        self.probe.answer("worker1", 503, b"")
+        self.remote.script("say alive", Said(exit_code=1))
+        self.start(
+            stage((say(A, "say it's on"), write(A, "a"), serves(A, alive="say alive", log="/log")))
+        )
+        self.clock.advance(10)
+        ran = [r.command for r in self.remote.ran]
+        head = 'root=; [ "$(id -u)" = 0 ] || root="sudo -n"; exec $root su -s /bin/sh svcd -c '
+        self.assertEqual(
+            ran[0],
+            head + "'cd /home/svcd || exit\nsay it'\"'\"'s on'",
+        )
+        self.assertEqual([r.startswith(head) for r in ran], [True] * 4, ran)
+        self.assertEqual([r.user for r in self.remote.ran], ["debian"] * 4)
+        self.assertIn("say alive", ran[2])
+        self.assertIn("tail -n 20 -- /log", ran[3])
 
     def test_failing_command_says_where_and_why(self) -> None:
         """Machine, exit code, last words, last lines of the log, advice."""

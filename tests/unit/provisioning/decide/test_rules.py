@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import alsoProvides
 
 from svcd.errors import (
     ClusterCannotBeScaled,
@@ -32,6 +33,7 @@ from svcd.model.template import ClusterTemplate, NodeGroupTemplate, TemplateNode
 from svcd.provisioning.decide import lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.rules import Made
+from svcd.provisioning.distributions.spi import IUnprivileged
 from tests.unit.provisioning.support import FLAVORS, NOW, TENANT, Scripted, cluster, group, instance
 
 S = ClusterStatus
@@ -350,6 +352,21 @@ class ClusterTests(RulesTestCase):
         facts = evolve(FACTS, distribution=strict)
         self.assertRefused(InvalidComponentCount, "expected 1", new(), facts)
         self.assertRefused(InvalidReference, "flavor", new(worker(flavor_id="7")), facts)
+
+
+class DaemonUserTests(RulesTestCase):
+    """The system user of the daemons of a new cluster."""
+
+    def test_distribution_that_never_needs_root_gets_a_user_without_sudo(self) -> None:
+        """The cluster keeps this user."""
+        marked = Scripted()
+        alsoProvides(marked, IUnprivileged)
+        row = self.accept(new(), evolve(FACTS, distribution=marked))
+        self.assertEqual(row.daemon_user, "svcd")
+
+    def test_other_distribution_keeps_the_login_user(self) -> None:
+        """Its commands may need root."""
+        self.assertEqual(self.accept(new()).daemon_user, "")
 
 
 class TemplateTests(RulesTestCase):

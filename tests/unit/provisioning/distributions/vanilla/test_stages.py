@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.describe import describe
@@ -27,6 +28,28 @@ def outline(plan: Plan) -> list[list[list[str]]]:
         return f"{name} {what}"
 
     return [[[told(a) for a in chain] for chain in stage.chains] for stage in plan]
+
+
+class TestAdvice(SynchronousTestCase):
+    def test_it_names_the_system_user_of_the_daemons(self) -> None:
+        """And the folders of this user."""
+        own = [evolve(m, runs_as="svcd", home="/home/svcd") for m in MACHINES]
+        (stage,) = Vanilla().check(MADE, own)
+        self.assertEqual(
+            stage.advice,
+            "logs are in /home/svcd/svcd/logs; `sudo -u svcd sh /home/svcd/svcd/bin/daemon start "
+            "NAME` on the machine named above starts a daemon that is down",
+        )
+
+    def test_login_user_runs_them_on_other_machines(self) -> None:
+        """As in clusters of an older release."""
+        (stage,) = Vanilla().start(MADE, MACHINES, IDS)
+        self.assertEqual(
+            stage.advice,
+            "read the log named above (logs are in svcd/logs of the login user's home); "
+            "`sh svcd/bin/daemon start NAME` on the machine starts a daemon by hand; "
+            "then retry the cluster by PUT with an empty resize",
+        )
 
 
 class TestStart(SynchronousTestCase):
