@@ -26,7 +26,6 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
-from svcd.runtime.tasks import sleep
 from svcd.settings import Ssh
 from tests.support.loopback import (
     ConchLog,
@@ -104,6 +103,11 @@ class SshRemoteTest(TestCase):
     def connections(self) -> int:
         return self.machines.connections("m1")
 
+    def heard(self) -> bool:
+        """Whether the server has sent something since the clock last moved."""
+        (link,) = self.remote._open
+        return link.heard_at == self.clock.seconds()
+
     def begin(self, command: str, timeout_s: float = 20.0) -> Deferred[Any]:
         return Deferred.fromCoroutine(self.remote.run(self.host, command, timeout_s=timeout_s))
 
@@ -146,7 +150,7 @@ class SshRemoteTest(TestCase):
         await until(self.home("begun").exists, "the command runs")
         for _ in range(12):
             self.clock.advance(35)
-            await sleep(reactor, 0.1)
+            await until(self.heard, "the keep-alive is answered")
         self.assertEqual((await waiting).stdout, "done\n")
         self.assertEqual(self.connections(), 1)
 
