@@ -24,12 +24,15 @@ T = TypeVar("T")
 
 TENANT = TenantId("t1")
 
+SEALER = MemorySealer()
+"""The sealer of every store and cluster of these tests."""
+
 
 class StoredStore:
     """`tx` and `read` are the store's; `clusters` and `loose_trusts` are for the test."""
 
     def __init__(self, database: Database) -> None:
-        self.store = SqlStore(database, MemorySealer())
+        self.store = SqlStore(database, SEALER)
         now(Deferred.fromCoroutine(self.store.open("then")))
         self.clusters = StoredClusters(self.store)
         self.loose_trusts = StoredLooseTrusts(self.store)

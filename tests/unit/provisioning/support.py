@@ -41,8 +41,8 @@ from svcd.settings import Provisioning
 from svcd.store.database import Database
 from svcd.store.sqlite import SqliteDatabase
 from tests.unit.provisioning.cloud import IMAGE, SiteCloud
+from tests.unit.provisioning.stored import SEALER, StoredStore
 from tests.unit.provisioning.stored import TENANT as TENANT
-from tests.unit.provisioning.stored import StoredStore
 
 NOW = 1_767_225_600.0
 ADDRESSES = tuple(f"127.1.0.{n}" for n in range(10, 50))
@@ -95,7 +95,7 @@ def cluster(*groups: NodeGroup, **fields: Any) -> Cluster:
         username="debian",
         node_groups=groups or (group(),),
         management_public_key="ssh-ed25519 AAAA svcd",
-        management_private_key="sealed:key",
+        management_private_key=SEALER.seal(Secret("key")),
         openings=("22 0.0.0.0/0",),
         status_since=timestamp(NOW),
         created_at=timestamp(NOW),
@@ -212,14 +212,6 @@ class Scripted:
         return None
 
 
-class PlainSealer:
-    def seal(self, secret: Secret) -> str:
-        return "sealed:" + secret.reveal()
-
-    def open(self, sealed: str) -> Secret:
-        return Secret(sealed.removeprefix("sealed:"))
-
-
 # ---- all together -------------------------------------------------------------------------------
 
 
@@ -267,7 +259,7 @@ class Site:
             remote=self.remote,
             probe=self.probe,
             distributions=self.distributions,
-            sealer=PlainSealer(),
+            sealer=SEALER,
             kill_executions=self.kill,
         )
 

@@ -29,7 +29,8 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.provisioning.commands import Clusters, Templates
 from svcd.provisioning.decide.failures import Code
-from tests.unit.provisioning.support import TENANT, PlainSealer, Site, run
+from tests.unit.provisioning.stored import SEALER
+from tests.unit.provisioning.support import TENANT, Site, run
 
 S = ClusterStatus
 CALLER = Caller(tenant_id=TENANT, user_id="u1")
@@ -62,7 +63,7 @@ class CommandTestCase(SynchronousTestCase):
             self.site.cloud.client,
             registry,
             self.site.controller,
-            PlainSealer(),
+            SEALER,
             self.site.clock,
             ids,
             self.site.settings,
@@ -110,7 +111,9 @@ class CreateTests(CommandTestCase):
         """The public key is an ed25519 line, the private key only its sealed form."""
         made = self.create()
         self.assertTrue(made.management_public_key.startswith("ssh-ed25519 "))
-        self.assertTrue(made.management_private_key.startswith("sealed:"))
+        private_key = SEALER.open(made.management_private_key).reveal()
+        self.assertIn("OPENSSH PRIVATE KEY", private_key)
+        self.assertNotIn("PRIVATE KEY", made.management_private_key)
 
     def test_without_tokens_there_is_no_trust(self) -> None:
         """With auth.mode none the cloud makes no trust and none is stored."""
