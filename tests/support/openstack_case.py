@@ -346,6 +346,13 @@ class OpenStackCase(DaemonCase):
         self.addCleanup(lambda: Deferred.fromCoroutine(remove()))
         return cluster_id
 
+    async def ingress(self, cluster_id: str) -> Sequence[Mapping[str, Any]]:
+        """The inward rules of the group that svcd made for a cluster of alpha's user."""
+        cloud = Cloud(await token("alpha-user", "alpha"), "alpha")
+        url = f"{cloud.neutron}/security-groups?name=svcd-{cluster_id}"
+        (group,) = (await cloud.get("GET", url))["security_groups"]
+        return [r for r in group["security_group_rules"] if r["direction"] == "ingress"]
+
     async def on(self, address: str, command: str) -> str:
         """What a command prints on a server, with the key pair of alpha's user."""
         return await ssh(address, command)

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.openstack_case import Cloud, OpenStackCase, token
+from tests.support.openstack_case import OpenStackCase, token
 from tests.support.processes import send
 from tests.support.real_openstack import given
 
@@ -55,16 +55,13 @@ class OpenStackTests(OpenStackCase):
 
     async def check_rules(self, cluster_id: str) -> None:
         """The group lets in SSH, and all traffic of its members; nothing else."""
-        cloud = Cloud(await token("alpha-user", "alpha"), "alpha")
-        url = f"{cloud.neutron}/security-groups?name=svcd-{cluster_id}"
-        (group,) = (await cloud.get("GET", url))["security_groups"]
-        rules = [r for r in group["security_group_rules"] if r["direction"] == "ingress"]
+        rules = await self.ingress(cluster_id)
         self.assertEqual(
             sorted(
                 (r["port_range_min"] or 0, r["port_range_max"] or 0, r["remote_group_id"] or "")
                 for r in rules
             ),
-            [(0, 0, group["id"]), (22, 22, "")],
+            [(0, 0, rules[0]["security_group_id"]), (22, 22, "")],
         )
 
     async def check_worker(self, each: Mapping[str, Any]) -> None:

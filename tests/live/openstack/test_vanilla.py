@@ -10,6 +10,7 @@ import os
 import re
 import uuid
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
@@ -22,6 +23,7 @@ from tests.support.live import Tenant
 from tests.support.openstack_case import MASTER, WORKER, OpenStackCase, User, no_platform
 from tests.support.processes import reactor, send
 from tests.support.real_openstack import platform
+from tests.support.security_groups import LIFT, enforced, open_ports
 
 BUILD_S = 300.0
 JOB_S = 400.0
@@ -166,6 +168,25 @@ class VanillaTests(OpenStackCase):
             self.assertEqual(said, ["svcd", "svcd 700", "cannot read", "0", ""])
         self.mark("users")
 
+    async def each_machine(self, cluster_id: str, command: str) -> Sequence[Mapping[str, Any]]:
+        """Run a command on all machines of the cluster; returns their instances."""
+        cluster = (await self.alpha.get("GET", f"/clusters/{cluster_id}"))["cluster"]
+        found = [each for group in cluster["node_groups"] for each in group["instances"]]
+        for each in found:
+            await self.on(each["management_ip"], command)
+        return found
+
+    async def enforce_group(self, cluster_id: str) -> None:
+        """From now on the servers keep to the rules of their group: only SSH is open."""
+        cluster = await self.each_machine(cluster_id, "true")
+        rules = await self.ingress(cluster_id)
+        command = enforced(rules, [each["internal_ip"] for each in cluster])
+        await self.each_machine(cluster_id, command)
+        for each in cluster:
+            listens, connected = await open_ports(each["management_ip"], self.on)
+            self.assertIn(9864 if each is cluster[-1] else 11000, listens)
+            self.assertEqual(connected, [22], each["instance_name"])
+
     async def scale(self, cluster_id: str, workers: int) -> Any:
         resize = [{"name": "worker", "count": workers}]
         await self.alpha.get("PUT", f"/clusters/{cluster_id}", {"resize_node_groups": resize})
@@ -180,7 +201,9 @@ class VanillaTests(OpenStackCase):
         before = set(await self.everything())
         self.mark("prepared")
         cluster_id = await self.cluster_of(1)
+        await self.enforce_group(cluster_id)
         await self.count(cluster_id, self.jar, WORD_COUNT, "jar")
+        await self.each_machine(cluster_id, LIFT)
         await self.check_users(cluster_id)
         await self.scale(cluster_id, 2)
         await self.count(cluster_id, self.pig, {}, "pig")
