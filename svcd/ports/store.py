@@ -9,7 +9,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -42,16 +42,31 @@ R = TypeVar("R")
 I_contra = TypeVar("I_contra", contravariant=True)
 
 
+Place: TypeAlias = tuple[str, str]
+"""The place of a row in its list: `created_at` and id."""
+
+
 @frozen(kw_only=True)
 class Page:
     """A list request. filters: column name -> text, only columns that the family declares.
 
     limit: None means all. marker: the list begins after this id; an unknown id raises NotFound.
+    after: the list begins after this place, and the marker does not count.
     """
 
     limit: int | None = None
     marker: str | None = None
+    after: Place | None = None
     filters: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Rendered:
+    """The JSON objects of rows, joined by commas. rows: how many; last: the place of the last."""
+
+    text: bytes
+    rows: int
+    last: Place
 
 
 class Rows(Protocol[R, I_contra]):
@@ -69,6 +84,10 @@ class Rows(Protocol[R, I_contra]):
         """The records of a page, ordered by creation, then id."""
         ...
 
+    async def several(self, tenant_id: TenantId, ids: Sequence[I_contra]) -> Sequence[R]:
+        """Those of `ids` that exist, in any order. At most a few hundred ids."""
+        ...
+
     async def remove(self, tenant_id: TenantId, id_: I_contra) -> None:
         """Raises NotFound, and InvalidReference or DeletionFailed when something refers to it."""
         ...
@@ -81,8 +100,8 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         """The JSON object (unwrapped). Raises NotFound."""
         ...
 
-    async def rendered_page(self, tenant_id: TenantId, page: Page) -> Sequence[bytes]:
-        """The JSON objects of a page, in pieces; joined by commas they form an array's items."""
+    async def rendered_page(self, tenant_id: TenantId, page: Page) -> Rendered | None:
+        """The JSON objects of a page; None when it is empty."""
         ...
 
 

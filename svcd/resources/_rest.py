@@ -372,7 +372,8 @@ class Rest(Routed[Route]):
         if isinstance(result, bytes):
             parts = (before, result, after)
         elif isinstance(result, list) and result and isinstance(result[0], bytes):
-            parts = (before, b"[", b",".join(result), b"]", after)
+            between = [part for each in result[1:] for part in (b",", each)]
+            parts = (before, b"[", result[0], *between, b"]", after)
         else:
             parts = (before, encode(result), after)
         return Answer(made.spec.success, b"".join(parts))

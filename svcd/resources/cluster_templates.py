@@ -24,14 +24,15 @@ class ClusterTemplates:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.templates
 
     @route(app, "GET", "/cluster-templates", returns="cluster_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
         """List the cluster templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._store.read(
-            lambda tx: tx.cluster_templates.rendered_page(call.tenant_id, page)
+        return await self._lists.rendered(
+            page, lambda tx, part: tx.cluster_templates.rendered_page(call.tenant_id, part)
         )
 
     @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")

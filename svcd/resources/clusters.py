@@ -31,13 +31,16 @@ class Clusters:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.clusters
 
     @route(app, "GET", "/clusters", returns="clusters")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._store.read(lambda tx: tx.clusters.rendered_page(call.tenant_id, page))
+        return await self._lists.rendered(
+            page, lambda tx, part: tx.clusters.rendered_page(call.tenant_id, part)
+        )
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from klein import Klein
 
@@ -23,14 +24,19 @@ class DataSources:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.jobs
 
     @route(app, "GET", "/data-sources", returns="data_sources", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire_jobs.DataSource]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.DataSource]]:
         """List the data sources of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        found = await self._store.read(lambda tx: tx.data_sources.page(call.tenant_id, page))
-        return [wire_jobs.DataSource.of(each, call.hides_credentials) for each in found]
+        hide = call.hides_credentials
+        return await self._lists.encoded(
+            page,
+            lambda tx, part: tx.data_sources.page(call.tenant_id, part),
+            lambda each: wire_jobs.DataSource.of(each, hide),
+        )
 
     @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:

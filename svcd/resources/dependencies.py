@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.cloud import Caller
@@ -28,6 +28,7 @@ from svcd.model.wire_jobs import JobConfig
 from svcd.ports.cloud import Cloud, Identity, ObjectStore
 from svcd.ports.store import Store
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.resources._lists import Lists
 from svcd.runtime.audit import Audit
 from svcd.runtime.metrics import Metrics
 from svcd.settings import Settings
@@ -100,3 +101,6 @@ class ApiServices:
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     installation: str = ""
     audit: Audit | None = None
+    lists: Lists = field(
+        default=Factory(lambda self: Lists(self.store, self.clock), takes_self=True)
+    )

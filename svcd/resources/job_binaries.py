@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from klein import Klein
 
@@ -29,15 +30,20 @@ class JobBinaries:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.jobs
         self._binaries = Binaries(services.store, services.object_store)
 
     @route(app, "GET", "/job-binaries", returns="binaries", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire_jobs.JobBinary]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinary]]:
         """List the job binaries of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        found = await self._store.read(lambda tx: tx.job_binaries.page(call.tenant_id, page))
-        return [wire_jobs.JobBinary.of(each, call.hides_credentials) for each in found]
+        hide = call.hides_credentials
+        return await self._lists.encoded(
+            page,
+            lambda tx, part: tx.job_binaries.page(call.tenant_id, part),
+            lambda each: wire_jobs.JobBinary.of(each, hide),
+        )
 
     @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:

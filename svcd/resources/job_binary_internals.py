@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Annotated
 
 from klein import Klein
 
@@ -35,6 +36,7 @@ class JobBinaryInternals:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._binaries = Binaries(services.store, services.object_store)
         self._clock = services.clock
         self._new_id = services.new_id
@@ -44,11 +46,14 @@ class JobBinaryInternals:
         """Failed uploads that still hold pieces, because the database did not answer."""
 
     @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire_jobs.JobBinaryInternal]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinaryInternal]]:
         """List the job binary internals of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        found = await self._store.read(lambda tx: tx.internals.page(call.tenant_id, page))
-        return [wire_jobs.JobBinaryInternal.of(each) for each in found]
+        return await self._lists.encoded(
+            page,
+            lambda tx, part: tx.internals.page(call.tenant_id, part),
+            wire_jobs.JobBinaryInternal.of,
+        )
 
     @route(
         app, "GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1"

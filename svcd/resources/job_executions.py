@@ -25,13 +25,16 @@ class JobExecutions:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.jobs
 
     @route(app, "GET", "/job-executions", returns="job_executions", since="1.1")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
         """List the job executions of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._store.read(lambda tx: tx.executions.rendered_page(call.tenant_id, page))
+        return await self._lists.rendered(
+            page, lambda tx, part: tx.executions.rendered_page(call.tenant_id, part)
+        )
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
     async def get(self, call: Call, execution_id: str) -> Annotated[bytes, wire_jobs.JobExecution]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Annotated
 
 from klein import Klein
 
 from svcd.model import wire_jobs
-from svcd.model.ids import JobBinaryId, JobId
+from svcd.model.ids import JobBinaryId, JobId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
-from svcd.ports.store import Page, Tx
+from svcd.ports.store import Tx
+from svcd.resources._lists import ROWS, items
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -25,23 +28,34 @@ class Jobs:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.jobs
         self._distributions = services.distributions
 
     @route(app, "GET", "/jobs", returns="jobs", since="1.1")
-    async def list(self, call: Call) -> Sequence[wire_jobs.Job]:
+    async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.Job]]:
         """List the jobs of the tenant with their binaries, in the order of their creation."""
         page = page_of(call, _FILTERS)
+        found: list[bytes] = []
+        parts = self._lists.records(page, lambda tx, part: tx.jobs.page(call.tenant_id, part))
+        async for part in parts:
+            for jobs in _batches(part):
+                if found:
+                    await self._lists.next_turn()
+                found.append(await self._listed(call, jobs))
+        return found
 
-        async def load(tx: Tx) -> Sequence[wire_jobs.Job]:
-            jobs = await tx.jobs.page(call.tenant_id, page)
-            if not jobs:
-                return []
-            known = await tx.job_binaries.page(call.tenant_id, Page())
-            binaries = {each.id: each for each in known}
-            return [wire_jobs.Job.of(each, binaries, call.hides_credentials) for each in jobs]
-
-        return await self._store.read(load)
+    async def _listed(self, call: Call, jobs: Sequence[Job]) -> bytes:
+        """The JSON of some jobs, with their binaries."""
+        ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
+        binaries: dict[JobBinaryId, JobBinary] = {}
+        for begin in range(0, len(ids), ROWS):
+            if begin:
+                await self._lists.next_turn()
+            read = partial(_several, call.tenant_id, ids[begin : begin + ROWS])
+            binaries |= {each.id: each for each in await self._store.read(read)}
+        hide = call.hides_credentials
+        return items([wire_jobs.Job.of(each, binaries, hide) for each in jobs])
 
     @route(app, "GET", "/jobs/<job_id>", returns="job", since="1.1")
     async def get(self, call: Call, job_id: str) -> wire_jobs.Job:
@@ -94,3 +108,22 @@ class Jobs:
         return wire_jobs.JobExecution.of(
             await self._commands.execute(call.caller, JobId(job_id), body)
         )
+
+
+async def _several(tenant_id: TenantId, ids: Sequence[JobBinaryId], tx: Tx) -> Sequence[JobBinary]:
+    return await tx.job_binaries.several(tenant_id, ids)
+
+
+def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+    """`jobs` in order, in batches that name at most `ROWS` binaries, or are a single job."""
+    batch: list[Job] = []
+    count = 0
+    for each in jobs:
+        more = len(each.mains) + len(each.libs)
+        if batch and count + more > ROWS:
+            yield batch
+            batch, count = [], 0
+        batch.append(each)
+        count += more
+    if batch:
+        yield batch

@@ -24,14 +24,15 @@ class NodeGroupTemplates:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._commands = services.templates
 
     @route(app, "GET", "/node-group-templates", returns="node_group_templates")
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """List the node group templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._store.read(
-            lambda tx: tx.node_group_templates.rendered_page(call.tenant_id, page)
+        return await self._lists.rendered(
+            page, lambda tx, part: tx.node_group_templates.rendered_page(call.tenant_id, part)
         )
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")

@@ -20,6 +20,7 @@ class OwnershipTags:
 
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
+        self._lists = services.lists
         self._installation = services.installation
 
     @route(app, "GET", "/marks", returns="marks", since="1.1")
@@ -29,13 +30,19 @@ class OwnershipTags:
         And the names of the application credentials of jobs that svcd deletes itself.
         """
         tenant = call.tenant_id
-        rows = await self._store.read(lambda tx: tx.clusters.page(tenant, Page()))
-        names = await self._store.read(lambda tx: tx.job_credentials.known(tenant))
         user = call.caller.user_id
-        mine = [r.trust_id for r in rows if r.trust_id is not None and r.trustor_id == user]
+        clusters: list[str] = []
+        mine: list[str] = []
+        parts = self._lists.records(Page(), lambda tx, part: tx.clusters.page(tenant, part))
+        async for part in parts:
+            for row in part:
+                clusters.append(row.id)
+                if row.trust_id is not None and row.trustor_id == user:
+                    mine.append(row.trust_id)
+        names = await self._store.read(lambda tx: tx.job_credentials.known(tenant))
         return wire.OwnershipTags(
             installation=self._installation,
-            clusters=[row.id for row in rows],
+            clusters=clusters,
             trusts=mine,
             job_credentials=list(names),
         )

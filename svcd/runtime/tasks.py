@@ -214,6 +214,29 @@ class Gate:
         self._free += 1
 
 
+class Turns:
+    """Turns of the reactor for long work of many callers: each turn goes to one of them."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._gate = Gate(1)
+        self._waiting = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a caller waits for its turn."""
+        return self._waiting > 0
+
+    async def next(self) -> None:
+        """Wait for the caller's next turn, first come first served."""
+        self._waiting += 1
+        try:
+            async with self._gate:
+                await sleep(self._clock, 0.0)
+        finally:
+            self._waiting -= 1
+
+
 class Loop:
     """A LoopingCall that continues after failures: a failed turn is logged.
 

@@ -30,6 +30,10 @@ class SchemaError(Exception):
     """The database's schema cannot be used: one line that says why and what to do."""
 
 
+Joined: TypeAlias = tuple[bytes, int, str, str]
+"""UTF-8 texts with commas between them, their number, and `created_at` and `id` of the last row."""
+
+
 class Sql(Protocol):
     """Statements of one transaction. Parameters are named: `:name` in the text."""
 
@@ -37,10 +41,11 @@ class Sql(Protocol):
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
-    ) -> bytes | None:
-        """The texts of `column` of all rows, in order, separated by commas, as UTF-8.
+    ) -> Joined | None:
+        """The texts of `column` of all rows, in order. None without rows.
 
-        None without rows. For many or large texts it costs a fraction of `all`.
+        `text` selects `column`, `created_at` and `id`, in the order of the last two. For many or
+        large texts it costs a fraction of `all`.
         """
         ...
 

@@ -18,7 +18,7 @@ from svcd.errors import DeletionFailed, NameTaken, NotFound, QuotaExceeded, Svcd
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
-from svcd.ports.store import Page, Sealer
+from svcd.ports.store import Page, Rendered, Sealer
 from svcd.store.database import Conflict, Parameters, Row, Sql
 
 R = TypeVar("R")
@@ -126,6 +126,18 @@ class Family(Generic[R]):
         text, values = await self._paged(self.table.select, tenant_id, page)
         return [self._record(row) for row in await self._sql.all(text, values)]
 
+    async def several(self, tenant_id: str, ids: Sequence[str]) -> Sequence[R]:
+        if not ids:
+            return []
+        values = {f"k{n}": id_ for n, id_ in enumerate(ids)}
+        named = ", ".join(f":{name}" for name in values)
+        rows = await self._sql.all(
+            f"select {self.table.select} from {self.table.name}"
+            f" where id in ({named}) and tenant_id = :tenant_id{self.table.visible}",
+            {**values, "tenant_id": tenant_id},
+        )
+        return [self._record(row) for row in rows]
+
     async def remove(self, tenant_id: str, id_: str) -> None:
         await self.get(tenant_id, id_)
         await self._refuse_if_used(tenant_id, id_)
@@ -150,10 +162,13 @@ class Family(Generic[R]):
             key: cast("str", text).encode() for *ids, text in rows if (key := tuple(ids)) in asked
         }
 
-    async def rendered_page(self, tenant_id: str, page: Page) -> Sequence[bytes]:
-        text, values = await self._paged("wire", tenant_id, page)
+    async def rendered_page(self, tenant_id: str, page: Page) -> Rendered | None:
+        text, values = await self._paged("wire, created_at, id", tenant_id, page)
         found = await self._sql.joined("wire", text, values)
-        return [] if found is None else [found]
+        if found is None:
+            return None
+        joined, rows, created_at, id_ = found
+        return Rendered(text=joined, rows=rows, last=(created_at, id_))
 
     async def _visible(self, select: str, tenant_id: str, id_: str) -> Row:
         """The columns `select` of the row as a caller can read it. Raises NotFound."""
@@ -198,7 +213,10 @@ class Family(Generic[R]):
             if column in self.table.filters:
                 where += f" and {column} = :f_{column}"
                 values[f"f_{column}"] = value
-        if page.marker is not None:
+        if page.after is not None:
+            where += " and (created_at, id) > (:after, :marker)"
+            values |= {"after": page.after[0], "marker": page.after[1]}
+        elif page.marker is not None:
             after = await self._sql.one(
                 f"select created_at from {self.table.name}"
                 " where id = :marker and tenant_id = :tenant_id",

@@ -25,7 +25,7 @@ from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.ports.store import DatabaseFigures
 from svcd.runtime.tasks import shielded, sleep
 from svcd.settings import Database as DatabaseSettings
-from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
+from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
 from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.leases.ownership import Ownership
 from svcd.store.pool import Pool
@@ -89,10 +89,13 @@ class _Statements:
 
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
-    ) -> bytes | None:
+    ) -> Joined | None:
         """See Sql. The daemon joins the texts: string_agg costs the server more time."""
         rows = (await self._execute(text, parameters, raw=True)).fetchall()
-        return b",".join([row[0] for row in rows]) if rows else None
+        if not rows:
+            return None
+        _, created_at, id_ = rows[-1]
+        return b",".join([row[0] for row in rows]), len(rows), created_at.decode(), id_.decode()
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())

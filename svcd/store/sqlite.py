@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from svcd.errors import InvalidData, ServiceUnavailable
-from svcd.store.database import Conflict, Parameters, Refused, Row, SchemaError
+from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
 
 T = TypeVar("T")
 
@@ -82,12 +82,18 @@ class _Statements:
 
     async def joined(
         self, column: str, text: str, parameters: Parameters | None = None
-    ) -> bytes | None:
-        """See Sql. group_concat keeps the order of its subquery."""
+    ) -> Joined | None:
+        """See Sql. group_concat keeps the order of its subquery.
+
+        Times are texts of one length, so the greatest text of time and id is that of the last row.
+        """
         self.flush()
-        whole = f"select cast(group_concat({column}, ',') as blob) from ({text})"
-        found = self._execute(whole, parameters).fetchone()
-        return cast("bytes | None", found[0])
+        whole = (
+            f"select cast(group_concat({column}, ',') as blob), count(*), max(created_at),"
+            f" max(created_at || id) from ({text})"
+        )
+        joined, rows, created_at, last = self._execute(whole, parameters).fetchone()
+        return (joined, rows, created_at, last[len(created_at) :]) if rows else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         self.flush()

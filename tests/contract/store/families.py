@@ -130,6 +130,8 @@ class FamiliesContract:
                 self.assertLessEqual(len(page), 2)
                 seen += page
             self.assertEqual(seen, wanted)
+            after = Page(marker="unknown", after=(at(3), make(3).id))
+            self.assertEqual(self.ids(family, after), wanted[3:])
             self.assertEqual(self.ids(family, Page(), OTHER), [make(5).id])
             foreign = Page(marker=make(5).id)
             self.refused(
@@ -229,11 +231,16 @@ class FamiliesContract:
             for number in (2, 1):
                 self.put(family, MAKE[family](number))
             one, two = MAKE[family](1).id, MAKE[family](2).id
-            for page, wanted in ((Page(), [one, two]), (Page(marker=one), [two])):
+            for page, wanted in (
+                (Page(), [one, two]),
+                (Page(marker=one), [two]),
+                (Page(after=(at(1), one)), [two]),
+            ):
                 found = self.tx(
                     lambda tx, f=family, p=page: getattr(tx, f).rendered_page(TENANT, p)
                 )
-                listed = json.loads(b"[" + b",".join(found) + b"]")
+                listed = json.loads(b"[" + found.text + b"]")
+                self.assertEqual((found.rows, found.last), (len(wanted), (at(2), two)))
                 self.assertEqual([each["id"] for each in listed], wanted)
             ask = [lambda f=family, i=i: self.store.rendered(f, TENANT, i) for i in (one, two)]
             alone = self.tx(lambda tx, f=family, i=one: getattr(tx, f).rendered(TENANT, i))
@@ -241,6 +248,16 @@ class FamiliesContract:
             self.refused(
                 errors.NotFound, lambda tx, f=family, i=one: getattr(tx, f).rendered(OTHER, i)
             )
+
+    def test_several_are_read_by_their_ids(self) -> None:
+        """Those of the tenant that exist, of every family."""
+        for family, make in MAKE.items():
+            for record in (make(1), make(2), evolve(make(3), tenant_id=OTHER)):
+                self.put(family, record)
+            ids = [make(n).id for n in (1, 2, 3, 4)]
+            found = self.tx(lambda tx, f=family, i=ids: getattr(tx, f).several(TENANT, i))
+            self.assertEqual(sorted(r.id for r in found), ids[:2])
+            self.assertEqual(self.tx(lambda tx, f=family: getattr(tx, f).several(TENANT, [])), [])
 
     def test_every_text_is_kept_as_it_is(self) -> None:
         """In the columns and in the record: quotes, signs of both drivers, scripts of the world."""

@@ -1,0 +1,203 @@
+"""Long lists are read in parts, and other requests are served between them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.ids import ClusterId, DataSourceId, JobBinaryId, JobId, TenantId
+from svcd.model.job import DataSource, Job, JobBinary, JobType
+from svcd.model.wire_jobs import JobBinary as JobBinaryView
+from svcd.ports.store import Page, Rendered, Store
+from svcd.resources._lists import Lists, part_of, rest_of
+from svcd.store.store import SqlStore
+from svcd.testing import FakeServiceMixin
+from tests.contract.store.rows import at, cluster
+from tests.support.api import now
+
+TENANT = TenantId("demo")
+
+
+class PageTests(SynchronousTestCase):
+    def test_a_part_of_a_page(self) -> None:
+        self.assertEqual(part_of(Page(), 128), Page(limit=128))
+        self.assertEqual(part_of(Page(limit=5, marker="m"), 128), Page(limit=5, marker="m"))
+        self.assertEqual(part_of(Page(limit=500), 128), Page(limit=128))
+
+    def test_the_rest_of_a_page(self) -> None:
+        last = (at(1), "c")
+        self.assertIsNone(rest_of(Page(), 128, 127, last))
+        self.assertIsNone(rest_of(Page(limit=128), 128, 128, last))
+        self.assertEqual(rest_of(Page(), 128, 128, last), Page(after=last))
+        self.assertEqual(
+            rest_of(Page(limit=130, filters={"name": "a"}), 128, 128, last),
+            Page(limit=2, after=last, filters={"name": "a"}),
+        )
+
+
+class Turning:
+    """A clock whose `turn` runs what is due, without what that schedules."""
+
+    def __init__(self) -> None:
+        self._due: list[Any] = []
+
+    def callLater(self, delay: float, call: Any, *args: Any) -> None:
+        self._due.append((call, args))
+
+    def turn(self) -> None:
+        due, self._due = self._due, []
+        for call, args in due:
+            call(*args)
+
+
+class TurnTests(SynchronousTestCase):
+    """Lists of a store that notes who reads."""
+
+    def setUp(self) -> None:
+        self.clock = Turning()
+        self.asked: list[tuple[str, int | None]] = []
+        self.lists = Lists(cast("Store", self), cast("Any", self.clock))
+
+    async def read(self, work: Any) -> Any:
+        """As a store's; there is no transaction."""
+        return await work(None)
+
+    def start(self, who: str, parts: int, row: bytes = b"1") -> Deferred[list[bytes]]:
+        """Begin a list of so many full parts, of rows as large as `row`."""
+        left = [parts]
+
+        async def part(_: Any, page: Page) -> Rendered | None:
+            self.asked.append((who, page.limit))
+            left[0] -= 1
+            assert page.limit is not None
+            if left[0] < 0:
+                return None
+            return Rendered(
+                text=row * page.limit, rows=page.limit, last=(at(1), f"{who}-{left[0]}")
+            )
+
+        return Deferred.fromCoroutine(self.lists.rendered(Page(), part))
+
+    def test_first_parts_do_not_wait_and_then_one_part_is_read_in_each_turn(self) -> None:
+        """However many lists there are: they take turns."""
+        running = [self.start(who, 3) for who in "abc"]
+        self.assertEqual([who for who, _ in self.asked], ["a", "b", "c"])
+        for turn in range(1, 10):
+            self.clock.turn()
+            self.assertEqual(len(self.asked), 3 + turn)
+        self.assertEqual([who for who, _ in self.asked[3:]], [*"abcabcabc"])
+        self.assertEqual([len(self.successResultOf(each)) for each in running], [3, 3, 3])
+
+    def test_first_part_of_records_waits_for_other_lists(self) -> None:
+        """Alone it does not."""
+        read: list[str] = []
+
+        def start(who: str, rows: int) -> Deferred[list[bytes]]:
+            async def part(_: Any, page: Page) -> list[JobBinary]:
+                read.append(who)
+                count = rows if page.after is None else 0
+                return [
+                    JobBinary(
+                        id=JobBinaryId(f"b-{n}"), tenant_id=TENANT, name="b", url="u",
+                        created_at=at(1),
+                    )
+                    for n in range(count)
+                ]  # fmt: skip
+
+            made = self.lists.encoded(Page(), part, JobBinaryView.of)
+            return Deferred.fromCoroutine(made)
+
+        self.assertEqual(len(self.successResultOf(start("alone", 3))), 1)
+        long = start("long", 128)
+        other = start("other", 3)
+        self.assertEqual(read, ["alone", "long"])
+        self.assertNoResult(other)
+        self.clock.turn()
+        self.clock.turn()
+        self.assertEqual(read, ["alone", "long", "long", "other"])
+        self.assertEqual([len(self.successResultOf(each)) for each in (long, other)], [1, 1])
+
+    def test_parts_fit_the_size_of_the_rows(self) -> None:
+        """Up to 512 small rows, one large one."""
+        small = self.start("small", 2)
+        self.clock.turn()
+        self.clock.turn()
+        large = self.start("large", 2, b"x" * 2_000_000)
+        self.clock.turn()
+        self.clock.turn()
+        self.successResultOf(small)
+        self.successResultOf(large)
+        self.assertEqual(
+            self.asked,
+            [("small", 128), ("small", 512), ("small", 512),
+             ("large", 128), ("large", 1), ("large", 1)],
+        )  # fmt: skip
+
+
+class ServiceTests(FakeServiceMixin, SynchronousTestCase):
+    """Three hundred rows of each kind, through the interface."""
+
+    def setUp(self) -> None:
+        self.svcd = self.fake_service()
+        store = SqlStore(self.svcd._database, self.svcd._sealer)
+        now(Deferred.fromCoroutine(store.tx(self.fill)))
+
+    async def fill(self, tx: Any) -> None:
+        tenant = TenantId(self.svcd.tenant)
+        common: dict[str, Any] = {"tenant_id": tenant, "created_at": at(1)}
+        for number in range(300):
+            made = cluster(number)
+            await tx.clusters.add(evolve(made, id=ClusterId(f"c-{number:03}"), **common))
+            await tx.data_sources.add(
+                DataSource(
+                    id=DataSourceId(f"d-{number:03}"), name=f"d{number}", type="hdfs",
+                    url="/in" if number % 2 else "/out", **common,
+                )
+            )  # fmt: skip
+            await tx.job_binaries.add(
+                JobBinary(
+                    id=JobBinaryId(f"b-{number:03}"), name=f"b{number}", url="objstore://a/b",
+                    **common,
+                )
+            )  # fmt: skip
+            mains = (JobBinaryId(f"b-{number:03}"),)
+            libs = tuple(JobBinaryId(f"b-{n:03}") for n in range(299 if number == 7 else 1))
+            await tx.jobs.add(
+                Job(
+                    id=JobId(f"j-{number:03}"), name=f"j{number}", type=JobType.PIG, mains=mains,
+                    libs=libs, **common,
+                )
+            )  # fmt: skip
+
+    def get(self, path: str) -> Any:
+        answer = self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/{path}")
+        self.assertEqual(answer.status, 200, answer.body)
+        (found,) = json.loads(answer.body).values()
+        return found
+
+    def test_each_row_is_listed_once_in_order(self) -> None:
+        for path, prefix in (
+            ("clusters", "c"), ("data-sources", "d"), ("job-binaries", "b"), ("jobs", "j"),
+        ):  # fmt: skip
+            ids = [each["id"] for each in self.get(path)]
+            self.assertEqual(ids, [f"{prefix}-{n:03}" for n in range(300)])
+
+    def test_limit_marker_and_filter_hold_over_parts(self) -> None:
+        ids = [each["id"] for each in self.get("clusters?limit=200&marker=c-049")]
+        self.assertEqual(ids, [f"c-{n:03}" for n in range(50, 250)])
+        ids = [each["id"] for each in self.get("data-sources?url=/in&limit=140")]
+        self.assertEqual(ids, [f"d-{n:03}" for n in range(1, 280, 2)])
+
+    def test_jobs_name_their_binaries(self) -> None:
+        """Also one that names more than a part holds."""
+        jobs = self.get("jobs")
+        for number in (0, 7, 299):
+            self.assertEqual([b["id"] for b in jobs[number]["mains"]], [f"b-{number:03}"])
+        self.assertEqual([b["id"] for b in jobs[7]["libs"]], [f"b-{n:03}" for n in range(299)])
+
+    def test_tags_name_all_clusters(self) -> None:
+        self.assertEqual(self.get("marks")["clusters"], [f"c-{n:03}" for n in range(300)])
