@@ -62,11 +62,13 @@ class Page:
 
 @frozen(kw_only=True)
 class Rendered:
-    """The JSON objects of rows, joined by commas. rows: how many; last: the place of the last."""
+    """The JSON objects of a part of a list, joined by commas.
+
+    last: the place of its last row; None when the list has no more rows.
+    """
 
     text: bytes
-    rows: int
-    last: Place
+    last: Place | None
 
 
 class Rows(Protocol[R, I_contra]):
@@ -100,8 +102,11 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         """The JSON object (unwrapped). Raises NotFound."""
         ...
 
-    async def rendered_page(self, tenant_id: TenantId, page: Page) -> Rendered | None:
-        """The JSON objects of a page; None when it is empty."""
+    async def rendered_page(self, tenant_id: TenantId, page: Page, rows: int) -> Rendered | None:
+        """The JSON objects of the first `rows` rows of a page, whatever its limit.
+
+        None when there are no rows.
+        """
         ...
 
 

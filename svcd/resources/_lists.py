@@ -41,22 +41,31 @@ class Lists:
         await self._turns.next()
 
     async def rendered(
-        self, page: Page, read: Callable[[Tx, Page], Awaitable[Rendered | None]]
+        self, page: Page, read: Callable[[Tx, Page, int], Awaitable[Rendered | None]]
     ) -> list[bytes]:
-        """The stored JSON objects of a page, in pieces; joined by commas they form the items."""
+        """The stored JSON objects of a page, in pieces; joined by commas they form the items.
+
+        read: reads so many rows of a page.
+        """
         found: list[bytes] = []
         rest: Page | None = page
         rows = ROWS
         while rest is not None:
-            part = await self._part(read, part_of(rest, rows))
+            asked = rows_of(rest, rows)
+            part = await self._rendered_part(read, rest, asked)
             if part is None:
                 break
             found.append(part.text)
-            rest = rest_of(rest, rows, part.rows, part.last)
+            rest = rest_of(rest, asked, part.last)
             if rest is not None:
-                rows = max(1, min(_MOST_ROWS, _PART_BYTES * part.rows // len(part.text)))
+                rows = max(1, min(_MOST_ROWS, _PART_BYTES * asked // len(part.text)))
                 await self._turns.next()
         return found
+
+    async def _rendered_part(
+        self, read: Callable[[Tx, Page, int], Awaitable[R]], rest: Page, rows: int
+    ) -> R:
+        return await self._store.read(lambda tx: read(tx, rest, rows))
 
     async def records(
         self, page: Page, read: Callable[[Tx, Page], Awaitable[Sequence[R]]]
@@ -69,12 +78,11 @@ class Lists:
             await self._turns.next()
         rest: Page | None = page
         while rest is not None:
-            part = await self._part(read, part_of(rest, ROWS))
+            asked = rows_of(rest, ROWS)
+            part = await self._part(read, evolve(rest, limit=asked))
             yield part
-            if not part:
-                return
-            last = cast("Any", part[-1])
-            rest = rest_of(rest, ROWS, len(part), (last.created_at, last.id))
+            last = cast("Any", part[-1]) if len(part) == asked else None
+            rest = rest_of(rest, asked, last and (last.created_at, last.id))
             if rest is not None:
                 await self._turns.next()
 
@@ -97,16 +105,16 @@ def items(views: Sequence[View]) -> bytes:
     return encode(views)[1:-1]
 
 
-def part_of(page: Page, rows: int) -> Page:
-    """The first `rows` rows of `page`."""
-    return evolve(page, limit=rows if page.limit is None else min(rows, page.limit))
+def rows_of(page: Page, rows: int) -> int:
+    """How many rows the next part of `page` may have, `rows` at most."""
+    return rows if page.limit is None else min(rows, page.limit)
 
 
-def rest_of(page: Page, asked: int, got: int, last: Place) -> Page | None:
+def rest_of(page: Page, got: int, last: Place | None) -> Page | None:
     """What is left of `page` after a part of `got` rows; None when there are no more.
 
-    asked: the rows that the part could have. last: the place of its last row.
+    last: the place of the part's last row; None when it had fewer rows.
     """
-    if got < asked or got == page.limit:
+    if last is None or got == page.limit:
         return None
     return evolve(page, after=last, limit=None if page.limit is None else page.limit - got)

@@ -32,7 +32,7 @@ class ClusterTemplates:
         """List the cluster templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._lists.rendered(
-            page, lambda tx, part: tx.cluster_templates.rendered_page(call.tenant_id, part)
+            page, lambda tx, *part: tx.cluster_templates.rendered_page(call.tenant_id, *part)
         )
 
     @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")

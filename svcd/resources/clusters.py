@@ -39,7 +39,7 @@ class Clusters:
         """List the clusters of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._lists.rendered(
-            page, lambda tx, part: tx.clusters.rendered_page(call.tenant_id, part)
+            page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
         )
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")

@@ -33,7 +33,7 @@ class JobExecutions:
         """List the job executions of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._lists.rendered(
-            page, lambda tx, part: tx.executions.rendered_page(call.tenant_id, part)
+            page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
         )
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")

@@ -32,7 +32,7 @@ class NodeGroupTemplates:
         """List the node group templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         return await self._lists.rendered(
-            page, lambda tx, part: tx.node_group_templates.rendered_page(call.tenant_id, part)
+            page, lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part)
         )
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")

@@ -30,8 +30,11 @@ class SchemaError(Exception):
     """The database's schema cannot be used: one line that says why and what to do."""
 
 
-Joined: TypeAlias = tuple[bytes, int, str, str]
-"""UTF-8 texts with commas between them, their number, and `created_at` and `id` of the last row."""
+Joined: TypeAlias = tuple[bytes, tuple[str, str] | None]
+"""UTF-8 texts with commas between them, and `created_at` and `id` of the last row.
+
+None for the last row when there are fewer rows than the limit.
+"""
 
 
 class Sql(Protocol):
@@ -40,12 +43,12 @@ class Sql(Protocol):
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]: ...
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
     async def joined(
-        self, column: str, text: str, parameters: Parameters | None = None
+        self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
-        """The texts of `column` of all rows, in order. None without rows.
+        """The texts of `column` of the first `limit` rows, by `created_at` and `id`.
 
-        `text` selects `column`, `created_at` and `id`, in the order of the last two. For many or
-        large texts it costs a fraction of `all`.
+        rows: `from` and `where` of a statement. None without rows. For many or large texts it costs
+        a fraction of `all`.
         """
         ...
 

@@ -162,13 +162,10 @@ class Family(Generic[R]):
             key: cast("str", text).encode() for *ids, text in rows if (key := tuple(ids)) in asked
         }
 
-    async def rendered_page(self, tenant_id: str, page: Page) -> Rendered | None:
-        text, values = await self._paged("wire, created_at, id", tenant_id, page)
-        found = await self._sql.joined("wire", text, values)
-        if found is None:
-            return None
-        joined, rows, created_at, id_ = found
-        return Rendered(text=joined, rows=rows, last=(created_at, id_))
+    async def rendered_page(self, tenant_id: str, page: Page, rows: int) -> Rendered | None:
+        text, values = await self._rows_of(tenant_id, page)
+        found = await self._sql.joined("wire", text, values, rows)
+        return None if found is None else Rendered(text=found[0], last=found[1])
 
     async def _visible(self, select: str, tenant_id: str, id_: str) -> Row:
         """The columns `select` of the row as a caller can read it. Raises NotFound."""
@@ -207,6 +204,15 @@ class Family(Generic[R]):
 
     async def _paged(self, select: str, tenant_id: str, page: Page) -> tuple[str, Parameters]:
         """The statement that reads a page, and its parameters."""
+        rows, values = await self._rows_of(tenant_id, page)
+        limit = ""
+        if page.limit is not None:
+            limit = " limit :limit"
+            values = {**values, "limit": page.limit}
+        return f"select {select} {rows} order by created_at, id{limit}", values
+
+    async def _rows_of(self, tenant_id: str, page: Page) -> tuple[str, Parameters]:
+        """`from` and `where` of the rows of a page without its limit, and their parameters."""
         where = f"tenant_id = :tenant_id{self.table.visible}"
         values: dict[str, object] = {"tenant_id": tenant_id}
         for column, value in page.filters.items():
@@ -229,12 +235,7 @@ class Family(Generic[R]):
                 )
             where += " and (created_at, id) > (:after, :marker)"
             values |= {"after": after[0], "marker": page.marker}
-        limit = ""
-        if page.limit is not None:
-            limit = " limit :limit"
-            values["limit"] = page.limit
-        table = self.table.name
-        return f"select {select} from {table} where {where} order by created_at, id{limit}", values
+        return f"from {self.table.name} where {where}", values
 
     def _values(self, record: R) -> Parameters:
         each = cast("Any", record)

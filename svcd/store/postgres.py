@@ -88,14 +88,16 @@ class _Statements:
         return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
 
     async def joined(
-        self, column: str, text: str, parameters: Parameters | None = None
+        self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
         """See Sql. The daemon joins the texts: string_agg costs the server more time."""
-        rows = (await self._execute(text, parameters, raw=True)).fetchall()
-        if not rows:
+        text = f"select {column}, created_at, id {rows} order by created_at, id limit {limit}"
+        found = (await self._execute(text, parameters, raw=True)).fetchall()
+        if not found:
             return None
-        _, created_at, id_ = rows[-1]
-        return b",".join([row[0] for row in rows]), len(rows), created_at.decode(), id_.decode()
+        _, created_at, id_ = found[-1]
+        last = (created_at.decode(), id_.decode()) if len(found) == limit else None
+        return b",".join([row[0] for row in found]), last
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())

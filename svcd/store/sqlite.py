@@ -81,19 +81,27 @@ class _Statements:
         return self._execute(text, parameters).fetchall()
 
     async def joined(
-        self, column: str, text: str, parameters: Parameters | None = None
+        self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
         """See Sql. group_concat keeps the order of its subquery.
 
-        Times are texts of one length, so the greatest text of time and id is that of the last row.
+        A limit in the subquery would make SQLite copy each text, so the last row comes first.
         """
         self.flush()
-        whole = (
-            f"select cast(group_concat({column}, ',') as blob), count(*), max(created_at),"
-            f" max(created_at || id) from ({text})"
+        last = cast(
+            "tuple[str, str] | None",
+            self._execute(
+                f"select created_at, id {rows} order by created_at, id limit 1 offset {limit - 1}",
+                parameters,
+            ).fetchone(),
         )
-        joined, rows, created_at, last = self._execute(whole, parameters).fetchone()
-        return (joined, rows, created_at, last[len(created_at) :]) if rows else None
+        if last is not None:
+            rows += " and (created_at, id) <= (:last_at, :last_id)"
+            parameters = {**parameters, "last_at": last[0], "last_id": last[1]}
+        inner = f"select {column} {rows} order by created_at, id"
+        whole = f"select cast(group_concat({column}, ',') as blob) from ({inner})"
+        found = self._execute(whole, parameters).fetchone()
+        return None if found[0] is None else (found[0], last)
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         self.flush()

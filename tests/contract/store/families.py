@@ -237,10 +237,10 @@ class FamiliesContract:
                 (Page(after=(at(1), one)), [two]),
             ):
                 found = self.tx(
-                    lambda tx, f=family, p=page: getattr(tx, f).rendered_page(TENANT, p)
+                    lambda tx, f=family, p=page: getattr(tx, f).rendered_page(TENANT, p, 2)
                 )
                 listed = json.loads(b"[" + found.text + b"]")
-                self.assertEqual((found.rows, found.last), (len(wanted), (at(2), two)))
+                self.assertEqual(found.last, (at(2), two) if len(wanted) == 2 else None)
                 self.assertEqual([each["id"] for each in listed], wanted)
             ask = [lambda f=family, i=i: self.store.rendered(f, TENANT, i) for i in (one, two)]
             alone = self.tx(lambda tx, f=family, i=one: getattr(tx, f).rendered(TENANT, i))

@@ -13,7 +13,7 @@ from svcd.model.ids import ClusterId, DataSourceId, JobBinaryId, JobId, TenantId
 from svcd.model.job import DataSource, Job, JobBinary, JobType
 from svcd.model.wire_jobs import JobBinary as JobBinaryView
 from svcd.ports.store import Page, Rendered, Store
-from svcd.resources._lists import Lists, part_of, rest_of
+from svcd.resources._lists import Lists, rest_of, rows_of
 from svcd.store.store import SqlStore
 from svcd.testing import FakeServiceMixin
 from tests.contract.store.rows import at, cluster
@@ -24,17 +24,16 @@ TENANT = TenantId("demo")
 
 class PageTests(SynchronousTestCase):
     def test_a_part_of_a_page(self) -> None:
-        self.assertEqual(part_of(Page(), 128), Page(limit=128))
-        self.assertEqual(part_of(Page(limit=5, marker="m"), 128), Page(limit=5, marker="m"))
-        self.assertEqual(part_of(Page(limit=500), 128), Page(limit=128))
+        found = [rows_of(Page(limit=limit), 128) for limit in (None, 5, 128, 500)]
+        self.assertEqual(found, [128, 5, 128, 128])
 
     def test_the_rest_of_a_page(self) -> None:
         last = (at(1), "c")
-        self.assertIsNone(rest_of(Page(), 128, 127, last))
-        self.assertIsNone(rest_of(Page(limit=128), 128, 128, last))
-        self.assertEqual(rest_of(Page(), 128, 128, last), Page(after=last))
+        self.assertIsNone(rest_of(Page(), 128, None))
+        self.assertIsNone(rest_of(Page(limit=128), 128, last))
+        self.assertEqual(rest_of(Page(), 128, last), Page(after=last))
         self.assertEqual(
-            rest_of(Page(limit=130, filters={"name": "a"}), 128, 128, last),
+            rest_of(Page(limit=130, filters={"name": "a"}), 128, last),
             Page(limit=2, after=last, filters={"name": "a"}),
         )
 
@@ -59,7 +58,7 @@ class TurnTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.clock = Turning()
-        self.asked: list[tuple[str, int | None]] = []
+        self.asked: list[tuple[str, int]] = []
         self.lists = Lists(cast("Store", self), cast("Any", self.clock))
 
     async def read(self, work: Any) -> Any:
@@ -70,15 +69,12 @@ class TurnTests(SynchronousTestCase):
         """Begin a list of so many full parts, of rows as large as `row`."""
         left = [parts]
 
-        async def part(_: Any, page: Page) -> Rendered | None:
-            self.asked.append((who, page.limit))
+        async def part(_: Any, page: Page, rows: int) -> Rendered | None:
+            self.asked.append((who, rows))
             left[0] -= 1
-            assert page.limit is not None
             if left[0] < 0:
                 return None
-            return Rendered(
-                text=row * page.limit, rows=page.limit, last=(at(1), f"{who}-{left[0]}")
-            )
+            return Rendered(text=row * rows, last=(at(1), f"{who}-{left[0]}"))
 
         return Deferred.fromCoroutine(self.lists.rendered(Page(), part))
 
