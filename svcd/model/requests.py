@@ -44,7 +44,11 @@ MountPrefix: TypeAlias = Annotated[
 ]
 Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 """An opaque id or name of another resource."""
-AccountPart: TypeAlias = Annotated[str, Meta(description="without control characters")]
+AccountPart: TypeAlias = Annotated[
+    str, Meta(max_length=4096, description="without control characters")
+]
+Text: TypeAlias = Annotated[str, Meta(max_length=4096, extra={"lines": True})]
+"""A text for people. `lines`: it may contain tab and line feed, see svcd.model.shapes."""
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
 ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
@@ -75,7 +79,7 @@ class NewNodeGroupTemplate:
     """POST node-group-templates."""
 
     name: HostName
-    description: str | None = None
+    description: Text | None = None
     plugin_name: Reference
     engine_version: Reference
     node_processes: Processes
@@ -138,7 +142,7 @@ class NewClusterTemplate:
     """POST cluster-templates. default_image_id: additive; a cluster may then omit its own."""
 
     name: HostName
-    description: str | None = None
+    description: Text | None = None
     plugin_name: Reference
     engine_version: Reference
     node_groups: NodeGroups
@@ -162,7 +166,7 @@ class NewCluster:
     """
 
     name: HostName
-    description: str | None = None
+    description: Text | None = None
     plugin_name: Reference
     engine_version: Reference
     cluster_template_id: Reference | None = None
@@ -235,7 +239,7 @@ class NewDataSource:
     """POST data-sources. url: the location itself is not validated (interface)."""
 
     name: DataName
-    description: str | None = None
+    description: Text | None = None
     type: Literal["objstore", "hdfs"]
     url: Url = field(repr=url_repr)
     credentials: GivenCredentials = field(factory=GivenCredentials)
@@ -246,7 +250,7 @@ class NewJobBinary:
     """POST job-binaries."""
 
     name: DataName
-    description: str | None = None
+    description: Text | None = None
     url: Url = field(repr=url_repr)
     extra: GivenCredentials = field(factory=GivenCredentials)
 
@@ -256,7 +260,7 @@ class NewJob:
     """POST jobs. mains, libs: ids of job binaries."""
 
     name: DataName
-    description: str | None = None
+    description: Text | None = None
     type: JobType
     mains: Binaries = ()
     libs: Binaries = ()
@@ -295,7 +299,7 @@ class RegisterImage:
     """POST images/ID."""
 
     username: Username
-    description: str | None = None
+    description: Text | None = None
 
 
 @frozen(kw_only=True)

@@ -13,9 +13,10 @@ Groups beyond the operator's limit are counted and not checked. The pass ends af
 An escape sequence in a text alone does not start the slow pass: the fast pass first searches the
 whole body for control characters.
 
-Note: control characters. A `str` without constraints is a text: a description, an option's value,
-an argument. It may contain tab and line feed. A `str` with constraints is a name, a reference or a
-part of an account: it may contain no control character. A key may contain none either.
+Note: control characters. A `str` without constraints is a text: an option's value, an argument. It
+may contain tab and line feed, as may a `str` whose constraints are marked with `lines`: a
+description. Any other `str` with constraints is a name, a reference or a part of an account: it may
+contain no control character. A key may contain none either.
 
 Note: why the garbage collector is off while a large body is decoded. The values of a body are a
 tree, so the collector can free no part of it, but it walks the growing tree again and again. With
@@ -210,7 +211,11 @@ def _holds_secrets(hint: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _takes_text(hint: Any) -> bool:
     """Whether the type is a text that may contain tab and line feed."""
-    return str in _alternatives(hint)
+    return any(part is str or _holds_lines(part) for part in _alternatives(hint))
+
+
+def _holds_lines(hint: Any) -> bool:
+    return any((meta.extra or {}).get("lines") for meta in getattr(hint, "__metadata__", ()))
 
 
 @lru_cache(maxsize=1024)

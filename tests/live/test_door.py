@@ -470,7 +470,7 @@ class StalledReaderTests(DoorTests):
         self.assertTrue(bytes(peer.received).endswith(b"\r\n\r\n"))
 
     async def test_a_large_json_body_waits_in_a_file(self) -> None:
-        body = json.dumps({**json.loads(NGT), "description": "d" * 500_000}).encode()
+        body = NGT.ljust(500_000)
         for length in (f"Content-Length: {len(body)}", "Transfer-Encoding: chunked"):
             name = b"a" if length.startswith("C") else b"b"
             sent = body.replace(b'"w"', b'"%b"' % name)

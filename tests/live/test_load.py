@@ -20,10 +20,10 @@ from twisted.trial.unittest import SkipTest
 from twisted.web.client import ResponseFailed
 
 from svcd.runtime.tasks import sleep
-from tests.live.test_door import Peer, get
+from tests.live.test_door import NGT, Peer, get
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
-from tests.support.processes import Daemon, DaemonCase, Program, reactor, send, until
+from tests.support.processes import Daemon, DaemonCase, Program, Reply, reactor, send, until
 from tests.support.sample import SLOW
 
 skip = SLOW
@@ -212,19 +212,18 @@ class ReaderTests(LoadCase):
         for number in range(4):
             made = await send(
                 "POST",
-                f"{base}/data-sources",
+                f"{base}/node-group-templates",
                 json={
+                    **json.loads(NGT),
                     "name": f"s{number}",
-                    "description": "d" * 1_000_000,
-                    "type": "hdfs",
-                    "url": "/data/in",
+                    "node_configs": {"general": {"Daemon JVM Options": "d" * 1_000_000}},
                 },
             )
             self.assertEqual(made.status, 202)
         before_kib = rss_kib(pid)
         peak_kib = before_kib
         crowds = []
-        for path in (f"job-binary-internals/{binary_id}/data", "data-sources"):
+        for path in (f"job-binary-internals/{binary_id}/data", "node-group-templates"):
             request = get(f"/v1.1/demo/{path}").decode()
             crowds.append(await self.crowd(told["api"], 100, request, "--deaf"))
             for _ in range(10):
@@ -235,8 +234,8 @@ class ReaderTests(LoadCase):
         for crowd in crowds:
             crowd_ended = await crowd.end(PATIENCE_S)
             self.assertEqual((crowd_ended.code, crowd_ended.err), (0, ""))
-        again = await send("GET", f"{base}/data-sources")
-        self.assertEqual((again.status, len(again.json["data_sources"])), (200, 4))
+        again = await send("GET", f"{base}/node-group-templates")
+        self.assertEqual((again.status, len(again.json["node_group_templates"])), (200, 4))
         self.check_log(daemon)
 
 
@@ -307,16 +306,20 @@ class FullDiskTests(LoadCase):
         daemon.environment["TMPDIR"] = str(place)
         told = await daemon.start()
         url = f"{told['api']}/v1.1/demo/data-sources"
-        body = {"name": "a", "type": "hdfs", "url": "/a", "description": "d" * 300_000}
-        self.assertEqual((await send("POST", url, json=body)).status, 202)
+
+        async def large(name: str) -> Reply:
+            body = json.dumps({"name": name, "type": "hdfs", "url": "/a"}).encode()
+            headers = {"Content-Type": "application/json"}
+            return await send("POST", url, data=body.ljust(300_000), headers=headers)
+
+        self.assertEqual((await large("a")).status, 202)
         filler = fill(place)
-        refused = await send("POST", url, json={**body, "name": "c"})
+        refused = await large("c")
         self.assertEqual((refused.status, refused.json["error_name"]), (503, "SERVICE_UNAVAILABLE"))
         self.assertIn(f"No space left on device in {place}", refused.json["error_message"])
         self.assertEqual(await self.new_source(daemon, "b"), 202)
         filler.unlink()
-        again = await send("POST", url, json={**body, "name": "c"})
-        self.assertEqual(again.status, 202)
+        self.assertEqual((await large("c")).status, 202)
         self.check_log(daemon)
 
 

@@ -143,6 +143,23 @@ class ShapeTests(SynchronousTestCase):
         raw = json.dumps({**CLUSTER, "description": "\x7f"}, ensure_ascii=False).encode()
         self.assertRaises(ValidationError, Shape(NewCluster).decode, raw, LIMITS)
 
+    def test_long_texts_are_refused(self) -> None:
+        """The fault has the field, the limit and the length; a password is not shown."""
+        self.assertEqual(
+            self.faults(NewCluster, {**CLUSTER, "description": "x\n" * 2049}),
+            ['$.description: expected at most 4096 characters, got "' + "x\\n" * 30
+             + '"… (4098 characters)'],
+        )  # fmt: skip
+        text = "\t" * 4096
+        made = self.decoded(NewCluster, {**CLUSTER, "description": text})
+        self.assertEqual(made.description, text)
+        source = {"name": "in", "type": "hdfs", "url": "/in"}
+        account = {"user": "u", "password": "p" * 4097}
+        self.assertEqual(
+            self.faults(NewDataSource, {**source, "credentials": account}),
+            ["$.credentials.password: expected at most 4096 characters, got a string"],
+        )
+
     def test_texts_may_hold_tab_and_line_feed(self) -> None:
         """Descriptions, values of options, arguments and parameters; no other control character."""
         text = "\ta\nb\t"

@@ -153,7 +153,7 @@ class ChannelTests(SynchronousTestCase):
     def test_a_large_body_that_cannot_be_kept_is_503(self) -> None:
         """The folder for it is gone; whatever else arrives of it is thrown away."""
         self.patch(tempfile, "tempdir", "/nowhere")
-        body = NGT[:-1] % b"w" + b',"description":"%b"}' % (b"d" * 300_000)
+        body = (NGT % b"w").ljust(300_000)
         for length in (b"Content-Length: %d" % len(body), b"Transfer-Encoding: chunked"):
             sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if b"T" in length else body
             peer = Connected()
@@ -175,7 +175,8 @@ class ChannelTests(SynchronousTestCase):
         site.most_unsent_bytes = 150_000
         for _ in range(3):
             peers.append(Connected(of=peers[0]))
-        body = NGT[:-1] % b"w" + b',"description":"%b"}' % (b"d" * 100_000)
+        configs = b'{"general":{"Daemon JVM Options":"%b"}}' % (b"d" * 100_000)
+        body = NGT[:-1] % b"w" + b',"node_configs":%b}' % configs
         made = peers[0].service.call(
             "POST",
             "/v1.1/demo/node-group-templates",
