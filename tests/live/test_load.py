@@ -216,6 +216,8 @@ class ReaderTests(LoadCase):
                 json={
                     **json.loads(NGT),
                     "name": f"s{number}",
+                    "plugin_name": "fake",
+                    "engine_version": "0.1",
                     "node_configs": {"general": {"Daemon JVM Options": "d" * 1_000_000}},
                 },
             )
