@@ -22,7 +22,15 @@ from svcd.model.cluster import Cluster, Instance, Volume
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
-from svcd.ports.machines import CommandResult, Location, Probe, ProbeError, Remote, RemoteError
+from svcd.ports.machines import (
+    CommandResult,
+    Host,
+    Location,
+    Probe,
+    ProbeError,
+    Remote,
+    RemoteError,
+)
 from svcd.ports.store import Sealer, Store, Tx
 from svcd.provisioning.act.rows import Journal
 from svcd.provisioning.act.runner import PlanRunner, Shells
@@ -78,6 +86,10 @@ _LIMITED = 5
 """Tries of a step after a fault that rarely goes away by itself."""
 
 _TRUST_GONE = Done(cluster={"trust_id": None})
+_FORWARD_ADVICE = (
+    "svcd reaches the daemons of a machine through its SSH server: set `AllowTcpForwarding yes` in "
+    "/etc/ssh/sshd_config of the image"
+)
 _GROUPS_GONE = Done(cluster={"security_group_id": None, "openings": (), "server_group_id": None})
 REMOVING = (DeleteServer, DeleteFloatingIp, DeleteVolume, DeleteGroups, DeleteTrust)
 
@@ -276,13 +288,9 @@ class Performer:
         shells = self._machines()
 
         async def ask(each: Instance) -> str:
-            machine = shells.host(each.instance_id)
-            at = Location(f"http://{machine.internal}:{machine.port}/", machine)
-            try:
-                await self._ports.probe.get(at, _REACH_S)
-            except ProbeError as error:  # any answer of the SSH server is good: it is not HTTP
-                if error.kind in (Fault.FORBIDDEN, Fault.UNREACHABLE):
-                    return f"{each.instance_name}: {error.text}"
+            fault = await self._forward_fault(shells.host(each.instance_id))
+            if fault is not None and fault.kind in (Fault.FORBIDDEN, Fault.UNREACHABLE):
+                return f"{each.instance_name}: {fault.text}"
             return ""
 
         reached = [i for i in self._cluster.instances() if i.facts is not None]
@@ -292,6 +300,18 @@ class Performer:
             if result:
                 return result
         return ""
+
+    async def _forward_fault(self, machine: Host) -> ProbeError | None:
+        """The fault of a forward to the machine's own SSH port, which is open on every machine.
+
+        Other kinds than FORBIDDEN and UNREACHABLE say nothing: the SSH server does not speak HTTP.
+        """
+        at = Location(f"http://{machine.internal}:{machine.port}/", machine)
+        try:
+            await self._ports.probe.get(at, _REACH_S)
+        except ProbeError as error:
+            return error
+        return None
 
     async def _pool(self, given: str, session: CloudSession) -> str:
         """The id of an external network that a user named by id or name."""
@@ -371,6 +391,12 @@ class Performer:
         if result.exit_code != 0 or facts is None:
             reason = f"{step.machine} did not report its facts: {result.stderr[-500:].strip()}"
             return Wait(seconds=1.0, reason=reason, code=Code.PREPARE_FAILED)
+        if self._cluster.openings:  # otherwise svcd needs no forward, see `Cluster.openings`
+            machine = evolve(shells.host(step.instance), host_key=result.host_key)
+            fault = await self._forward_fault(machine)
+            if fault is not None and fault.kind is Fault.FORBIDDEN:
+                reason = f"{step.machine}: {fault.text}. {_FORWARD_ADVICE}"
+                return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
         return Done(instances={step.instance: {"facts": facts, "host_key": result.host_key}})
 
     async def _prepare(self, step: Prepare) -> Outcome:

@@ -759,6 +759,24 @@ class FirewallTests(ControllerTestCase):
         self.assertEqual(list(site.cloud.openings.values()), [["22 0.0.0.0/0"]])
         self.assertEqual(site.row.openings, ("22 0.0.0.0/0",))
 
+    def test_new_machine_that_does_not_forward_fails_at_its_first_login(self) -> None:
+        """The reason says what to set in the image; no file was written, no daemon started."""
+        site = Site()
+        site.probe = ForbiddingProbe(site.clock)
+        site.restart()
+        site.add(cluster(group(count=1)))
+        site.advance(60)
+        self.assertEqual(site.row.status, S.ERROR)
+        self.assertEqual(
+            site.row.status_description,
+            "MACHINE_UNREACHABLE: demo-worker-001: check AllowTcpForwarding. svcd reaches the "
+            "daemons of a machine through its SSH server: set `AllowTcpForwarding yes` in "
+            "/etc/ssh/sshd_config of the image (check the machine and the network; retry with an "
+            "empty resize)",
+        )
+        self.assertEqual({_kind(ran.command) for ran in site.remote.ran}, {"facts"})
+        self.assertEqual(site.leftovers(), [])
+
     def test_machine_that_does_not_forward_keeps_them(self) -> None:
         """The cluster goes on working as before, and an event has the reason."""
         site = self.old()
