@@ -25,6 +25,8 @@ class SettingsError(Exception):
     """A setting is unknown or has a wrong value: one line that says which, where and why."""
 
 
+ANY_HOST = "*"
+"""In `server.hosts`: every host."""
 UNIX = "unix"
 """In `server.trusted_proxies`: every process that connects to a socket file."""
 _PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)

@@ -21,6 +21,7 @@ from twisted.web.client import Agent
 from twisted.web.iweb import IAgent
 
 from svcd.cli.finding import Finding
+from svcd.cli.openings import LEAST_PREFIX
 from svcd.cli.tenant_doctor import Tenant
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud, cloud_error
@@ -170,7 +171,7 @@ class CloudDoctor:
     def _firewall(self) -> None:
         """Whether the settings open Hadoop's pages to everybody."""
         cidrs, what = self._settings.web_cidrs, "cloud.web_cidrs"
-        public = [each for each in cidrs if ip_network(each).prefixlen == 0]
+        public = [each for each in cidrs if ip_network(each).prefixlen < LEAST_PREFIX]
         if not cidrs:
             self._good(what, "none: users reach Hadoop's pages with svcd tunnel")
         elif not public:

@@ -10,10 +10,9 @@ from svcd.model.loopback import is_loopback_url
 from svcd.runtime.audit import OFF
 from svcd.runtime.listening import beyond_loopback, encrypted
 from svcd.runtime.preflight import open_without_login
-from svcd.runtime.same_origin import ANY
-from svcd.settings import UNIX, Settings
+from svcd.settings import ANY_HOST, UNIX, Settings
 
-_LEAST_PREFIX = 8
+LEAST_PREFIX = 8
 """A network with a shorter prefix has more than one operator's addresses."""
 
 
@@ -85,18 +84,18 @@ def _roles(settings: Settings) -> Finding:
 
 def _hosts(settings: Settings) -> Finding:
     what, hosts = "server.hosts", settings.server.hosts
-    if ANY in hosts:
+    if ANY_HOST in hosts:
         return _warning(
             what,
             "web pages can reach svcd through the browsers of its users (DNS rebinding)",
-            f"name the hosts of svcd instead of {ANY}",
+            f"name the hosts of svcd instead of {ANY_HOST}",
         )
     return Finding(what, True, ", ".join(hosts) or "none but those of the listener")
 
 
 def _proxies(settings: Settings) -> Finding:
     what, proxies = "server.trusted_proxies", settings.server.trusted_proxies
-    wide = [x for x in proxies if x != UNIX and ip_network(x).prefixlen < _LEAST_PREFIX]
+    wide = [x for x in proxies if x != UNIX and ip_network(x).prefixlen < LEAST_PREFIX]
     if wide:
         return _warning(
             what,

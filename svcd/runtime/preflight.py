@@ -16,6 +16,7 @@ from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
 from svcd.runtime.listening import beyond_loopback, socket_of_all
 from svcd.settings import (
+    ANY_HOST,
     UNIX,
     CloudSettings,
     Database,
@@ -32,6 +33,8 @@ _MOST_CONNECTIONS = 500
 _RENEWALS = 3
 """Fewest renewals that fit into one lease."""
 _PORTS = range(1, 65_536)
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
+"""A name or an address of a host; an address of IPv6 has two colons at least."""
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 
 
@@ -49,6 +52,7 @@ def check(settings: Settings) -> None:
         raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
     check_database(settings.database)
     _check_roles(settings)
+    _check_hosts(settings.server.hosts)
     _check_proxies(settings.server.trusted_proxies)
     _check_cidrs(settings.cloud)
     _check_ssh_ports(settings.cloud.ssh_ports)
@@ -120,6 +124,15 @@ def _check_roles(settings: Settings) -> None:
             raise SettingsError(
                 f"{name}: admin must not be in the list, because {needed} would rule the whole"
                 " cloud: name the roles that are enough, usually member"
+            )
+
+
+def _check_hosts(hosts: Sequence[str]) -> None:
+    for each in hosts:
+        if each != ANY_HOST and not _HOST.fullmatch(each):
+            raise SettingsError(
+                f"server.hosts: {each!r} is no name or address of a host; write it like"
+                " svcd.example.org, without a scheme or a port"
             )
 
 

@@ -17,9 +17,8 @@ from twisted.web.http_headers import Headers
 
 from svcd.model.loopback import is_loopback
 from svcd.runtime.listening import beyond_loopback
+from svcd.settings import ANY_HOST
 
-ANY: Final = "*"
-"""In `server.hosts`: every host."""
 _MOST_KNOWN: Final = 256
 """Values of `Host` that are remembered as good."""
 
@@ -38,7 +37,7 @@ class SameOrigin:
         Beyond loopback the names of the machine are unknown, so any name is good unless some are
         given.
         """
-        any_host = ANY in hosts or (not hosts and beyond_loopback(endpoint))
+        any_host = ANY_HOST in hosts or (not hosts and beyond_loopback(endpoint))
         return cls(None if any_host else hosts)
 
     def fault(self, headers: Headers, check_host: bool = True) -> str:

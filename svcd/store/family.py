@@ -102,8 +102,10 @@ class Family(Generic[R]):
         )
 
     async def refuse_if_full(self, tenant_id: str) -> None:
-        """Raise QuotaExceeded when the tenant may not add a row. Requests at the same moment can
-        exceed the limit by their number."""
+        """Raise QuotaExceeded when the tenant may not add a row.
+
+        Transactions that write are serial, so requests at the same moment cannot exceed the limit.
+        """
         if not self._most:
             return
         values = {"tenant_id": tenant_id, "most": self._most}

@@ -28,6 +28,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Project, Server, Token, User, Volume
 from svcd.embedded.cloud.state import State
+from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import Embedded
 
 VANILLA_IMAGE_ID = "00000000-0000-4000-8000-000000000001"
@@ -312,12 +313,19 @@ def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:
         known = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = {}
+    except ValueError as error:
+        raise StateFolderError(
+            f"{path} is damaged ({error}): remove it, and svcd makes new passwords for the users"
+            " of the embedded cloud"
+        ) from None
     fresh = {name: secrets.token_hex(16) for name in names if name not in known}
     if fresh:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, new = tempfile.mkstemp(dir=folder, prefix=".passwords-")  # of mode 600
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(known | fresh, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())  # or a power loss may leave an empty file
         Path(new).replace(path)
     return {**known, **fresh}
 

@@ -95,6 +95,7 @@ class CloudDoctorTests(SynchronousTestCase):
         for given, words in (
             ({"web_cidrs": ("192.0.2.0/24",)}, []),
             ({"web_cidrs": ("192.0.2.0/24", "0.0.0.0/0")}, [("fail", "cloud.web_cidrs")]),
+            ({"web_cidrs": ("0.0.0.0/1", "128.0.0.0/1")}, [("fail", "cloud.web_cidrs")]),
             ({"web_cidrs": ("::/0",), "allow_public_web": True}, [("warn", "cloud.web_cidrs")]),
         ):
             self.registered()

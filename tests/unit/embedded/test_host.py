@@ -11,6 +11,7 @@ from twisted.internet import reactor as global_reactor  # noqa: TID251 - sockets
 from twisted.trial.unittest import TestCase
 
 from svcd.embedded.host import EmbeddedHost
+from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import CloudSettings, Settings
 from tests.support.processes import send
 
@@ -43,6 +44,10 @@ class HostTests(TestCase):
         file = folder / "cloud" / "passwords.json"
         self.assertEqual(json.loads(file.read_text()), users)
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        file.write_text("")
+        with self.assertRaises(StateFolderError) as raised:
+            await self.users(folder)
+        self.assertIn(f"{file} is damaged", str(raised.exception))
 
     async def test_a_password_can_be_set(self) -> None:
         """That of the user that endpoints.json names."""

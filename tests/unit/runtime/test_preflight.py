@@ -24,6 +24,12 @@ class PreflightTests(SynchronousTestCase):
             self.assertIn(f"{key} is empty", self.refused(f"{key}=,"))
         self.assertIn("cloud.trust_roles: admin", self.refused("cloud.trust_roles=member,Admin"))
 
+    def test_hosts_are_names_or_addresses(self) -> None:
+        """Without a port: the check of requests compares the host alone."""
+        check(load(None, {}, ["server.hosts=svcd.test,10.0.0.5,fe80::1,*"]).settings)
+        for wrong in ("svcd.test:8386", "http://svcd.test", "[::1]", "a b"):
+            self.assertIn("without a scheme or a port", self.refused(f"server.hosts={wrong}"))
+
     def test_proxies_are_addresses_or_networks(self) -> None:
         """Or every process that uses a socket file."""
         check(load(None, {}, ["server.trusted_proxies=10.0.0.5,10.1.0.0/16,unix"]).settings)
