@@ -21,8 +21,8 @@ R = TypeVar("R")
 
 ROWS: Final = 128
 """Rows of a part; a shorter list is one part."""
-_MOST_ROWS: Final = 512
-_PART_BYTES: Final = 1_048_576
+_MOST_ROWS: Final = 2048
+_PART_BYTES: Final = 4_194_304
 """A part of stored JSON after the first has about so many bytes."""
 
 

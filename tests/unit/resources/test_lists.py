@@ -118,7 +118,7 @@ class TurnTests(SynchronousTestCase):
         self.assertEqual([len(self.successResultOf(each)) for each in (long, other)], [1, 1])
 
     def test_parts_fit_the_size_of_the_rows(self) -> None:
-        """Up to 512 small rows, one large one."""
+        """Up to 2048 small rows, a few large ones."""
         small = self.start("small", 2)
         self.clock.turn()
         self.clock.turn()
@@ -129,8 +129,8 @@ class TurnTests(SynchronousTestCase):
         self.successResultOf(large)
         self.assertEqual(
             self.asked,
-            [("small", 128), ("small", 512), ("small", 512),
-             ("large", 128), ("large", 1), ("large", 1)],
+            [("small", 128), ("small", 2048), ("small", 2048),
+             ("large", 128), ("large", 2), ("large", 2)],
         )  # fmt: skip
 
 
