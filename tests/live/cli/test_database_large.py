@@ -244,6 +244,11 @@ class KilledTests(_Case):
             time.sleep(_LOOK_S)
 
 
+def _hear_interrupts() -> None:
+    """A shell starts programs in the background with SIGINT ignored; children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class FullTests(_Case):
     """No file may grow beyond 16 MiB, as on a disk that is full."""
 
@@ -272,7 +277,7 @@ class FullTests(_Case):
     def test_interrupted(self) -> None:
         """SIGTERM and Ctrl-C remove the draft too."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            child = self.spawn("backup", str(self.file), state=self.large)
+            child = self.spawn("backup", str(self.file), state=self.large, limit=_hear_interrupts)
             half, stop = self.half_written(self.folder), time.monotonic() + _ENDED_S
             while not half() and time.monotonic() < stop:
                 time.sleep(_LOOK_S)
