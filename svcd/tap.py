@@ -14,6 +14,7 @@ once, before the first timer of svcd.
 from __future__ import annotations
 
 import atexit
+import errno
 import io
 import os
 import signal
@@ -202,8 +203,21 @@ def unbuffered(stream: IO[str]) -> IO[str]:
         place = stream.fileno()
     except (AttributeError, OSError, ValueError):  # in memory, closed, or None
         return stream
-    whole = io.FileIO(place, "w", closefd=False)
-    return _Kept(whole, stream)
+    return _Kept(_Whole(place, "w", closefd=False), stream)
+
+
+class _Whole(io.FileIO):
+    """Writes all that it is given. A disk that becomes full takes a part, without an error."""
+
+    def write(self, data: Any, /) -> int:
+        """See RawIOBase. Raises OSError when something is left."""
+        rest = memoryview(data).cast("B")
+        while rest:
+            written = super().write(rest)
+            if written is None:
+                raise BlockingIOError(errno.EAGAIN, "the file takes no more now")
+            rest = rest[written:]
+        return len(data)
 
 
 class _Kept(io.TextIOWrapper):
