@@ -195,7 +195,11 @@ class CrowdTests(LoadCase):
         await until(room, "room at the cloud", 30)
         await tenant.scale(cluster_id, 3)
         await tenant.until_active(cluster_id)
-        warnings = [line for line in daemon.said.splitlines() if "may open too few files" in line]
+        warnings = [
+            line
+            for line in daemon.said.splitlines()
+            if "and the hard limit of the process is 300" in line
+        ]
         self.assertEqual(len(warnings), 1, daemon.said)
         self.check_log(daemon)
 
