@@ -6,15 +6,18 @@ caller requests one after the other. Each row is in it at most once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar, cast
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 
+from svcd.errors import ServiceUnavailable
 from svcd.model.wire import View
 from svcd.ports.store import Page, Place, Rendered, Store, Tx
 from svcd.resources._answers import encode
+from svcd.resources._bodies import Disconnected
 from svcd.runtime.tasks import Turns
 
 R = TypeVar("R")
@@ -24,6 +27,8 @@ ROWS: Final = 128
 _MOST_ROWS: Final = 2048
 _PART_BYTES: Final = 4_194_304
 """A part of stored JSON after the first has about so many bytes."""
+_MOST_BYTES: Final = 64 << 20
+"""Of all lists that are being read. Beyond, only the list that began first goes on."""
 
 
 class Lists:
@@ -35,19 +40,51 @@ class Lists:
     def __init__(self, store: Store, clock: IReactorTime) -> None:
         self._store = store
         self._turns = Turns(clock)
+        self._open: list[Reading] = []
+
+    @contextmanager
+    def begin(self, gone: Callable[[], bool]) -> Iterator[Reading]:
+        """A list that is read in the block. gone: whether its caller has disconnected."""
+        reading = Reading(self._store, self._turns, self._open, gone)
+        self._open.append(reading)
+        try:
+            yield reading
+        finally:
+            self._open.remove(reading)
+
+
+class Reading:
+    """One list of one caller. All methods raise Disconnected, and ServiceUnavailable when other
+    lists fill the memory: the list that began first goes on to its end.
+
+    found: the JSON objects so far, in pieces; joined by commas they form the items.
+    """
+
+    def __init__(
+        self, store: Store, turns: Turns, others: Sequence[Reading], gone: Callable[[], bool]
+    ) -> None:
+        self.found: list[bytes] = []
+        self.size = 0
+        self._store = store
+        self._turns = turns
+        self._others = others
+        self._gone = gone
 
     async def next_turn(self) -> None:
-        """Wait for the turn of the reactor in which the caller may do its next part."""
+        """Wait for the turn of the reactor in which the list may get its next part."""
         await self._turns.next()
+        self._check()
+
+    def keep(self, piece: bytes) -> None:
+        """Add some JSON objects to `found`."""
+        self.found.append(piece)
+        self.size += len(piece)
 
     async def rendered(
         self, page: Page, read: Callable[[Tx, Page, int], Awaitable[Rendered | None]]
     ) -> list[bytes]:
-        """The stored JSON objects of a page, in pieces; joined by commas they form the items.
-
-        read: reads so many rows of a page.
-        """
-        found: list[bytes] = []
+        """The stored JSON objects of a page. read: reads so many rows of a page."""
+        self._check()
         rest: Page | None = page
         rows = ROWS
         while rest is not None:
@@ -55,12 +92,12 @@ class Lists:
             part = await self._rendered_part(read, rest, asked)
             if part is None:
                 break
-            found.append(part.text)
+            self.keep(part.text)
             rest = rest_of(rest, asked, part.last)
             if rest is not None:
                 rows = max(1, min(_MOST_ROWS, _PART_BYTES * asked // len(part.text)))
-                await self._turns.next()
-        return found
+                await self.next_turn()
+        return self.found
 
     async def _rendered_part(
         self, read: Callable[[Tx, Page, int], Awaitable[R]], rest: Page, rows: int
@@ -76,6 +113,7 @@ class Lists:
         """
         if self._turns.busy:
             await self._turns.next()
+        self._check()
         rest: Page | None = page
         while rest is not None:
             asked = rows_of(rest, ROWS)
@@ -84,7 +122,7 @@ class Lists:
             last = cast("Any", part[-1]) if len(part) == asked else None
             rest = rest_of(rest, asked, last and (last.created_at, last.id))
             if rest is not None:
-                await self._turns.next()
+                await self.next_turn()
 
     async def encoded(
         self,
@@ -92,12 +130,22 @@ class Lists:
         read: Callable[[Tx, Page], Awaitable[Sequence[R]]],
         view: Callable[[R], View],
     ) -> list[bytes]:
-        """The JSON objects of a page, as `rendered`. view: the answer for a record."""
-        parts = self.records(page, read)
-        return [items([view(each) for each in part]) async for part in parts if part]
+        """The JSON objects of a page. view: the answer for a record."""
+        async for part in self.records(page, read):
+            if part:
+                self.keep(items([view(each) for each in part]))
+        return self.found
 
     async def _part(self, read: Callable[[Tx, Page], Awaitable[R]], part: Page) -> R:
         return await self._store.read(lambda tx: read(tx, part))
+
+    def _check(self) -> None:
+        if self._gone():
+            raise Disconnected
+        if self._others[0] is not self and sum(each.size for each in self._others) > _MOST_BYTES:
+            raise ServiceUnavailable(
+                "too many long lists are being read: try again, or read a part with limit", 5
+            )
 
 
 def items(views: Sequence[View]) -> bytes:

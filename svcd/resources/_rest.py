@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from klein import Klein
@@ -261,7 +261,8 @@ class Rest(Routed[Route]):
             raise policy.refusal(made.spec.needs, caller.roles, f"{shown(method)} {made.pattern}")
         body = self._body_of(request, made, suffix)
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
-        call = Call(caller, version, request.args, policy)
+        gone = partial(getattr, request, "_disconnected", False)
+        call = Call(caller, version, request.args, policy, gone)
         if made.exists is not None:
             await made.exists(call, **values)
             if body is not None:

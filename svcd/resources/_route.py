@@ -163,10 +163,10 @@ def rows_of(resources: Iterable[type[HasRoutes]]) -> Iterator[tuple[str, str, Ne
 class Call:
     """A request as its handler sees it, without the path and the body.
 
-    version: "1.0" or "1.1".
+    version: "1.0" or "1.1". gone: whether the caller has disconnected.
     """
 
-    __slots__ = ("_args", "_policy", "caller", "tenant_id", "version")
+    __slots__ = ("_args", "_policy", "caller", "gone", "tenant_id", "version")
 
     def __init__(
         self,
@@ -174,8 +174,10 @@ class Call:
         version: str,
         args: Mapping[bytes, Sequence[bytes]],
         policy: Policy,
+        gone: Callable[[], bool],
     ) -> None:
         self.caller = caller
+        self.gone = gone
         self.tenant_id = caller.tenant_id
         self.version = version
         self._args = args

@@ -38,9 +38,10 @@ class Clusters:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._lists.rendered(
-            page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.rendered(
+                page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
+            )
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:

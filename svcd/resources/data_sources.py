@@ -32,11 +32,12 @@ class DataSources:
         """List the data sources of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         hide = call.hides_credentials
-        return await self._lists.encoded(
-            page,
-            lambda tx, part: tx.data_sources.page(call.tenant_id, part),
-            lambda each: wire_jobs.DataSource.of(each, hide),
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.encoded(
+                page,
+                lambda tx, part: tx.data_sources.page(call.tenant_id, part),
+                lambda each: wire_jobs.DataSource.of(each, hide),
+            )
 
     @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:

@@ -39,11 +39,12 @@ class JobBinaries:
         """List the job binaries of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
         hide = call.hides_credentials
-        return await self._lists.encoded(
-            page,
-            lambda tx, part: tx.job_binaries.page(call.tenant_id, part),
-            lambda each: wire_jobs.JobBinary.of(each, hide),
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.encoded(
+                page,
+                lambda tx, part: tx.job_binaries.page(call.tenant_id, part),
+                lambda each: wire_jobs.JobBinary.of(each, hide),
+            )
 
     @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:

@@ -49,11 +49,12 @@ class JobBinaryInternals:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinaryInternal]]:
         """List the job binary internals of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._lists.encoded(
-            page,
-            lambda tx, part: tx.internals.page(call.tenant_id, part),
-            wire_jobs.JobBinaryInternal.of,
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.encoded(
+                page,
+                lambda tx, part: tx.internals.page(call.tenant_id, part),
+                wire_jobs.JobBinaryInternal.of,
+            )
 
     @route(
         app, "GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1"

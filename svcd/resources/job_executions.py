@@ -32,9 +32,10 @@ class JobExecutions:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
         """List the job executions of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._lists.rendered(
-            page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.rendered(
+                page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
+            )
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
     async def get(self, call: Call, execution_id: str) -> Annotated[bytes, wire_jobs.JobExecution]:

@@ -13,7 +13,7 @@ from svcd.model.ids import JobBinaryId, JobId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
 from svcd.ports.store import Tx
-from svcd.resources._lists import ROWS, items
+from svcd.resources._lists import ROWS, Reading, items
 from svcd.resources._paging import page_of
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -36,22 +36,22 @@ class Jobs:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.Job]]:
         """List the jobs of the tenant with their binaries, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        found: list[bytes] = []
-        parts = self._lists.records(page, lambda tx, part: tx.jobs.page(call.tenant_id, part))
-        async for part in parts:
-            for jobs in _batches(part):
-                if found:
-                    await self._lists.next_turn()
-                found.append(await self._listed(call, jobs))
-        return found
+        with self._lists.begin(call.gone) as reading:
+            parts = reading.records(page, lambda tx, part: tx.jobs.page(call.tenant_id, part))
+            async for part in parts:
+                for jobs in _batches(part):
+                    if reading.found:
+                        await reading.next_turn()
+                    reading.keep(await self._listed(call, jobs, reading))
+            return reading.found
 
-    async def _listed(self, call: Call, jobs: Sequence[Job]) -> bytes:
+    async def _listed(self, call: Call, jobs: Sequence[Job], reading: Reading) -> bytes:
         """The JSON of some jobs, with their binaries."""
         ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
         binaries: dict[JobBinaryId, JobBinary] = {}
         for begin in range(0, len(ids), ROWS):
             if begin:
-                await self._lists.next_turn()
+                await reading.next_turn()
             read = partial(_several, call.tenant_id, ids[begin : begin + ROWS])
             binaries |= {each.id: each for each in await self._store.read(read)}
         hide = call.hides_credentials

@@ -31,9 +31,10 @@ class NodeGroupTemplates:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """List the node group templates of the tenant, in the order of their creation."""
         page = page_of(call, _FILTERS)
-        return await self._lists.rendered(
-            page, lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part)
-        )
+        with self._lists.begin(call.gone) as reading:
+            return await reading.rendered(
+                page, lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part)
+            )
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.NodeGroupTemplate]:

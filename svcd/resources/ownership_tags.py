@@ -33,12 +33,13 @@ class OwnershipTags:
         user = call.caller.user_id
         clusters: list[str] = []
         mine: list[str] = []
-        parts = self._lists.records(Page(), lambda tx, part: tx.clusters.page(tenant, part))
-        async for part in parts:
-            for row in part:
-                clusters.append(row.id)
-                if row.trust_id is not None and row.trustor_id == user:
-                    mine.append(row.trust_id)
+        with self._lists.begin(call.gone) as reading:
+            parts = reading.records(Page(), lambda tx, part: tx.clusters.page(tenant, part))
+            async for part in parts:
+                for row in part:
+                    clusters.append(row.id)
+                    if row.trust_id is not None and row.trustor_id == user:
+                        mine.append(row.trust_id)
         names = await self._store.read(lambda tx: tx.job_credentials.known(tenant))
         return wire.OwnershipTags(
             installation=self._installation,

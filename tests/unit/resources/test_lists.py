@@ -9,10 +9,12 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId, DataSourceId, JobBinaryId, JobId, TenantId
 from svcd.model.job import DataSource, Job, JobBinary, JobType
 from svcd.model.wire_jobs import JobBinary as JobBinaryView
 from svcd.ports.store import Page, Rendered, Store
+from svcd.resources._bodies import Disconnected
 from svcd.resources._lists import Lists, rest_of, rows_of
 from svcd.store.store import SqlStore
 from svcd.testing import FakeServiceMixin
@@ -59,6 +61,7 @@ class TurnTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turning()
         self.asked: list[tuple[str, int]] = []
+        self.gone: set[str] = set()
         self.lists = Lists(cast("Store", self), cast("Any", self.clock))
 
     async def read(self, work: Any) -> Any:
@@ -76,7 +79,11 @@ class TurnTests(SynchronousTestCase):
                 return None
             return Rendered(text=row * rows, last=(at(1), f"{who}-{left[0]}"))
 
-        return Deferred.fromCoroutine(self.lists.rendered(Page(), part))
+        async def whole() -> list[bytes]:
+            with self.lists.begin(lambda: who in self.gone) as reading:
+                return await reading.rendered(Page(), part)
+
+        return Deferred.fromCoroutine(whole())
 
     def test_first_parts_do_not_wait_and_then_one_part_is_read_in_each_turn(self) -> None:
         """However many lists there are: they take turns."""
@@ -104,8 +111,11 @@ class TurnTests(SynchronousTestCase):
                     for n in range(count)
                 ]  # fmt: skip
 
-            made = self.lists.encoded(Page(), part, JobBinaryView.of)
-            return Deferred.fromCoroutine(made)
+            async def whole() -> list[bytes]:
+                with self.lists.begin(lambda: False) as reading:
+                    return await reading.encoded(Page(), part, JobBinaryView.of)
+
+            return Deferred.fromCoroutine(whole())
 
         self.assertEqual(len(self.successResultOf(start("alone", 3))), 1)
         long = start("long", 128)
@@ -116,6 +126,32 @@ class TurnTests(SynchronousTestCase):
         self.clock.turn()
         self.assertEqual(read, ["alone", "long", "long", "other"])
         self.assertEqual([len(self.successResultOf(each)) for each in (long, other)], [1, 1])
+
+    def test_a_list_of_a_caller_who_has_gone_ends(self) -> None:
+        """At its next turn."""
+        left = self.start("a", 3)
+        self.gone.add("a")
+        self.clock.turn()
+        self.failureResultOf(left, Disconnected)
+        self.assertEqual(self.asked, [("a", 128)])
+
+    def test_large_lists_end_when_together_they_fill_the_memory(self) -> None:
+        """The one that began first goes on; one that begins is refused too."""
+        first, second = (self.start(who, 2, b"x" * 300_000) for who in ("first", "second"))
+        third = self.start("third", 2)
+        self.failureResultOf(third, ServiceUnavailable)
+        for _ in range(4):
+            self.clock.turn()
+        self.failureResultOf(second, ServiceUnavailable)
+        self.assertEqual(len(self.successResultOf(first)), 2)
+        self.assertEqual(len(self.start_and_turn("fourth")), 2)
+
+    def start_and_turn(self, who: str) -> list[bytes]:
+        """A list of two parts to its end."""
+        running = self.start(who, 2)
+        for _ in range(4):
+            self.clock.turn()
+        return self.successResultOf(running)
 
     def test_parts_fit_the_size_of_the_rows(self) -> None:
         """Up to 2048 small rows, a few large ones."""
