@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -172,25 +172,40 @@ def _prefix(options: argparse.Namespace) -> Path:
 
 
 def _image_build(options: argparse.Namespace) -> int:
-    from svcd.provisioning.distributions.vanilla.image import build
+    from svcd.provisioning.distributions.vanilla.image import build, layout
 
+    prefix = _prefix(options)
+    if _is_foreign(prefix, layout.read_record(prefix)):
+        text = f"{prefix} has files and is no software tree: name a new or empty folder"
+        print(f"svcd image build: {text}", file=sys.stderr)
+        return 1
     try:
-        build.build(_prefix(options), lambda line: print(line, flush=True))
+        build.build(prefix, lambda line: print(line, flush=True))
     except build.ImageError as error:
         print(f"svcd image build: {error}", file=sys.stderr)
         return 1
     return 0
 
 
+def _is_foreign(prefix: Path, record: Mapping[str, object]) -> bool:
+    """Whether there is something that a build must not replace. record: its image.json."""
+    if prefix.is_dir() and os.access(prefix, os.R_OK):
+        return not record and any(prefix.iterdir())
+    return prefix.exists()
+
+
 def _image_verify(options: argparse.Namespace) -> int:
     from svcd.provisioning.distributions.vanilla.image import layout
 
     prefix = _prefix(options)
+    if _is_foreign(prefix, layout.read_record(prefix)):
+        print(f"svcd image verify: {prefix} is no software tree", file=sys.stderr)
+        return 1
     problems = layout.verify(prefix)
     for problem in problems:
         print(f"svcd image verify: {problem}", file=sys.stderr)
     if problems:
-        print(f"to build it again: svcd image build vanilla {prefix}", file=sys.stderr)
+        print(f"to build it: svcd image build vanilla {prefix}", file=sys.stderr)
     if options.sbom and prefix.is_dir():
         from svcd.provisioning.distributions.vanilla.image.artifacts import read_list
         from svcd.provisioning.distributions.vanilla.image.sbom import sbom

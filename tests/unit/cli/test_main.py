@@ -128,6 +128,17 @@ class ImageTests(_Case):
         self.assertIn(f"svcd image verify: {prefix} does not exist", err)
         self.assertIn(f"svcd image build vanilla {prefix}", err)
 
+    def test_a_folder_that_is_no_tree_is_left_alone(self) -> None:
+        """A build would replace it. Neither command advises one."""
+        (self.folder / "home").mkdir()
+        (self.folder / "home" / "thesis").write_text("mine")
+        for place in (self.folder / "home", self.folder / "home" / "thesis"):
+            for command in ("build", "verify"):
+                code, _, err = self.ran("image", command, "vanilla", str(place))
+                self.assertEqual((code, len(err.splitlines())), (1, 1), err)
+                self.assertIn("no software tree", err)
+        self.assertEqual((self.folder / "home" / "thesis").read_text(), "mine")
+
     def test_sbom_of_a_tree(self) -> None:
         """The jars that are there, on stdout; a problem of the tree goes to stderr and the code."""
         prefix = self.folder / "tree"
