@@ -44,7 +44,7 @@ class Page:
     @property
     def url(self) -> str:
         """The page on this machine."""
-        return f"http://127.0.0.1:{self.local}{self.path}"
+        return f"http://localhost:{self.local}{self.path}"  # a name that every page accepts
 
 
 def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:

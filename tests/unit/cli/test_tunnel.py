@@ -63,10 +63,10 @@ class CommandTests(SynchronousTestCase):
         self.assertEqual(
             [(page.name, page.url) for page in self.pages()],
             [
-                ("HDFS Web UI", "http://127.0.0.1:19870"),
-                ("JobFlow Oozie", "http://127.0.0.1:21000"),
-                ("JobFlow Web UI", "http://127.0.0.1:21000/oozie"),
-                ("YARN Web UI", "http://127.0.0.1:18088"),
+                ("HDFS Web UI", "http://localhost:19870"),
+                ("JobFlow Oozie", "http://localhost:21000"),
+                ("JobFlow Web UI", "http://localhost:21000/oozie"),
+                ("YARN Web UI", "http://localhost:18088"),
             ],
         )
 
