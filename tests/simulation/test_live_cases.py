@@ -35,7 +35,7 @@ class TraceTests(SynchronousTestCase):
     def test_trace_holds_every_kind_of_call(self) -> None:
         """Of a create with volumes, addresses and groups; store, cloud and machines."""
         heard = {each.where for each in enumeration.trace(OPERATIONS["create"])}
-        outside = {"store", "identity", "image", "compute", "network", "volume", "ssh"}
+        outside = {"store", "identity", "image", "compute", "network", "volume", "ssh", "probe"}
         self.assertEqual(heard, outside)
         heard = {each.where for each in enumeration.trace(OPERATIONS["execute"])}
         self.assertEqual(heard - {"probe"}, {"store", "identity", "hdfs", "engine", "yarn"})
