@@ -110,7 +110,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
     def test_cluster_that_failed(self) -> None:
         """What failed where, what the code means, what to do, and what is left."""
         self.svcd.faults.add(
-            where="ssh", path="11 .*cp processes running", status=1, body="cp: no space left"
+            where="ssh", path="(?s)11 .*cp processes running", status=1, body="cp: no space left"
         )
         cluster_id = self.api.new_cluster(workers=1)
         self.api.until_status(cluster_id, "Error")

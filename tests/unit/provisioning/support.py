@@ -45,6 +45,8 @@ from tests.unit.provisioning.stored import SEALER, StoredStore
 from tests.unit.provisioning.stored import TENANT as TENANT
 
 NOW = 1_767_225_600.0
+_KEY = SEALER.seal(Secret("key"))
+"""Of all clusters: each sealing is different."""
 ADDRESSES = tuple(f"127.1.0.{n}" for n in range(10, 50))
 """Those of the first servers."""
 FLAVORS = (
@@ -95,7 +97,7 @@ def cluster(*groups: NodeGroup, **fields: Any) -> Cluster:
         username="debian",
         node_groups=groups or (group(),),
         management_public_key="ssh-ed25519 AAAA svcd",
-        management_private_key=SEALER.seal(Secret("key")),
+        management_private_key=_KEY,
         openings=("22 0.0.0.0/0",),
         status_since=timestamp(NOW),
         created_at=timestamp(NOW),
