@@ -31,6 +31,8 @@ UNIX = "unix"
 """In `server.trusted_proxies`: every process that connects to a socket file."""
 _PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
 _KEY = re.compile(r"[A-Za-z0-9_.]*")
+_MOST = 1 << 53
+"""Largest number: databases and JSON keep it exactly."""
 _NOT_SETTINGS = (
     "SVCD_CONFORMANCE_",
     "SVCD_HOSTS_FILE",
@@ -537,6 +539,8 @@ def _convert(key: str, raw: object, kind: Any, source: str) -> object:
             raise wrong("a whole number" if kind is int else "a number") from None
         if not 0 <= number < float("inf"):
             raise wrong("a number that is not negative")
+        if number > _MOST:
+            raise wrong(f"a number of at most {_MOST}")
         return number
     if kind is Path or kind is str:
         if not isinstance(raw, str):

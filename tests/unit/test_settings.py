@@ -80,6 +80,7 @@ class LoadTests(SynchronousTestCase):
         self.assertIn("expected one of none, keystone, got 'x'", self.error("auth.mode=x"))
         self.assertIn("expected a whole number, got 'x'", self.error("embedded.ssh_port=x"))
         self.assertIn("not negative", self.error("embedded.boot_s=-1"))
+        self.assertIn("at most 9007199254740992", self.error("limits.rows=9223372036854775808"))
         self.assertIn("expected true or false", self.error("log.access=maybe"))
         self.assertIn("section.key=value", self.error("log.access"))
         self.assertIn("cannot read settings file", self.error(config=self.file("= broken")))
