@@ -205,7 +205,8 @@ def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -
     try:
         if not _ready(process, pages[0].local):
             raise DoorError(
-                "ssh made no tunnel: use -i with the private key of the cluster's key pair"
+                "ssh made no tunnel: use -i with the private key of the cluster's key pair (of the"
+                " embedded cloud: cloud/keys in its state folder)"
             )
         for page in pages:
             print(f"{page.name}: {page.url}")
