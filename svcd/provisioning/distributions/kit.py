@@ -16,6 +16,7 @@ name.
 from __future__ import annotations
 
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -115,16 +116,16 @@ def machines(of: Cluster, root: str = "", home: str = "/home/user one") -> tuple
     return tuple(found)
 
 
-class DistributionKit(_Base):
+class DistributionKit(ABC, _Base):
     """The checks of one distribution; see the module's docstring for their use."""
 
+    @abstractmethod
     def distribution(self) -> IDistribution:
         """Return a new object of the distribution to check, at each call."""
-        raise NotImplementedError
 
+    @abstractmethod
     def groups(self, version: str) -> Sequence[NodeGroup]:
         """Return groups of a faultless cluster; the last one is scalable and has two machines."""
-        raise NotImplementedError
 
     def _cases(self) -> Iterator[tuple[IDistribution, Cluster, tuple[Machine, ...]]]:
         for version in self.distribution().versions:

@@ -30,7 +30,7 @@ from svcd.provisioning.distributions.vanilla.image.jdk import find_jdk
 from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
 from svcd.provisioning.distributions.vanilla.image.programs import resolve
 
-# Jars that come along and nothing here needs: natives of other systems, protocols nobody speaks.
+# Jars that come along and nothing here needs: natives of other systems, unused protocols.
 PRUNED = (
     "hadoop/netty-*-osx-*.jar",
     "hadoop/netty-*-riscv64.jar",
