@@ -51,11 +51,21 @@ class JobExecutions:
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.refresh(call.caller, id_))
 
+    @route(app, "POST", "/job-executions/<execution_id>/refresh-status", success=200, since="1.1")
+    async def refresh_by_post(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
+        """Read the status from the engine now, and return the job execution (additive)."""
+        return await self.refresh(call, execution_id)
+
     @route(app, "GET", "/job-executions/<execution_id>/cancel", needs=Needs.WRITE, since="1.1")
     async def cancel(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Cancel a job execution. A finished one is returned unchanged."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.cancel(call.caller, id_))
+
+    @route(app, "POST", "/job-executions/<execution_id>/cancel", success=200, since="1.1")
+    async def cancel_by_post(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
+        """Cancel a job execution. A finished one is returned unchanged (additive)."""
+        return await self.cancel(call, execution_id)
 
     @route(app, "GET", "/job-executions/<execution_id>/log", plain=True, since="1.1")
     async def log(self, call: Call, execution_id: str) -> Answer:

@@ -269,13 +269,22 @@ JOB_EXECUTIONS = (
         path=RUNS_AT + "/{run_id}/cancel",
         body=Only({**RUN_FIELDS, "id": "{run_id}", "info": {"status": "KILLED"}}),
     ),
+    *(
+        Row(
+            says=f"POST {action}: the same answer as GET (additive)",
+            method="POST",
+            path=RUNS_AT + "/{run_id}/" + action,
+            body=Only({**RUN_FIELDS, "id": "{run_id}", "info": {"status": "KILLED"}}),
+        )
+        for action in ("refresh-status", "cancel")
+    ),
     Row(
-        says="cancel is a GET",
-        method="POST",
+        says="no other method cancels",
+        method="PUT",
         path=RUNS_AT + "/{run_id}/cancel",
         status=405,
         error="METHOD_NOT_ALLOWED",
-        headers={"allow": "GET, HEAD, OPTIONS"},
+        headers={"allow": "GET, HEAD, OPTIONS, POST"},
     ),
     Row(
         says="job_configs may be left out: {} in the answer",
@@ -355,6 +364,8 @@ JOB_EXECUTIONS = (
             ("GET", "/nope"),
             ("GET", "/nope/refresh-status"),
             ("GET", "/nope/cancel"),
+            ("POST", "/nope/refresh-status"),
+            ("POST", "/nope/cancel"),
             ("DELETE", "/nope"),
         )
     ),
