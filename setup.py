@@ -36,6 +36,7 @@ setup(
         "treq>=24.9.1",
         "hyperlink>=21",
         "attrs>=24.2",
+        "click>=8.1",
         "msgspec>=0.19",
         "cryptography>=43",
         "prometheus_client>=0.21",

@@ -10,7 +10,6 @@ Source: openstacksdk, "Configuring OpenStack SDK Applications".
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, Final
 
 import yaml
 
-from svcd.cli.door import DoorError
+from svcd.cli.exits import CommandError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _MOST_BYTES: Final = 2**20
@@ -50,23 +49,14 @@ _AROUND: Final = {"region_name": "OS_REGION_NAME", "interface": "OS_INTERFACE"}
 _AUTHORITIES: Final = "SSL_CERT_FILE"
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that `chosen` reads."""
-    parser.add_argument(
-        "--os-cloud",
-        metavar="NAME",
-        help="cloud of clouds.yaml (default: OS_CLOUD, else the other variables)",
-    )
+def chosen(name: str, environment: Mapping[str, str], here: Path, home: Path) -> Mapping[str, str]:
+    """`environment` with the variables of the cloud `name`. Raises CommandError.
 
-
-def chosen(
-    options: argparse.Namespace, environment: Mapping[str, str], here: Path, home: Path
-) -> Mapping[str, str]:
-    """`environment` with the variables of the named cloud, if there is one. Raises DoorError.
+    name: "" for OS_CLOUD; without it, `environment` is returned as it is.
 
     `cacert` of the cloud becomes SSL_CERT_FILE, see `trust`.
     """
-    name = options.os_cloud or environment.get("OS_CLOUD") or ""
+    name = name or environment.get("OS_CLOUD") or ""
     if not name:
         return environment
     folders = (here, home / ".config" / "openstack", Path("/etc/openstack"))
@@ -74,7 +64,7 @@ def chosen(
     files.append(_first(environment.get("OS_CLIENT_SECURE_FILE"), "secure", folders))
     if files[0] is None:
         searched = ", ".join(str(folder) for folder in folders)
-        raise DoorError(
+        raise CommandError(
             f"cloud {name!r} is given, but there is no clouds.yaml in {searched}; "
             "name the file with OS_CLIENT_CONFIG_FILE"
         )
@@ -87,7 +77,7 @@ def chosen(
             found = _merged(found, _mapping(clouds.get(name, {}), f"clouds.{name}", file))
     if name not in known:
         there = ", ".join(sorted(known)) or "none"
-        raise DoorError(f"{files[0]} has no cloud {name!r}; it has {there}")
+        raise CommandError(f"{files[0]} has no cloud {name!r}; it has {there}")
     where = f"cloud {name!r} in {files[0]}"
     kept = {k: v for k, v in environment.items() if not k.startswith("OS_")}
     return {**kept, **_variables(found, where, kept, home)}
@@ -103,7 +93,7 @@ def trust(environment: Mapping[str, str], process: MutableMapping[str, str] = os
 def _first(named: str | None, stem: str, folders: tuple[Path, ...]) -> Path | None:
     if named:
         if not Path(named).is_file():
-            raise DoorError(f"there is no file {named}; a variable names it as {stem}.yaml")
+            raise CommandError(f"there is no file {named}; a variable names it as {stem}.yaml")
         return Path(named)
     tried = (folder / f"{stem}{ending}" for folder in folders for ending in _ENDINGS)
     return next((path for path in tried if path.is_file()), None)
@@ -114,14 +104,14 @@ def _clouds(file: Path) -> Mapping[str, Any]:
         with file.open("rb") as opened:
             content = opened.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise DoorError(f"{file} is larger than {_MOST_BYTES} bytes")
+            raise CommandError(f"{file} is larger than {_MOST_BYTES} bytes")
         tree = yaml.safe_load(content)
     except OSError as error:
-        raise DoorError(f"{file} cannot be read: {error.strerror}") from None
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f" in line {mark.line + 1}"
-        raise DoorError(
+        raise CommandError(
             f"{file} is not valid YAML{line}"
         ) from None  # the error would quote the line
     return _mapping(_mapping(tree, "the file", file).get("clouds"), "clouds", file)
@@ -131,7 +121,7 @@ def _mapping(value: Any, what: str, file: Path) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DoorError(f"{file}: {what} is not a mapping")
+        raise CommandError(f"{file}: {what} is not a mapping")
     return {str(key): each for key, each in value.items()}
 
 
@@ -148,25 +138,25 @@ def _variables(
 ) -> Mapping[str, str]:
     auth = cloud.get("auth") or {}
     if not isinstance(auth, dict):
-        raise DoorError(f"{where}: auth is not a mapping")
+        raise CommandError(f"{where}: auth is not a mapping")
     made: dict[str, str] = {}
     for keys, values in ((_AUTH, auth), (_AROUND, cloud)):
         for key, variable in keys.items():
             value = values.get(key)
             if isinstance(value, (dict, list)):
-                raise DoorError(f"{where}: {key} is not text")
+                raise CommandError(f"{where}: {key} is not text")
             if value is not None and value != "":
                 made.setdefault(variable, str(value))
     if "OS_AUTH_URL" not in made:
         aside = "; svcd does not read vendor profiles" if cloud.get("profile") else ""
-        raise DoorError(f"{where}: auth.auth_url is missing{aside}")
+        raise CommandError(f"{where}: auth.auth_url is missing{aside}")
     _complete(made, str(cloud.get("auth_type") or ""), where)
     for of in ("USER", "PROJECT"):
         for kind in ("ID", "NAME"):
             if f"OS_{of}_DOMAIN_NAME" not in made and f"OS_DOMAIN_{kind}" in made:
                 made.setdefault(f"OS_{of}_DOMAIN_{kind}", made[f"OS_DOMAIN_{kind}"])
     if cloud.get("verify") is False:
-        raise DoorError(
+        raise CommandError(
             f"{where}: verify is false, but svcd always verifies certificates; set cacert instead"
         )
     authorities = cloud.get("cacert")
@@ -174,13 +164,13 @@ def _variables(
         file = str(authorities)
         path = home / file[2:] if file.startswith("~/") else Path(file)
         if not path.is_file():
-            raise DoorError(f"{where}: cacert names {path}, which does not exist")
+            raise CommandError(f"{where}: cacert names {path}, which does not exist")
         made[_AUTHORITIES] = str(path)
     return made
 
 
 def _complete(made: dict[str, str], kind: str, where: str) -> None:
-    """Remove variables that this kind of login does not use. Raises DoorError for missing ones."""
+    """Remove variables that this kind of login does not use. Raises CommandError if one lacks."""
     secret = "OS_APPLICATION_CREDENTIAL_SECRET"
     if kind in _CREDENTIAL or (not kind and secret in made):
         wanted = {"OS_APPLICATION_CREDENTIAL_ID": "application_credential_id"}
@@ -195,12 +185,12 @@ def _complete(made: dict[str, str], kind: str, where: str) -> None:
         if "OS_PROJECT_ID" not in made:
             wanted["OS_PROJECT_NAME"] = "project_name"
     else:
-        raise DoorError(
+        raise CommandError(
             f"{where}: svcd does not know auth_type {kind!r}; use password, "
             "v3applicationcredential or token"
         )
     missing = [key for variable, key in wanted.items() if not made.get(variable)]
     if missing:
-        raise DoorError(
+        raise CommandError(
             f"{where}: missing: auth.{', auth.'.join(missing)} (svcd read secure.yaml too)"
         )

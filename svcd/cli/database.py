@@ -6,20 +6,22 @@ wrong settings or usage. The commands never print passwords or secrets.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import hashlib
-import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
+import click
+
+from svcd.cli.command import settings_of, settings_options, version
 from svcd.cli.database_target import ASIDE, held, of_settings, of_url
 from svcd.model.ids import timestamp
-from svcd.settings import Settings, load
+from svcd.settings import Settings
 from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline import archive, content
@@ -33,68 +35,28 @@ _SHOWN = 200
 _MIB = 1 << 20
 
 
-def add_commands(
-    commands: Any, settings_options: Callable[[argparse.ArgumentParser], None], release: str
-) -> None:
-    """Add the parsers of these commands to `commands`, the sub-parsers of `svcd`."""
+def _offline(run: Callable[..., int]) -> Callable[..., int]:
+    """A command on the settings' database. run: takes the settings first."""
 
-    def add(where: Any, name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = where.add_parser(name, help=text, description=text)
-        settings_options(parser)
-        parser.set_defaults(run=_guarded(parser.prog, run), release=release)
-        return parser
-
-    backup = add(commands, "backup", _backup, "write all rows to FILE; the daemon may be running")
-    backup.add_argument("file", type=Path, metavar="FILE", help="a new file")
-    restore = add(
-        commands,
-        "restore",
-        _restore,
-        "write the rows of a backup into the database; the daemon must be stopped",
-    )
-    restore.add_argument("file", type=Path, metavar="FILE", help="a file of svcd backup")
-    restore.add_argument("--replace", action="store_true", help="replace the rows of the database")
-    restore.add_argument(
-        "--verify-only", action="store_true", help="check the backup and change nothing"
-    )
-    db = commands.add_parser("db", help="the database: schema, check, copy").add_subparsers(
-        required=True
-    )
-    add(db, "current", _current, "show the schema number, and whether an upgrade is needed")
-    add(db, "upgrade", _upgrade, "bring the schema up to date; the daemon must be stopped")
-    add(db, "check", _check, "read every row and list the faults")
-    copy = add(
-        db, "copy", _copy, "copy all rows into another, empty database; the daemon must be stopped"
-    )
-    copy.add_argument(
-        "--from",
-        required=True,
-        dest="source",
-        metavar="URL",
-        help="sqlite:///PATH or postgresql://…",
-    )
-    copy.add_argument(
-        "--to", required=True, dest="target", metavar="URL", help="sqlite:///PATH or postgresql://…"
-    )
-
-
-def _guarded(
-    name: str, run: Callable[[argparse.Namespace, Settings], int]
-) -> Callable[[argparse.Namespace], int]:
-    def guarded(options: argparse.Namespace) -> int:
-        settings = load(options.config, os.environ, options.set).settings
+    @functools.wraps(run)
+    def guarded(config: Path | None, flags: Sequence[str], **given: Any) -> int:
+        settings = settings_of(config, flags).settings
         former = signal.signal(
             signal.SIGTERM, _interrupt
         )  # SIGTERM then removes drafts as Ctrl-C does
         try:
-            return run(options, settings)
+            return run(settings, **given)
         except OfflineError as error:
-            print(f"{name}: {error}", file=sys.stderr)
+            print(f"{click.get_current_context().command_path}: {error}", file=sys.stderr)
             return 1
         finally:
             signal.signal(signal.SIGTERM, former)
 
-    return guarded
+    return settings_options(guarded)
+
+
+db: Final = click.Group("db", help="The database: schema, check, copy.", no_args_is_help=False)
+_FILE = click.Path(path_type=Path)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -108,17 +70,19 @@ def _now() -> str:
 # ---- backup and restore -------------------------------------------------------------------------
 
 
-def _backup(options: argparse.Namespace, settings: Settings) -> int:
+@click.command("backup")
+@click.argument("file", type=_FILE)
+@_offline
+def backup(settings: Settings, file: Path) -> int:
+    """Write all rows to FILE, a new file; the daemon may be running."""
     place = of_settings(settings)
     key = key_file(settings)
     session = place.reading("svcd backup")
     try:
-        made = archive.write(session, options.file, _now(), options.release, fingerprint(key))
+        made = archive.write(session, file, _now(), version(), fingerprint(key))
     finally:
         session.close()
-    print(
-        f"{place.shown} is backed up to {options.file}; svcd read the file again and it is complete"
-    )
+    print(f"{place.shown} is backed up to {file}; svcd read the file again and it is complete")
     _show(made.sums)
     print(f"  schema {made.head.schema}, {_size(made.bytes)}, SHA-256 {made.sha256}")
     if key.exists():
@@ -131,19 +95,25 @@ def _backup(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _restore(options: argparse.Namespace, settings: Settings) -> int:
-    manifest = archive.verify(options.file)
+@click.command("restore")
+@click.argument("file", type=_FILE)
+@click.option("--replace", is_flag=True, help="replace the rows of the database")
+@click.option("--verify-only", is_flag=True, help="check the backup and change nothing")
+@_offline
+def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) -> int:
+    """Write the rows of a backup into the database; the daemon must be stopped."""
+    manifest = archive.verify(file)
     print(
-        f"{options.file} is complete: schema {manifest.head.schema}, written {manifest.head.at}"
+        f"{file} is complete: schema {manifest.head.schema}, written {manifest.head.at}"
         f" by svcd {manifest.head.release}"
     )
     _show(manifest.sums)
-    if options.verify_only:
+    if verify_only:
         return 0
     place = of_settings(settings)
-    reader = archive.Reader(options.file)
+    reader = archive.Reader(file)
     try:
-        with held(place), place.filled("svcd restore", options.replace) as session:
+        with held(place), place.filled("svcd restore", replace) as session:
             content.load(session, reader.shape, reader.rows, lambda: reader.manifest().sums, _now())
     finally:
         reader.close()
@@ -177,7 +147,10 @@ def _check_key(settings: Settings, wanted: str) -> None:
 # ---- db -----------------------------------------------------------------------------------------
 
 
-def _current(options: argparse.Namespace, settings: Settings) -> int:
+@db.command("current")
+@_offline
+def _current(settings: Settings) -> int:
+    """Show the schema number, and whether an upgrade is needed."""
     place = of_settings(settings)
     session = place.reading("svcd db current")
     try:
@@ -195,7 +168,10 @@ def _current(options: argparse.Namespace, settings: Settings) -> int:
     return 0 if number == newest else 1
 
 
-def _upgrade(options: argparse.Namespace, settings: Settings) -> int:
+@db.command("upgrade")
+@_offline
+def _upgrade(settings: Settings) -> int:
+    """Bring the schema up to date; the daemon must be stopped."""
     place = of_settings(settings)
     with held(place), place.alone("svcd db upgrade") as session:
         session.begin()
@@ -209,7 +185,10 @@ def _upgrade(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace, settings: Settings) -> int:
+@db.command("check")
+@_offline
+def _check(settings: Settings) -> int:
+    """Read every row and list the faults."""
     place = of_settings(settings)
     key = key_file(settings)
     sealer = None
@@ -247,8 +226,17 @@ def _show_fault(fault: Fault) -> None:
     print(f"fault  {fault.where}: {fault.what}\n       {fault.remedy}")
 
 
-def _copy(options: argparse.Namespace, settings: Settings) -> int:
-    source, target = of_url(options.source, settings), of_url(options.target, settings)
+@db.command("copy")
+@click.option(
+    "--from", "from_url", required=True, metavar="URL", help="sqlite:///PATH or postgresql://…"
+)
+@click.option(
+    "--to", "to_url", required=True, metavar="URL", help="sqlite:///PATH or postgresql://…"
+)
+@_offline
+def _copy(settings: Settings, from_url: str, to_url: str) -> int:
+    """Copy all rows into another, empty database; the daemon must be stopped."""
+    source, target = of_url(from_url, settings), of_url(to_url, settings)
     if source == target or (source.path is not None and source.path == target.path):
         raise OfflineError(f"{source.shown} is both the source and the target")
     with held(source, target), source.alone("svcd db copy") as rows_from:

@@ -19,6 +19,8 @@ from pydoc_data.topics import topics
 from types import FrameType
 from typing import Any
 
+import click
+
 from svcd.cli.demo_client import ObjectStore, Refused, Service, Steps
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
 from svcd.provisioning.distributions.vanilla.image import build
@@ -395,6 +397,25 @@ class Demo:
         print(f"{'all':45} {self._steps.elapsed_s():8.1f}\n")
         for name, seconds in self._times:
             print(f"{name:45} {seconds:8.1f}")
+
+
+@click.command("demo")
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    default=Path("state/demo"),
+    metavar="DIR",
+    help="state folder of the demo's own daemon (default: state/demo)",
+)
+@click.option(
+    "--image",
+    type=click.Path(path_type=Path),
+    metavar="PREFIX",
+    help="software tree (default: in the state folder)",
+)
+def command(state_dir: Path, image: Path | None) -> int:  # fmt: skip
+    """Create a cluster on this machine, run jobs on it, delete it."""
+    return Demo(state_dir, image).run()
 
 
 def runs_on_yarn(info: Mapping[str, Any]) -> bool:

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from svcd.cli.cloud_doctor import Login, examine_cloud
+import click
+
+from svcd.cli.cloud_doctor import Login, examine_cloud, login
 from svcd.cli.clusters_doctor import examine_clusters
+from svcd.cli.command import settings_of, settings_options
 from svcd.cli.door import endpoints
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
@@ -263,3 +266,20 @@ def _memory() -> Finding:
 
 def _user() -> str:
     return os.environ.get("USER") or str(os.getuid())
+
+
+@click.command("doctor")
+@click.option(
+    "--token",
+    default="",
+    help="check also for this user of the cloud (default: OS_TOKEN, OS_USERNAME …)",
+)
+@settings_options
+def doctor(token: str, config: Path | None, flags: Sequence[str]) -> int:
+    """Check this machine and the cloud for svcd; show the remedy of each fault."""
+    loaded = settings_of(config, flags)
+    findings = examine(loaded.settings, login(token, os.environ), loaded.unknown)
+    for finding in findings:
+        remedy = f" - {finding.remedy}" if finding.remedy else ""
+        print(f"{finding.word:4}  {finding.what}: {finding.text}{remedy}")
+    return 0 if all(f.good or f.warning for f in findings) else 1

@@ -1,91 +1,32 @@
 """Finds the daemon for a command, and logs in: URL, tenant, token.
 
-URL: `--api`, else `endpoints.json` of the state folder. Token: `--token` or `OS_TOKEN`, else a
-login with the variables of the `openstack` command (`OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`,
-`OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else a login of the
-user that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`, the project
-of the token, the tenant of `endpoints.json`. It never writes, and never prints a token or password.
+URL: `--api`, `SVCD_API`, else `endpoints.json` of the state folder. Token: `--token` or `OS_TOKEN`,
+else a login with the variables of the `openstack` command (`OS_AUTH_URL`, `OS_USERNAME`,
+`OS_PASSWORD`, `OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else a
+login of the user that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`,
+the project of the token, the tenant of `endpoints.json`. It never writes, and never prints a token
+or password.
 """
 
 from __future__ import annotations
 
-import argparse
-import email.utils
-import http.client
 import json
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from svcd.model.loopback import is_loopback_url
-from svcd.model.redaction import hidden, of_url, shown_url, url_repr
-from svcd.settings import Settings
-
-_TIMEOUT_S = 30.0
-"""Time for connecting, and for each read of an answer."""
-_MOST_BYTES = 64 * 2**20
-"""Bytes of an answer that are read."""
-_MOST_QUOTED = 4096
-"""Bytes or characters of an answer that a message may quote."""
-_PROXIED = urllib.request.build_opener()
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+from svcd.cli.connection import Send, send
+from svcd.cli.exits import REFUSED, UNREACHABLE, USAGE, CommandError
 
 
-class DoorError(Exception):
-    """A request to the daemon or the cloud failed: one line with the reason and the remedy."""
+def url_repr(url: str) -> str:
+    """The repr of a URL in records, without its password."""
+    from svcd.model.redaction import url_repr
 
-
-@frozen(kw_only=True)
-class Answer:
-    """An HTTP answer. headers: names in lower case. sent: secrets that must not be printed."""
-
-    status: int
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-    sent: Sequence[str] = field(default=(), repr=False)
-
-    @property
-    def json(self) -> Any:
-        """The body as JSON. Raises DoorError when it is not JSON."""
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise DoorError(f"the answer is not JSON but {self.excerpt(80)!r}") from None
-
-    def excerpt(self, most: int) -> str:
-        """The first characters of the body, without secrets."""
-        text = self.body[:_MOST_QUOTED].decode("utf-8", "replace")
-        return hidden(text, self.sent)[:most]
-
-
-Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
-"""Sends method, URL, body, headers; returns an answer of any status. Raises DoorError."""
-
-
-def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-    """Send a request over a socket; requests to this machine bypass the proxy."""
-    request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))
-    opener = _DIRECT if is_loopback_url(url) else _PROXIED
-    try:
-        with opener.open(request, timeout=_TIMEOUT_S) as got:
-            return _answer(got.status, got.headers, got.read(_MOST_BYTES))
-    except urllib.error.HTTPError as error:
-        with error:
-            return _answer(error.code, error.headers, error.read(_MOST_BYTES))
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        where = shown_url(url.partition("?")[0])
-        raise DoorError(f"{where} cannot be reached: {hidden(str(reason), of_url(url))}") from None
-
-
-def _answer(status: int, headers: Any, body: bytes) -> Answer:
-    named = {name.lower(): value for name, value in headers.items()}
-    return Answer(status=status, headers=named, body=body)
+    return url_repr(url)
 
 
 @frozen(kw_only=True)
@@ -103,95 +44,79 @@ class Door:
         return f"{self.api.rstrip('/')}/v1.1/{quote(self.tenant, safe='')}"
 
 
-class Api:
-    """Reads the v1.1 interface of one tenant."""
-
-    def __init__(self, door: Door, send: Send = send) -> None:
-        self.door = door
-        self._send = send
-        self.seconds: float | None = None
-        """The daemon's time in its last answer, epoch seconds; None without a Date header."""
-
-    def get(self, path: str) -> Any:
-        """The JSON of a success; None for status 404. Raises DoorError."""
-        headers = {"Accept": "application/json"}
-        if self.door.token:
-            headers["X-Auth-Token"] = self.door.token
-        url = self.door.base + path
-        answer = evolve(self._send("GET", url, None, headers), sent=(self.door.token,))
-        self._note(answer)
-        if answer.status == 404:
-            return None
-        if answer.status == 200:
-            return answer.json
-        raise DoorError(_refusal(url, answer))
-
-    def _note(self, answer: Answer) -> None:
-        date = email.utils.parsedate_tz(answer.headers.get("date", ""))
-        if date is not None:
-            self.seconds = float(email.utils.mktime_tz(date))
+Login = tuple[str, Mapping[str, Any], Mapping[str, Any] | None]
+"""URL of the identity service, identity and scope of a login."""
 
 
-def _refusal(url: str, answer: Answer) -> str:
-    try:
-        said = hidden(str(json.loads(answer.body)["error_message"])[:_MOST_QUOTED], answer.sent)
-    except (ValueError, KeyError, TypeError):
-        said = answer.excerpt(200)
-    text = f"{shown_url(url)} was answered {answer.status}: {said}"
-    if answer.status == 401:
-        text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
-    return text
+@frozen(kw_only=True)
+class Given:
+    """What the options of a command and the settings name; "" for what they do not."""
+
+    state_dir: Path
+    api: str = ""
+    tenant: str = ""
+    token: str = field(default="", repr=False)
+    auth_url: str = field(default="", repr=url_repr)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `find` reads, beside the settings."""
-    parser.add_argument(
-        "--api", metavar="URL", help="URL of the daemon (default: from endpoints.json)"
-    )
-    parser.add_argument(
-        "--tenant", metavar="ID", help="project id (default: OS_PROJECT_ID, or the token's)"
-    )
-    parser.add_argument(
-        "--token", metavar="TOKEN", help="use this token (default: OS_TOKEN, or a login)"
-    )
+@frozen(kw_only=True)
+class Found:
+    """A daemon, its login, and how a command logs in again: None when it has only a token."""
+
+    door: Door
+    again: Login | None = field(default=None, repr=False)
+
+    def renewed(self, send: Send) -> str:
+        """A new token; "" when there is no login to repeat. Raises CommandError."""
+        return "" if self.again is None else log_in(*self.again, send)[0]
 
 
-def find(
-    options: argparse.Namespace,
-    settings: Settings,
-    environment: Mapping[str, str],
-    send: Send = send,
-) -> Door:
-    """The daemon that options, settings and environment name. Raises DoorError."""
-    known = endpoints(settings.server.state_dir)
-    api = options.api or known.get("api")
+def find(given: Given, environment: Mapping[str, str], send: Send = send) -> Door:
+    """The daemon that options, settings and environment name. Raises CommandError."""
+    return found(given, environment, send).door
+
+
+def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Found:
+    """The same, with the login. Raises CommandError."""
+    known = endpoints(given.state_dir)
+    api = given.api or known.get("api")
     if not api:
-        folder = settings.server.state_dir.absolute()
+        folder = given.state_dir.absolute()
         if known:
-            raise DoorError(
+            raise CommandError(
                 f"no daemon found: endpoints.json in {folder} names only the embedded cloud; start"
-                " the daemon, or name its URL with --api URL"
+                " the daemon, or name its URL with --api URL",
+                UNREACHABLE,
             )
-        raise DoorError(
+        raise CommandError(
             f"no daemon found: there is no endpoints.json in {folder}; start the daemon, name its "
-            "state folder with --set server.state_dir=PATH, or its URL with --api URL"
+            "state folder with --state-dir PATH, or its URL with --api URL",
+            UNREACHABLE,
         )
-    auth_url = environment.get("OS_AUTH_URL") or settings.cloud.auth_url
+    auth_url = environment.get("OS_AUTH_URL") or given.auth_url
     auth_url = v3(auth_url or str(known.get("identity", "")))
-    tenant = options.tenant or environment.get("OS_PROJECT_ID") or ""
-    token = options.token or environment.get("OS_TOKEN") or ""
+    tenant = given.tenant or environment.get("OS_PROJECT_ID") or ""
+    token = given.token or environment.get("OS_TOKEN") or ""
+    again: Login | None = None
     if token and not tenant and auth_url:
         tenant = project_of(auth_url, token, send)
     if not token and _has_login(environment) and environment.get("OS_AUTH_URL"):
-        token, project = log_in(auth_url, _identity(environment), _scope(environment), send)
+        again = (auth_url, _identity(environment), _scope(environment))
+        token, project = log_in(*again, send)
         tenant = tenant or project
-    if not token and not options.api and known.get("username"):
+    if not token and not given.api and known.get("username"):
         tenant = tenant or str(known["tenant"])
-        token = _embedded_login(known, tenant, send)
-    tenant = tenant or ("" if options.api else str(known.get("tenant", "")))
+        again = _embedded_login(known, tenant)
+        try:
+            token = log_in(*again, send)[0]
+        except CommandError:
+            token, again = "", None  # the daemon may accept requests without a token
+    tenant = tenant or ("" if given.api else str(known.get("tenant", "")))
     if not tenant:
-        raise DoorError("no tenant is given: use --tenant ID, or set OS_PROJECT_ID")
-    return Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url)
+        raise CommandError("no tenant is given: use --tenant ID, or set OS_PROJECT_ID", USAGE)
+    return Found(
+        door=Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url), again=again
+    )
 
 
 def endpoints(state_dir: Path) -> Mapping[str, Any]:
@@ -249,39 +174,46 @@ def _scope(environment: Mapping[str, str]) -> Mapping[str, Any] | None:
         return {"project": {"id": environment["OS_PROJECT_ID"]}}
     name = environment.get("OS_PROJECT_NAME") or environment.get("OS_TENANT_NAME")
     if not name:
-        raise DoorError("no project is given: set OS_PROJECT_ID or OS_PROJECT_NAME")
+        raise CommandError("no project is given: set OS_PROJECT_ID or OS_PROJECT_NAME", USAGE)
     return {"project": {"name": name, "domain": _domain(environment, "PROJECT")}}
 
 
-def _embedded_login(known: Mapping[str, Any], tenant: str, send: Send) -> str:
-    """A token of the embedded cloud's user; "" when the user has no role in the tenant."""
-    user = {"name": known["username"], "domain": {"id": "default"}, "password": known["password"]}
-    identity = {"methods": ["password"], "password": {"user": user}}
+def _embedded_login(known: Mapping[str, Any], tenant: str) -> Login:
+    """The login of the embedded cloud's user. Raises CommandError for a damaged file."""
     try:
-        return log_in(str(known["identity"]), identity, {"project": {"id": tenant}}, send)[0]
-    except DoorError:
-        return ""  # the daemon may accept requests without a token
+        user = {"name": known["username"], "domain": {"id": "default"}}
+        identity = {
+            "methods": ["password"],
+            "password": {"user": {**user, "password": known["password"]}},
+        }
+        return str(known["identity"]), identity, {"project": {"id": tenant}}
+    except KeyError as missing:
+        text = f"endpoints.json has no {missing}: start the daemon again, or use --api URL"
+        raise CommandError(text, UNREACHABLE) from None
 
 
 def log_in(
     auth_url: str, identity: Mapping[str, Any], scope: Mapping[str, Any] | None, send: Send
 ) -> tuple[str, str]:
-    """Log in at Keystone; return token and project id. Raises DoorError."""
+    """Log in at Keystone; return token and project id. Raises CommandError."""
     auth = {"identity": identity, **({} if scope is None else {"scope": scope})}
     url = f"{auth_url}/auth/tokens"
     headers = {"Content-Type": "application/json"}
     answer = send("POST", url, json.dumps({"auth": auth}).encode(), headers)
     token = answer.headers.get("x-subject-token", "")
     if answer.status != 201 or not token:
-        raise DoorError(
+        from svcd.model.redaction import shown_url
+
+        raise CommandError(
             f"login failed at {shown_url(url)}: answered {answer.status}; check OS_USERNAME,"
-            " OS_PASSWORD and OS_PROJECT_NAME"
+            " OS_PASSWORD and OS_PROJECT_NAME",
+            REFUSED if answer.status < 500 else UNREACHABLE,
         )
     return token, _project(evolve(answer, sent=(token, *_secrets(identity))).json)
 
 
 def project_of(auth_url: str, token: str, send: Send) -> str:
-    """The project of a token; "" when the service refuses it. Raises DoorError."""
+    """The project of a token; "" when the service refuses it. Raises CommandError."""
     url = f"{auth_url}/auth/tokens?nocatalog"
     answer = send("GET", url, None, {"X-Auth-Token": token, "X-Subject-Token": token})
     return _project(evolve(answer, sent=(token,)).json) if answer.status == 200 else ""

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from svcd.cli.cloud_doctor import Login
-from svcd.cli.door import DoorError, Send, log_in, project_of, send, v3
+from svcd.cli.connection import Send, send
+from svcd.cli.door import log_in, project_of, v3
+from svcd.cli.exits import CommandError
 from svcd.cli.finding import Finding
 from svcd.model.redaction import shown_url
 from svcd.settings import Settings
@@ -96,7 +98,7 @@ def _user(user: Login, identity: str, send: Send) -> Finding:
             name = user.username or "the application credential"
             return Finding(what, True, f"{name} can log in, project {project or 'none'}")
         project = project_of(identity, user.token, send)
-    except DoorError as error:
+    except CommandError as error:
         return Finding(what, False, str(error), _REMEDY)
     if not project:
         return Finding(what, False, "the embedded cloud refuses the token", _REMEDY)

@@ -14,25 +14,28 @@ before their row, and they carry no tag: the command removes them only by their 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import click
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.cli import clouds, door
-from svcd.cli.door import Api, Door, DoorError
+from svcd.cli.api import Api
+from svcd.cli.command import door_given, door_options, settings_of, settings_options
+from svcd.cli.door import Door, Given
+from svcd.cli.exits import CommandError
 from svcd.cli.times import duration, moment
 from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.tasks import sleep
-from svcd.settings import CloudSettings, load
+from svcd.settings import CloudSettings
 
 _PAUSE_S: Final = 5.0
 """Time between the two searches."""
@@ -136,7 +139,7 @@ def _why_not(thing: Thing, ours: set[str], foreign: set[str], young: set[str], r
 
 
 class Search:
-    """Finds and removes orphans. Its methods raise DoorError of `rows`, CloudError of the cloud."""
+    """Finds and removes orphans. Its methods raise CommandError and CloudError."""
 
     def __init__(
         self,
@@ -234,63 +237,76 @@ class Search:
 # ---- the command --------------------------------------------------------------------------------
 
 
-def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the parser of `svcd orphans` to `commands`, the sub-parsers of `svcd`."""
-    text = "list or remove objects with svcd's ownership tags that belong to no cluster"
-    parser = commands.add_parser("orphans", help=text, description=text)
-    parser.add_argument(
-        "--delete", action="store_true", help="remove the objects, without a question"
-    )
-    parser.add_argument(
-        "--id",
-        action="append",
-        default=[],
-        help="remove this object whatever its tag says; repeatable",
-    )
-    parser.add_argument(
-        "--unmarked",
-        action="store_true",
-        help="also remove objects whose tag names no installation (older releases made them)",
-    )
-    parser.add_argument(
-        "--younger",
-        type=float,
-        default=_YOUNG_S,
-        metavar="SECONDS",
-        help="leave alone objects younger than this (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=_WAIT_S,
-        metavar="SECONDS",
-        help="wait at most so long for the removal (default: %(default)s)",
-    )
-    door.add_options(parser)
-    clouds.add_option(parser)
-    settings_options(parser)
-    parser.set_defaults(run=run)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
-    settings = load(options.config, os.environ, options.set).settings
+@click.command("orphans")
+@click.option("--delete", is_flag=True, help="remove the objects, without a question")
+@click.option(
+    "--id",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="remove this object whatever its tag says; repeatable",
+)
+@click.option(
+    "--unmarked",
+    is_flag=True,
+    help="also remove objects whose tag names no installation (older releases made them)",
+)
+@click.option(
+    "--younger",
+    type=float,
+    default=_YOUNG_S,
+    metavar="SECONDS",
+    show_default=True,
+    help="leave alone objects younger than this",
+)
+@click.option(
+    "--wait",
+    type=float,
+    default=_WAIT_S,
+    metavar="SECONDS",
+    show_default=True,
+    help="wait at most so long for the removal",
+)
+@door_options
+@settings_options
+def command(
+    delete: bool,
+    ids: Sequence[str],
+    unmarked: bool,
+    younger: float,
+    wait: float,
+    config: Path | None,
+    flags: Sequence[str],
+    **options: str | None,
+) -> int:
+    """List or remove objects with svcd's ownership tags that belong to no cluster."""
+    settings = settings_of(config, flags).settings
+    given = door_given(options)
     try:
-        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
+        environment = clouds.chosen(given["os_cloud"], os.environ, Path.cwd(), Path.home())
         clouds.trust(environment)
-        found = door.find(options, settings, environment)
+        found = door.find(
+            Given(
+                state_dir=settings.server.state_dir,
+                api=given["api"],
+                tenant=given["tenant"],
+                token=given["token"],
+                auth_url=settings.cloud.auth_url,
+            ),
+            environment,
+        )
         rows_of(
             Api(found)
         )  # a fault of the daemon ends the command before any request to the cloud
         if not found.auth_url:
-            raise DoorError(
+            raise CommandError(
                 "the URL of the cloud is unknown: set OS_AUTH_URL, or the setting cloud.auth_url"
             )
         if not found.token:
-            raise DoorError(
+            raise CommandError(
                 "no token: set OS_TOKEN, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
             )
-    except DoorError as error:
+    except CommandError as error:
         print(f"svcd orphans: {error}", file=sys.stderr)
         return 1
     cloud = evolve(
@@ -299,12 +315,13 @@ def run(options: argparse.Namespace) -> int:
         region=environment.get("OS_REGION_NAME") or settings.cloud.region,
         interface=_interface(environment) or settings.cloud.interface,
     )
+    rules = Rules(ids=frozenset(ids), unmarked=unmarked, young_s=max(0.0, younger))
     outcome: list[bool | str] = []
 
     async def work(reactor: Any) -> None:
         try:
-            outcome.append(await _search(reactor, found, cloud, options))
-        except (DoorError, CloudError) as error:
+            outcome.append(await _search(reactor, found, cloud, rules, delete, wait))
+        except (CommandError, CloudError) as error:
             outcome.append(str(error))
 
     _on_reactor(work)
@@ -317,7 +334,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _search(
-    reactor: Any, found: Door, cloud: CloudSettings, options: argparse.Namespace
+    reactor: Any, found: Door, cloud: CloudSettings, rules: Rules, delete: bool, wait_s: float
 ) -> bool:
     from twisted.web.client import Agent
 
@@ -334,11 +351,8 @@ async def _search(
     async def rows() -> Rows:
         return rows_of(api)
 
-    rules = Rules(
-        ids=frozenset(options.id), unmarked=options.unmarked, young_s=max(0.0, options.younger)
-    )
     search = Search(tagged, rows, reactor, rules, lambda line: print(line, flush=True))
-    return await search.run(options.delete, max(0.0, options.wait))
+    return await search.run(delete, max(0.0, wait_s))
 
 
 def _interface(environment: Mapping[str, str]) -> str:
@@ -348,7 +362,7 @@ def _interface(environment: Mapping[str, str]) -> str:
 
 
 def rows_of(api: Api) -> Rows:
-    """Read the ids that the daemon knows now. Raises DoorError."""
+    """Read the ids that the daemon knows now. Raises CommandError."""
     found = api.get("/marks")
     try:
         marks = found["marks"]
@@ -359,7 +373,7 @@ def rows_of(api: Api) -> Rows:
             job_credentials=frozenset(map(str, marks["job_credentials"])),
         )
     except (KeyError, TypeError):
-        raise DoorError(
+        raise CommandError(
             f"{api.door.base}/marks does not list the clusters: the daemon has another release"
         ) from None
 

@@ -21,6 +21,10 @@ class _Visible:
         self._stream.write(visible(text))
         return len(text)
 
+    def raw(self, text: str) -> int:
+        """Write `text` that is visible already, with the colours of svcd's own."""
+        return self._stream.write(text)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 

@@ -8,23 +8,23 @@ usage.
 
 from __future__ import annotations
 
-import argparse
-import os
 import socket
 import subprocess
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
+import click
 from attrs import frozen
 
-from svcd.cli import clouds, door
-from svcd.cli.door import Api, DoorError
-from svcd.settings import load
+from svcd.cli.api import Api, safe
+from svcd.cli.command import Command, settings_options
+from svcd.cli.exits import NOT_FOUND, CommandError
+from svcd.cli.names import CLUSTER, find
+from svcd.cli.session import Session
 
 _READY_POLLS: Final = 300
 _POLL_S: Final = 0.1
@@ -47,72 +47,65 @@ class Page:
         return f"http://localhost:{self.local}{self.path}"  # a name that every page accepts
 
 
-def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the parser of `svcd tunnel` to `commands`, the sub-parsers of `svcd`."""
-    text = "show the web pages of a cluster on this machine, through SSH"
-    parser = commands.add_parser("tunnel", help=text, description=text)
-    parser.add_argument("cluster", metavar="CLUSTER", help="id or name of a cluster")
-    parser.add_argument(
-        "target", metavar="TARGET", nargs="?", help="pages of this part only, for example YARN"
-    )
-    parser.add_argument(
-        "-i", dest="identity", type=_key_file, metavar="FILE",
-        help="private key of the cluster's key pair (default: the choice of ssh)",
-    )  # fmt: skip
-    parser.add_argument("--open", action="store_true", help="open the pages in the browser")
-    door.add_options(parser)
-    clouds.add_option(parser)
-    settings_options(parser)
-    parser.set_defaults(run=run)
-
-
-def _key_file(text: str) -> Path:
+def _key_file(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """The file of `-i`. ssh itself would only warn of a missing one, and fail later."""
-    path = Path(text)
+    if path is None:
+        return None
     try:
         with path.open("rb"):
             return path
     except OSError as error:
-        raise argparse.ArgumentTypeError(
+        raise click.BadParameter(
             f"{path} cannot be read ({error.strerror}): name the private key that belongs to the"
             " key pair of the cluster (user_keypair_id), for example -i ~/.ssh/id_ed25519"
         ) from None
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the command until Ctrl-C, and return the exit code."""
-    settings = load(options.config, os.environ, options.set).settings
+@click.command("tunnel", cls=Command)
+@click.argument("cluster", metavar="CLUSTER")
+@click.argument("target", metavar="[TARGET]", required=False)
+@click.option(
+    "-i", "identity", type=click.Path(path_type=Path), callback=_key_file, metavar="FILE",
+    help="private key of the cluster's key pair (default: of the embedded cloud, its own; else the"
+    " choice of ssh)",
+)  # fmt: skip
+@click.option("--open", "show", is_flag=True, help="open the pages in the browser")
+@settings_options
+@click.pass_obj
+def command(
+    session: Session,
+    cluster: str,
+    target: str | None,
+    identity: Path | None,
+    show: bool,
+    config: Path | None,
+    flags: Sequence[str],
+) -> int:
+    """Show the web pages of a cluster on this machine, through SSH.
+
+    CLUSTER: id or name. TARGET: pages of this part only, for example YARN.
+    """
+    session.configure(config, flags)
     try:
-        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
-        clouds.trust(environment)
-        api = Api(door.find(options, settings, environment))
-        cluster, machines = found(api, options.cluster)
-        listed = pages(cluster, machines, options.target, free_port)
+        wanted, machines = found(session.api, cluster)
+        listed = pages(wanted, machines, target, free_port)
+        key = identity or session.private_key(wanted.get("user_keypair_id"))
         with tempfile.TemporaryDirectory(prefix="svcd-tunnel-") as folder:
             known = Path(folder, "known_hosts")
             socks = free_port(0)
-            words = command(listed, machines, known, socks, options.identity)
-            return _hold(words, listed, socks, options.open)
-    except DoorError as error:
-        print(f"svcd tunnel: {error}", file=sys.stderr)
-        return 1
+            words = ssh_command(listed, machines, known, socks, key)
+            return _hold(words, listed, socks, show)
     except KeyboardInterrupt:
         return 0
 
 
 def found(api: Api, what: str) -> tuple[Any, Sequence[Any]]:
-    """The cluster of that id or name, and its machines. Raises DoorError."""
-    text = quote(what, safe="")
-    one = api.get(f"/clusters/{text}")
-    if one is None:
-        named = (api.get(f"/clusters?name={text}") or {"clusters": []})["clusters"]
-        one = {"cluster": named[-1]} if named else None
-    if one is None:
-        raise DoorError(f"tenant {api.door.tenant} has no cluster {what!r}")
-    cluster = one["cluster"]
-    shown = api.get(f"/clusters/{quote(cluster['id'], safe='')}/machines")
+    """The cluster that `what` names, and its machines. Raises CommandError."""
+    cluster = find(api, CLUSTER, what)
+    shown = api.get(f"/clusters/{safe(cluster['id'])}/machines")
     if shown is None:
-        raise DoorError("the daemon does not show the machines of clusters: it is an older release")
+        text = "the daemon does not show the machines of clusters: it is an older release"
+        raise CommandError(text, NOT_FOUND)
     return cluster, shown["machines"]
 
 
@@ -121,7 +114,7 @@ def pages(
 ) -> Sequence[Page]:
     """The web pages of the cluster, or of one target. port: a free port, if possible the given one.
 
-    Raises DoorError when there is no page.
+    Raises CommandError when there is no page.
     """
     internal = {
         each[name]: each["internal_ip"] for each in machines for name in ("address", "internal_ip")
@@ -145,11 +138,11 @@ def pages(
     if not made:
         parts = ", ".join(info) or "none: is it Active?"
         what = f"page of {target}" if target else "page"
-        raise DoorError(f"cluster {cluster['name']} has no {what}; its parts are {parts}")
+        raise CommandError(f"cluster {cluster['name']} has no {what}; its parts are {parts}")
     return made
 
 
-def command(
+def ssh_command(
     pages: Sequence[Page],
     machines: Sequence[Any],
     known_hosts: Path,
@@ -158,11 +151,11 @@ def command(
 ) -> Sequence[str]:
     """The ssh command for `pages`, by their first machine. Writes its host key to `known_hosts`.
 
-    Raises DoorError when svcd has not pinned the host key of the machine.
+    Raises CommandError when svcd has not pinned the host key of the machine.
     """
     master = next(each for each in machines if each["internal_ip"] == pages[0].address)
     if not master.get("host_key"):
-        raise DoorError(f"svcd has not logged in on {master['instance_name']} yet: try later")
+        raise CommandError(f"svcd has not logged in on {master['instance_name']} yet: try later")
     address, port = master["address"], int(master["port"])
     name = address if port == 22 else f"[{address}]:{port}"
     known_hosts.write_text(f"{name} {master['host_key']}\n", encoding="ascii")
@@ -193,7 +186,7 @@ def free_port(wanted: int) -> int:
             except OSError:
                 continue
             return int(probe.getsockname()[1])
-    raise DoorError("there is no free port on 127.0.0.1")
+    raise CommandError("there is no free port on 127.0.0.1")
 
 
 def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -> int:
@@ -201,10 +194,12 @@ def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -
     try:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise DoorError(f"ssh cannot be run ({error.strerror}): install openssh-client") from None
+        raise CommandError(
+            f"ssh cannot be run ({error.strerror}): install openssh-client"
+        ) from None
     try:
         if not _ready(process, pages[0].local):
-            raise DoorError(
+            raise CommandError(
                 "ssh made no tunnel: use -i with the private key of the cluster's key pair (of the"
                 " embedded cloud: cloud/keys in its state folder)"
             )
@@ -214,7 +209,7 @@ def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -
                 webbrowser.open(page.url)
         print(f"SOCKS proxy for links to other machines: 127.0.0.1:{socks}")
         print("Ctrl-C ends the tunnel", flush=True)
-        raise DoorError(f"ssh ended with code {process.wait()}")
+        raise CommandError(f"ssh ended with code {process.wait()}")
     finally:
         process.terminate()
         process.wait()

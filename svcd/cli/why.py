@@ -1,70 +1,56 @@
 """`svcd why`: shows the history of a cluster or a job execution, or explains a failure code.
 
-The command asks the daemon over HTTP and changes nothing. Exit codes: 0 the history was shown, 1 it
-was not (no daemon, not found, refused), 2 wrong usage.
+The command asks the daemon over HTTP and changes nothing.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
-from svcd.cli import clouds, door
-from svcd.cli.door import Api, DoorError
+import click
+
+from svcd.cli.api import Api
+from svcd.cli.api import safe as _safe
+from svcd.cli.command import Command, settings_options
+from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.failures import explained
 from svcd.cli.report import of_cluster, of_execution, of_lost_cluster
+from svcd.cli.session import Session
 from svcd.model.failures import Code
-from svcd.settings import load
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
-class NotThere(DoorError):
+class NotThere(CommandError):
     """The tenant has no cluster, execution or job of that name or id."""
 
 
-def add_command(commands: Any, settings_options: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the parser of `svcd why` to `commands`, the sub-parsers of `svcd`."""
-    text = "show the history of a cluster or a job execution, its failure, and what to do"
-    parser = commands.add_parser("why", help=text, description=text)
-    parser.add_argument(
-        "what",
-        metavar="WHAT",
-        help="id or name of a cluster, id of a job execution, name of a job, or a failure code",
-    )
-    parser.add_argument("--all", action="store_true", help="show every request and every line")
-    door.add_options(parser)
-    clouds.add_option(parser)
-    settings_options(parser)
-    parser.set_defaults(run=run)
+@click.command("why", cls=Command)
+@click.argument("what", metavar="WHAT")
+@click.option("--all", "whole", is_flag=True, help="show every request and every line")
+@settings_options
+@click.pass_obj
+def command(
+    session: Session, what: str, whole: bool, config: Path | None, flags: Sequence[str]
+) -> None:
+    """Show the history of a cluster or a job execution, its failure, and what to do.
 
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command and return the exit code."""
-    if options.what in Code.__members__:
-        sys.stdout.write(explained(Code(options.what)))
-        return 0
-    settings = load(options.config, os.environ, options.set).settings
-    try:
-        environment = clouds.chosen(options, os.environ, Path.cwd(), Path.home())
-        clouds.trust(environment)
-        api = Api(door.find(options, settings, environment))
-        for line in history(api, options.what, options.all):
-            print(line)
-    except DoorError as error:
-        print(f"svcd why: {error}", file=sys.stderr)
-        return 1
-    return 0
+    WHAT: id or name of a cluster, id of a job execution, name of a job, or a failure code.
+    """
+    if what in Code.__members__:
+        sys.stdout.write(explained(Code(what)))
+        return
+    session.configure(config, flags)
+    for line in history(session.api, what, whole):
+        print(line)
 
 
 def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
-    """The history of the cluster or execution that `what` names. Raises DoorError, NotThere."""
+    """The history of the cluster or execution that `what` names. Raises CommandError, NotThere."""
     cluster = _one(api, f"/clusters/{_safe(what)}", "cluster")
     execution = None if cluster else _one(api, f"/job-executions/{_safe(what)}", None)
     if not cluster and not execution:
@@ -80,7 +66,8 @@ def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
     else:
         raise NotThere(
             f"tenant {api.door.tenant} has no cluster and no job execution {what!r}; "
-            "svcd keeps no history of deleted ones"
+            "svcd keeps no history of deleted ones",
+            NOT_FOUND,
         )
 
 
@@ -128,7 +115,3 @@ def _lost_with(api: Api, cluster_id: str) -> Sequence[Any]:
 
 def _names_lost(failure: Any, cluster_id: str) -> bool:
     return bool(failure) and failure["code"] == Code.CLUSTER_GONE and cluster_id in failure["text"]
-
-
-def _safe(text: str) -> str:
-    return quote(text, safe="")

@@ -14,7 +14,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import door
 from svcd.cli import main as module
+from svcd.cli.api import Api
 from svcd.cli.cloud_doctor import CloudDoctor, Login
+from svcd.cli.connection import Answer
+from svcd.cli.exits import CommandError
 from svcd.cli.main import main
 from svcd.settings import CloudSettings
 from tests.secrets.fields import LOOSE, SECRET
@@ -128,13 +131,11 @@ class SettingsTests(_Case):
 class PeerTests(_Case):
     """Peers of the commands that answer with what they were sent."""
 
-    def evil(
-        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> door.Answer:
+    def evil(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         said = f"{method} {url} {dict(headers)} {(body or b'').decode()}"
         answer: Mapping[str, str] = {"error_message": said}
         form = self.form % json.dumps(answer) if "%s" in self.form else said
-        return door.Answer(status=self.status, headers={}, body=form.encode())
+        return Answer(status=self.status, headers={}, body=form.encode())
 
     form = "%s"
     status = 401
@@ -153,10 +154,10 @@ class PeerTests(_Case):
         found = door.Door(api="http://127.0.0.1:1", tenant="t", token=token)
         for self.form in ("%s", "no json", "[%s"):
             for self.status in (200, 401, 500):
-                api = door.Api(found, self.evil)
+                api = Api(found, self.evil)
                 try:
                     said = repr(api.get("/marks"))
-                except door.DoorError as error:
+                except CommandError as error:
                     said = str(error)
                 if self.status != 200 or self.form != "%s":
                     self.silent(said)
@@ -173,7 +174,7 @@ class PeerTests(_Case):
             identity = door._identity(given)
             for self.status in (201, 401):
                 for self.form in ("%s", "no json"):
-                    with self.assertRaises(door.DoorError) as raised:
+                    with self.assertRaises(CommandError) as raised:
                         door.log_in(given["OS_AUTH_URL"], identity, None, self.evil)
                     self.silent(str(raised.exception))
 

@@ -28,7 +28,7 @@ class WhyTests(DaemonCase):
         self.assertIn("request: create with fake 0.1: master 1, worker 1, ", told.out)
 
         absent = await self.why("nothing", "--set", place)
-        self.assertEqual((absent.code, absent.out), (1, ""))
+        self.assertEqual((absent.code, absent.out), (3, ""))
         self.assertEqual(
             absent.err,
             "svcd why: tenant demo has no cluster and no job execution 'nothing'; "
@@ -38,10 +38,10 @@ class WhyTests(DaemonCase):
         self.assertEqual(wrong.code, 2)
         await daemon.stop()
         gone = await self.why("told", "--set", place)
-        self.assertEqual(gone.code, 1)
+        self.assertEqual(gone.code, 5)
         self.assertRegex(gone.err, r"^svcd why: no daemon found: .* --api URL\n$")
         refused = await self.why("told", "--api", endpoints["api"], "--tenant", "demo")
-        self.assertEqual(refused.code, 1)
+        self.assertEqual(refused.code, 5)
         self.assertIn("cannot be reached", refused.err)
 
     async def test_login_as_the_openstack_command_does(self) -> None:
@@ -56,10 +56,10 @@ class WhyTests(DaemonCase):
             "OS_PROJECT_NAME": "alpha",
         }
         let_in = await self.why("nothing", *api, **user)
-        self.assertEqual(let_in.code, 1)
+        self.assertEqual(let_in.code, 3)
         self.assertIn("tenant alpha has no cluster", let_in.err)
         refused = await self.why("nothing", *api, "--tenant", "alpha")
-        self.assertEqual(refused.code, 1)
+        self.assertEqual(refused.code, 4)
         self.assertIn("was answered 401", refused.err)
 
     async def test_code(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import clouds, door
-from svcd.cli.door import Answer, DoorError
-from svcd.settings import Server, Settings
+from svcd.cli.connection import Answer
+from svcd.cli.exits import CommandError
 
 ALPHA = """
 clouds:
@@ -56,11 +55,10 @@ class CloudsTests(SynchronousTestCase):
         self.write(json.dumps({"clouds": {"x": values}}))
 
     def chosen(self, environment: Mapping[str, str], option: str = "") -> Mapping[str, str]:
-        options = argparse.Namespace(os_cloud=option)
-        return clouds.chosen(options, environment, self.here, self.home)
+        return clouds.chosen(option, environment, self.here, self.home)
 
     def refused(self, environment: Mapping[str, str]) -> str:
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             self.chosen(environment)
         self.assertNotIn("canary", str(raised.exception))
         self.assertNotIn("\n", str(raised.exception))
@@ -186,10 +184,9 @@ class CloudsTests(SynchronousTestCase):
             told = json.dumps({"token": {"project": {"id": "p-1"}}}).encode()
             return Answer(status=201, headers={"x-subject-token": "tok"}, body=told)
 
-        options = argparse.Namespace(api="http://a", tenant=None, token=None, os_cloud="alpha")
-        settings = Settings(server=Server(state_dir=self.here))
-        environment = clouds.chosen(options, {}, self.here, self.home)
-        found = door.find(options, settings, environment, send)
+        environment = clouds.chosen("alpha", {}, self.here, self.home)
+        given = door.Given(state_dir=self.here, api="http://a")
+        found = door.find(given, environment, send)
         self.assertEqual((found.tenant, found.token), ("p-1", "tok"))
         user = {"password": "canary-1", "name": "ann", "domain": {"name": "Staff"}}
         scope = {"project": {"name": "work", "domain": {"id": "d-1"}}}

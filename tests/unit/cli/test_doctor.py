@@ -15,8 +15,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.cloud_doctor import Login
+from svcd.cli.connection import Answer
 from svcd.cli.doctor import examine
-from svcd.cli.door import Answer
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
 from svcd.settings import load

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import main as module
 from svcd.cli.main import main
 from svcd.settings import schema
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
@@ -21,7 +20,7 @@ from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
 class _Case(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(module.os, "environ", {"PATH": os.environ["PATH"]})
+        self.patch(os, "environ", {"PATH": os.environ["PATH"]})
         self.folder = Path(self.mktemp()).absolute()
         self.folder.mkdir()
 
@@ -50,7 +49,7 @@ class ConfigTests(_Case):
         """File, variable, flag and default."""
         file = self.folder / "svcd.toml"
         file.write_text('[log]\nformat = "json"\n')
-        self.patch(module.os, "environ", {"SVCD_LOG_LEVEL": "debug"})
+        self.patch(os, "environ", {"SVCD_LOG_LEVEL": "debug"})
         flags = ["--config", str(file), "--set", "log.access=false"]
         code, out, err = self.ran("config", "show", *flags)
         self.assertEqual((code, err), (0, ""))
@@ -86,6 +85,7 @@ class UsageTests(_Case):
             code, out, err = self.ran(*arguments)
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("usage: svcd", err)
+            self.assertEqual(len(err.splitlines()), 1, err)
 
     def test_help_names_every_command(self) -> None:
         """And the daemon."""

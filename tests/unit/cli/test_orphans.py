@@ -8,7 +8,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.door import DoorError
+from svcd.cli.exits import CommandError
 from svcd.cli.orphans import Orphan, Rows, Rules, Search, judged, rows_of
 from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.embedded.cloud.core import PRIVATE_NETWORK_ID
@@ -264,7 +264,7 @@ class SearchTests(WatchedCloudTestCase):
         before = self.held()
         search = self.search(young_s=0.0)
         self.fault("store", status=500)
-        with self.assertRaises(DoorError):
+        with self.assertRaises(CommandError):
             self.ran(search, delete=True)
         self.assertEqual(self.held(), before)
 

@@ -14,7 +14,7 @@ from twisted.web.client import Agent, readBody
 from twisted.web.server import Site
 
 from svcd.cli import tunnel
-from svcd.cli.door import DoorError
+from svcd.cli.exits import CommandError
 from svcd.clients.ssh import SshRemote
 from svcd.runtime.tasks import sleep
 from svcd.settings import Ssh
@@ -73,13 +73,13 @@ class CommandTests(SynchronousTestCase):
     def test_target_chooses_pages(self) -> None:
         """Without regard to case; an unknown one is refused with the known ones."""
         self.assertEqual([page.port for page in self.pages("yarn")], [8088])
-        error = self.assertRaises(DoorError, self.pages, "Spark")
+        error = self.assertRaises(CommandError, self.pages, "Spark")
         self.assertIn("no page of Spark; its parts are HDFS, JobFlow, YARN", str(error))
 
     def test_command_trusts_the_pinned_key_alone(self) -> None:
         """It forwards to internal addresses, by the machine of the first page."""
         known = Path(self.mktemp())
-        words = tunnel.command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
+        words = tunnel.ssh_command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
         self.assertEqual(known.read_text(), "203.0.113.2 ssh-ed25519 AAAA\n")
         self.assertEqual(words[:6], ["ssh", "-N", "-p", "22", "-D", "127.0.0.1:1080"])
         self.assertIn("StrictHostKeyChecking=yes", words)
@@ -94,7 +94,7 @@ class CommandTests(SynchronousTestCase):
         unknown = [machine("m", 2, host_key="", port=2222)]
         pages = tunnel.pages(CLUSTER, unknown, "HDFS", lambda port: port)
         known = Path(self.mktemp())
-        self.assertRaises(DoorError, tunnel.command, pages, unknown, known, 1080, None)
+        self.assertRaises(CommandError, tunnel.ssh_command, pages, unknown, known, 1080, None)
 
 
 class MachinesTests(FakeServiceMixin, SynchronousTestCase):
@@ -166,7 +166,7 @@ class TunnelTests(TestCase):
         cluster = {"name": "c", "info": {"T": {"Page": f"http://{ADDRESS}:{self.service_port}"}}}
         (page,) = tunnel.pages(cluster, [shown], None, lambda _: free_port("127.0.0.1"))
         known, socks = self.folder / "known", free_port("127.0.0.1")
-        words = tunnel.command([page], [shown], known, socks, self.identity)
+        words = tunnel.ssh_command([page], [shown], known, socks, self.identity)
         process = _Ssh()
         handle = reactor.spawnProcess(process, shutil.which("ssh"), words, env={"HOME": "/"})
         return process, page.local, handle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import email.utils
 import json
 from collections.abc import Mapping
@@ -13,16 +12,18 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import door, why
-from svcd.cli.door import Answer, Door, DoorError
+from svcd.cli.api import Api as Reader
+from svcd.cli.connection import Answer
+from svcd.cli.door import Door, Given
+from svcd.cli.exits import CommandError
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
 from svcd.model.failures import KNOWN, Code
-from svcd.settings import Server, Settings
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.support.fakes import Api
 
 
-def reader(svcd: FakeService, tenant: str = "", token: str = "") -> door.Api:
+def reader(svcd: FakeService, tenant: str = "", token: str = "") -> Reader:
     """The command's client, over a FakeService. The site beside it would send the date."""
 
     def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
@@ -30,7 +31,7 @@ def reader(svcd: FakeService, tenant: str = "", token: str = "") -> door.Api:
         date = email.utils.formatdate(svcd.clock.seconds(), usegmt=True)
         return Answer(status=got.status, headers={"date": date}, body=got.body)
 
-    return door.Api(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
+    return Reader(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
 
 
 class HistoryTests(FakeServiceMixin, SynchronousTestCase):
@@ -252,12 +253,12 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
     def test_other_tenant_is_refused(self) -> None:
         """The daemon's refusal is passed on, with what to do."""
         svcd = self.fake_service({"auth.mode": "keystone"})
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             list(why.history(reader(svcd, "alpha"), "mine"))
         self.assertIn("was answered 401", str(raised.exception))
         self.assertIn("OS_TOKEN", str(raised.exception))
         token = svcd.token("bob", project="beta")
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             list(why.history(reader(svcd, "alpha", token), "mine"))
         self.assertIn("was answered 403", str(raised.exception))
 
@@ -279,7 +280,6 @@ class FindTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.state = Path(self.mktemp())
         self.state.mkdir()
-        self.settings = Settings(server=Server(state_dir=self.state))
         self.asked: list[tuple[str, str, Any]] = []
         self.answer = Answer(status=500, headers={}, body=b"")
 
@@ -292,8 +292,8 @@ class FindTests(SynchronousTestCase):
         self.answer = Answer(status=201, headers={"x-subject-token": "tok"}, body=body)
 
     def find(self, environment: Mapping[str, str] | None = None, **given: str) -> Door:
-        options = argparse.Namespace(**{"api": None, "tenant": None, "token": None, **given})
-        return door.find(options, self.settings, environment or {}, self.send)
+        options = Given(state_dir=self.state, **given)
+        return door.find(options, environment or {}, self.send)
 
     def write(self, **more: str) -> None:
         content = {"api": "http://127.0.0.1:1", **more}
@@ -301,12 +301,12 @@ class FindTests(SynchronousTestCase):
 
     def test_no_daemon(self) -> None:
         """The message says where was looked, and what to do."""
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             self.find()
         self.assertIn(f"no endpoints.json in {self.state.absolute()}", str(raised.exception))
 
     def test_no_tenant(self) -> None:
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             self.find(api="http://a")
         self.assertIn("--tenant ID", str(raised.exception))
 
@@ -379,7 +379,7 @@ class FindTests(SynchronousTestCase):
         """No password in the message."""
         self.answer = evolve(self.answer, status=401)
         environment = {"OS_AUTH_URL": "https://id/v3", "OS_USERNAME": "a", "OS_PASSWORD": "pw"}
-        with self.assertRaises(DoorError) as raised:
+        with self.assertRaises(CommandError) as raised:
             self.find({**environment, "OS_PROJECT_ID": "p"}, api="http://a")
         self.assertIn("https://id/v3/auth/tokens: answered 401", str(raised.exception))
         self.assertNotIn("pw", str(raised.exception))

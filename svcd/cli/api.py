@@ -1,0 +1,241 @@
+"""The v1.1 interface of one tenant, for commands: requests with retries, renewal of the token.
+
+A command calls `get`, `post`, `put`, `delete` and `listed`. They return parsed JSON and raise
+CommandError with the exit code of the refusal. `get` returns None for status 404.
+
+Note: what is sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent again when
+the connection breaks or the service is starting (503). That goes on for `patience_s`: a moment by
+default, much longer under `--wait`, so that a daemon may restart meanwhile.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from attrs import evolve
+
+from svcd.cli.connection import MOST_QUOTED, Answer, Connections, Lost, Send, send
+from svcd.cli.door import Door
+from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
+
+_PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
+"""Times between attempts; the last one repeats."""
+_STARTING: Final = frozenset({502, 503, 504})
+_SILENCE_S: Final = 60.0
+"""Longest time without a byte of a stream: the API sends a comment every 15 s."""
+
+
+class Api:
+    """Requests to the daemon behind `door`.
+
+    renew: logs in again and returns the new token; "" when it cannot.
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        send: Send = send,
+        renew: Callable[[], str] = str,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.door = door
+        self._send = send
+        self._renew = renew
+        self._pause = pause
+        self.patience_s = 1.0
+        """How long a request is sent again while the daemon does not answer."""
+        self.patient_when_refused = False
+        """Whether that holds also when the daemon's port is closed."""
+        self.seconds: float | None = None
+        """The daemon's time in its last answer, epoch seconds; None without a Date header."""
+
+    # ---- requests -------------------------------------------------------------------------------
+
+    def get(self, path: str) -> Any:
+        """The JSON of a success; None for status 404. Raises CommandError."""
+        answer = self.call("GET", path)
+        return None if answer.status == 404 else answer.json
+
+    def listed(self, path: str, key: str) -> Any:
+        """The body of a list: an object whose `key` holds objects. Raises CommandError."""
+        body = self.get(path)
+        if body is None:
+            raise CommandError(f"{self.door.base}{path} does not exist: an older svcd?", NOT_FOUND)
+        rows = body.get(key) if isinstance(body, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
+            raise self._odd(path)
+        return body
+
+    def one(self, path: str, key: str) -> Any:
+        """The body of one resource, an object below `key`; None for 404. Raises CommandError."""
+        body = self.get(path)
+        if body is not None and not (isinstance(body, dict) and isinstance(body.get(key), dict)):
+            raise self._odd(path)
+        return body
+
+    def post(self, path: str, body: object, key: str = "") -> Any:
+        """Create something; the JSON of the answer. key: of idempotency, else a new one."""
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return self._done(self.call("POST", path, body, headers), path)
+
+    def put(self, path: str, body: object) -> Any:
+        """Change something; the JSON of the answer."""
+        return self._done(self.call("PUT", path, body), path)
+
+    def delete(self, path: str) -> None:
+        """Delete something. Raises CommandError."""
+        self._done(self.call("DELETE", path), path)
+
+    def upload(self, path: str, data: bytes) -> Any:
+        """PUT raw data; the JSON of the answer."""
+        return self._done(self.call("PUT", path, data), path)
+
+    def download(self, path: str) -> bytes:
+        """The raw body of a success. Raises CommandError."""
+        answer = self.call("GET", path)
+        if answer.status == 404:
+            raise CommandError(self._refusal(path, answer), NOT_FOUND)
+        return answer.body
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer of a success or of status 404. body: bytes, or an object for JSON.
+
+        Raises CommandError for other statuses.
+        """
+        given = {"Accept": "application/json", **(headers or {})}
+        data = body if isinstance(body, bytes) else None
+        if body is not None and data is None:
+            data = json.dumps(body).encode()
+            given["Content-Type"] = "application/json"
+        answer = self._again(method, self.door.base + path, data, given)
+        if answer.status == 401 and self._renewed():
+            answer = self._again(method, self.door.base + path, data, given)
+        if 200 <= answer.status < 300 or answer.status == 404:
+            return answer
+        raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+
+    def events(self, path: str, connections: Connections) -> Iterator[tuple[str, str, Any]] | None:
+        """A stream of server-sent events as (id, event, data); None when there is no such route.
+
+        Raises CommandError, also in the middle when the connection breaks (Lost).
+        """
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache", **self._token()}
+        url = self.door.base + path
+        answer, lines = connections.stream("GET", url, headers, _SILENCE_S)
+        if answer.status == 401 and self._renewed():
+            answer, lines = connections.stream("GET", url, {**headers, **self._token()}, _SILENCE_S)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+            raise self._odd(path)
+        return parsed_events(lines)
+
+    # ---- inside ---------------------------------------------------------------------------------
+
+    def _token(self) -> Mapping[str, str]:
+        return {"X-Auth-Token": self.door.token} if self.door.token else {}
+
+    def _renewed(self) -> bool:
+        token = self._renew()
+        if token:
+            self.door = evolve(self.door, token=token)
+        return bool(token)
+
+    def _again(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        repeatable = method == "GET" or "Idempotency-Key" in headers
+        end = time.monotonic() + self.patience_s
+        attempt = 0
+        while True:
+            late = time.monotonic() >= end
+            try:
+                answer = self._send(method, url, body, {**headers, **self._token()})
+                answer = evolve(answer, sent=(self.door.token,))
+                self._note(answer)
+                if answer.status not in _STARTING or not repeatable or late:
+                    return answer
+            except Lost as lost:
+                patient = repeatable if lost.sent else self.patient_when_refused
+                if not patient or late:
+                    raise
+            self._pause(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
+            attempt += 1
+
+    def _done(self, answer: Answer, path: str) -> Any:
+        if answer.status == 404:
+            raise CommandError(self._refusal(path, answer), NOT_FOUND)
+        return answer.json if answer.body else None
+
+    def _note(self, answer: Answer) -> None:
+        date = email.utils.parsedate_tz(answer.headers.get("date", ""))
+        if date is not None:
+            self.seconds = float(email.utils.mktime_tz(date))
+
+    def _odd(self, path: str) -> CommandError:
+        where = f"{self.door.base}{path.partition('?')[0]}"
+        text = f"the answer of {where} is not one of svcd: does --api name svcd's daemon?"
+        return CommandError(text, UNREACHABLE)
+
+    def _refusal(self, path: str, answer: Answer) -> str:
+        from svcd.model.redaction import hidden, shown_url
+
+        try:
+            said = str(json.loads(answer.body)["error_message"])[:MOST_QUOTED]
+            said = hidden(said, answer.sent)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            said = answer.excerpt(200)
+        text = f"{shown_url(self.door.base + path)} was answered {answer.status}: {said}"
+        if answer.status == 401:
+            text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
+        return " ".join(text.split("\n"))
+
+
+def exit_code(status: int) -> int:
+    """The exit code for a refusal with this HTTP status. Pure."""
+    if status == 404:
+        return NOT_FOUND
+    return REFUSED if 400 <= status < 500 else UNREACHABLE
+
+
+def safe(text: str) -> str:
+    """`text` as one segment of a path, or as a value of a query."""
+    return quote(text, safe="")
+
+
+def parsed_events(lines: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
+    """Server-sent events as (id, event, data as JSON, None when empty). Comments are left out."""
+    id_, event, data = "", "message", ""
+    for raw in lines:
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:
+            if data or event != "message":
+                try:
+                    content = json.loads(data) if data else None
+                except ValueError:
+                    text = "the stream of events is not one of svcd: its data is not JSON"
+                    raise CommandError(text, UNREACHABLE) from None
+                yield id_, event, content
+            event, data = "message", ""
+        elif name == "id":
+            id_ = value
+        elif name == "event":
+            event = value
+        elif name == "data":
+            data = f"{data}\n{value}" if data else value

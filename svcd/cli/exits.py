@@ -1,0 +1,26 @@
+"""How a command ends: the exit codes, and the error that a command refuses with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DONE: Final = 0
+FAILED: Final = 1
+"""The remote work failed, or the output could not be written."""
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+REFUSED: Final = 4
+"""The API refused the request: login, role, quota, conflict, invalid content."""
+UNREACHABLE: Final = 5
+"""The API does not answer, or something else answers in its place."""
+TIMED_OUT: Final = 124
+"""`--timeout` ran out."""
+INTERRUPTED: Final = 130
+
+
+class CommandError(Exception):
+    """A command cannot go on: one line that says what, where, why and what to do; the exit code."""
+
+    def __init__(self, text: str, code: int = FAILED) -> None:
+        super().__init__(text)
+        self.code = code

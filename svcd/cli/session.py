@@ -1,0 +1,197 @@
+"""What a command of the API works with: the connection, the output, the terminal, the time limit.
+
+`session.api` finds the daemon and logs in at its first use. `session.show` prints a body of the API
+in the chosen form. `session.note` writes for people on stderr, and nothing with `--quiet`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
+
+from attrs import evolve
+
+from svcd.cli import door
+from svcd.cli.api import Api
+from svcd.cli.connection import Connections
+from svcd.cli.door import Given
+from svcd.cli.exits import REFUSED, TIMED_OUT, CommandError
+from svcd.cli.show import Style, Table, printed
+
+_STATE_DIR: Final = "state"
+
+
+class OutOfTime(CommandError):
+    """`--timeout` ran out."""
+
+
+class Session:
+    """One command's connection and terminal. The arguments are the shared options."""
+
+    def __init__(
+        self,
+        *,
+        api: str | None = None,
+        state_dir: str | None = None,
+        os_cloud: str | None = None,
+        token: str | None = None,
+        tenant: str | None = None,
+        cacert: str | None = None,
+        output: str | None = None,
+        quiet: bool | None = None,
+        timeout: float | None = None,
+        name: str = "svcd",
+    ) -> None:
+        environment = os.environ
+        self._given = Given(
+            api=api or environment.get("SVCD_API") or "",
+            state_dir=Path(state_dir or environment.get("SVCD_SERVER_STATE_DIR") or _STATE_DIR),
+            tenant=tenant or "",
+            token=token or "",
+            auth_url=environment.get("SVCD_CLOUD_AUTH_URL") or "",
+        )
+        self._os_cloud = os_cloud or environment.get("OS_CLOUD") or ""
+        self._cacert = cacert or ""
+        self._timeout = timeout
+        self.name = name
+        self.output = output or "table"
+        self.quiet = bool(quiet)
+        self.style = Style(colour=sys.stdout.isatty() and not environment.get("NO_COLOR"))
+        self.interactive = sys.stderr.isatty() and not self.quiet
+        """Whether progress may be drawn over on stderr."""
+
+    def __enter__(self) -> Self:
+        if self._timeout is not None:
+            if threading.current_thread() is not threading.main_thread():
+                raise CommandError("--timeout works only in the main thread of a program")
+            self._former = signal.signal(signal.SIGALRM, self._late)
+            signal.setitimer(signal.ITIMER_REAL, self._timeout)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._timeout is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._former)
+        if "connections" in self.__dict__:
+            self.connections.close()
+
+    def _late(self, _number: int, _frame: FrameType | None) -> None:
+        raise OutOfTime(f"--timeout of {self._timeout:g} s ran out", TIMED_OUT)
+
+    def configure(self, config: Path | None, flags: Sequence[str]) -> None:
+        """Take state folder and cloud from a daemon's settings. Raises SettingsError."""
+        if config is None and not flags:
+            return
+        from svcd.cli.command import settings_of
+
+        settings = settings_of(config, flags).settings
+        folder, auth_url = settings.server.state_dir, settings.cloud.auth_url
+        self._given = evolve(self._given, state_dir=folder, auth_url=auth_url)
+
+    # ---- the API --------------------------------------------------------------------------------
+
+    @property
+    def state_dir(self) -> Path:
+        """The state folder of a daemon on this machine; it need not exist."""
+        return self._given.state_dir
+
+    @cached_property
+    def environment(self) -> dict[str, str]:
+        """The variables of the login: those of the process, or of the chosen cloud."""
+        if not self._os_cloud:
+            return dict(os.environ)
+        from svcd.cli import clouds
+
+        found = clouds.chosen(self._os_cloud, os.environ, Path.cwd(), Path.home())
+        clouds.trust(found)
+        return dict(found)
+
+    @cached_property
+    def connections(self) -> Connections:
+        """The connections of this command."""
+        return Connections(self._cacert or self.environment.get("OS_CACERT") or "")
+
+    @cached_property
+    def api(self) -> Api:
+        """The daemon's API, logged in. Raises CommandError."""
+        send = self.connections.send
+        found = door.found(self._given, self.environment, send)
+        return Api(found.door, send, lambda: found.renewed(send))
+
+    @cached_property
+    def endpoints(self) -> Any:
+        """The content of `endpoints.json` when the daemon is found by it; else {}."""
+        return {} if self._given.api else door.endpoints(self.state_dir)
+
+    def private_key(self, keypair: object) -> Path | None:
+        """The private key that the embedded cloud keeps of its own key pair, if there is one."""
+        if not isinstance(keypair, str) or not keypair or not self.endpoints:
+            return None
+        path = self.state_dir / "cloud" / "keys" / keypair
+        return path if path.parent.name == "keys" and path.is_file() else None
+
+    def now(self) -> float:
+        """The daemon's time, epoch seconds: the clock of this machine may differ."""
+        given = self.api.seconds
+        return time.time() if given is None else given  # noqa: TID251 - no clock but the system's
+
+    # ---- the terminal ---------------------------------------------------------------------------
+
+    def show(self, body: Any, table: Table) -> None:
+        """Print a body of the API in the chosen form."""
+        text = printed(body, table, self.output, self.width(), self.now(), self.style)
+        write(text)
+
+    def width(self) -> int | None:
+        """Columns of the terminal; None when stdout is none: then nothing is cut."""
+        if not sys.stdout.isatty():
+            return None
+        try:
+            columns = int(os.environ.get("COLUMNS") or 0)
+        except ValueError:
+            columns = 0
+        if columns < 1:
+            try:
+                columns = os.get_terminal_size(sys.stdout.fileno()).columns
+            except OSError:
+                columns = 80
+        return max(columns, 20) if columns else 80
+
+    def note(self, text: str) -> None:
+        """A line for people, on stderr; nothing with `--quiet`."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def confirm(self, what: str, names: Sequence[str], yes: bool) -> None:
+        """Ask before something is destroyed. what: the act, `delete cluster`.
+
+        Raises CommandError when the answer is no, and without a terminal when `--yes` is missing.
+        """
+        if yes:
+            return
+        named = ", ".join(names)
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            text = f"{what} {named} needs --yes, because there is no terminal to ask on"
+            raise CommandError(text, REFUSED)
+        print(f"{what} {named}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("nothing was changed", REFUSED)
+
+
+def write(text: str) -> None:
+    """Write text that may have colours; it is safe already."""
+    raw = getattr(sys.stdout, "raw", sys.stdout.write)
+    raw(text)

@@ -1,0 +1,211 @@
+"""Forms of a body of the API: tables that fit the terminal, JSON, YAML, names. Pure.
+
+JSON and YAML have the body exactly as the API wraps it. A table shows its columns for each row; on
+a terminal it is cut to fit, elsewhere never. Control characters of texts are shown, not sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+
+from svcd.cli.times import duration, seconds
+from svcd.model.controls import visible
+
+Row = Mapping[str, Any]
+
+_COLOURS: Final = {"good": "32", "bad": "31", "busy": "33", "head": "1", "faint": "2"}
+_GOOD: Final = frozenset({"Active", "SUCCEEDED", "ACTIVE", "done", "ok"})
+_BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "DONEWITHERROR"})
+_UNSAFE: Final = re.compile("[\x7f-\x9f\ud800-\udfff]")
+_LEAST: Final = 8
+"""Fewest columns of a cell that is cut."""
+_GAP: Final = "  "
+
+
+@frozen
+class Style:
+    """Whether texts get colours."""
+
+    colour: bool = False
+
+    def paint(self, text: str, kind: str) -> str:
+        """`text` in the colour of `kind`; "" is no colour."""
+        code = _COLOURS.get(kind) if self.colour else None
+        return f"\x1b[{code}m{text}\x1b[0m" if code else text
+
+
+@frozen(kw_only=True)
+class Column:
+    """A column. text: the cell of a row, at a time in epoch seconds.
+
+    wide: only with `-o wide`. cut: the cell may be cut to fit. status: coloured as a status.
+    """
+
+    title: str
+    text: Callable[[Row, float], str]
+    wide: bool = False
+    cut: bool = True
+    status: bool = False
+
+
+@frozen(kw_only=True)
+class Table:
+    """How bodies of one kind are shown. many, one: their keys in a list and alone.
+
+    name: the text of a row for `-o name`. empty: what to say of an empty list.
+    """
+
+    many: str
+    one: str
+    columns: Sequence[Column]
+    name: Callable[[Row], str] = lambda row: plain(row.get("name") or row.get("id"))
+    empty: str = ""
+
+
+def rows_of(body: Any, table: Table) -> Sequence[Row]:
+    """The rows of a body, whether it is a list or one resource."""
+    if isinstance(body, dict) and table.many in body:
+        return list(body[table.many])
+    return [body[table.one] if isinstance(body, dict) and table.one in body else body]
+
+
+def printed(body: Any, table: Table, form: str, width: int | None, now: float, style: Style) -> str:
+    """The text of `body` in the form of `-o`, with a newline at its end."""
+    if form == "json":
+        return as_json(body)
+    if form == "yaml":
+        return as_yaml(body)
+    rows = rows_of(body, table)
+    if form == "name":
+        return "".join(f"{visible(table.name(row))}\n" for row in rows)
+    if not rows and table.empty:
+        return f"{table.empty}\n"
+    columns = [each for each in table.columns if form == "wide" or not each.wide]
+    return "".join(f"{line}\n" for line in table_lines(columns, rows, width, now, style))
+
+
+def table_lines(
+    columns: Sequence[Column], rows: Sequence[Row], width: int | None, now: float, style: Style
+) -> list[str]:
+    """The lines of a table, its head first. width: of the terminal; None: nothing is cut."""
+    cells = [[_cell(column.text(row, now)) for column in columns] for row in rows]
+    heads = [column.title for column in columns]
+    widths = [max(measure(line[n]) for line in (heads, *cells)) for n in range(len(columns))]
+    if width is not None:
+        widths = fitted(widths, [column.cut for column in columns], width)
+    lines = [_line(heads, widths, ["head"] * len(columns), style)]
+    for line in cells:
+        kinds = [
+            colour_of(cell) if column.status else ""
+            for cell, column in zip(line, columns, strict=True)
+        ]
+        lines.append(_line(line, widths, kinds, style))
+    return lines
+
+
+def fitted(widths: Sequence[int], may_cut: Sequence[bool], most: int) -> list[int]:
+    """Widths that fit into `most` columns; the widest ones that may be cut give first."""
+    made = list(widths)
+    over = sum(made) + len(_GAP) * (len(made) - 1) - most
+    while over > 0:
+        able = [n for n, width in enumerate(made) if may_cut[n] and width > _LEAST]
+        if not able:
+            able = [n for n, width in enumerate(made) if width > 1]
+        if not able:
+            break
+        widest = max(able, key=lambda n: made[n])
+        made[widest] -= 1
+        over -= 1
+    return made
+
+
+def measure(text: str) -> int:
+    """Columns that `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
+    return len(text) + wide - sum(unicodedata.combining(each) != 0 for each in text)
+
+
+def cut(text: str, most: int) -> str:
+    """`text` in at most `most` columns, with an ellipsis when something is left out."""
+    if measure(text) <= most:
+        return text
+    kept = text[: max(most - 1, 0)]
+    while kept and measure(kept) > most - 1:
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def colour_of(status: str) -> str:
+    """The colour of a status."""
+    return "good" if status in _GOOD else "bad" if status in _BAD else "busy" if status else ""
+
+
+def as_json(body: Any) -> str:
+    """JSON text that a terminal can show and every parser reads."""
+    text = json.dumps(body, indent=2, ensure_ascii=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def as_yaml(body: Any) -> str:
+    """YAML text, with the keys in the order of the API."""
+    import yaml
+
+    text: str = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def plain(value: Any) -> str:
+    """The text of a value: lists with commas, objects as JSON, "" for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ",".join(plain(each) for each in value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+
+
+def get(row: Any, path: str, default: str = "") -> str:
+    """The text at a path such as `info.status`; `default` when it is not there or null."""
+    for key in path.split("."):
+        row = row.get(key) if isinstance(row, dict) else None
+    return default if row is None or row == "" else plain(row)
+
+
+def field(title: str, path: str, **more: Any) -> Column:
+    """A column of the value at a path."""
+    return Column(title=title, text=lambda row, now: get(row, path), **more)
+
+
+def ago(title: str, path: str, **more: Any) -> Column:
+    """A column of the time since a timestamp."""
+    return Column(title=title, text=lambda row, now: since(get(row, path), now), cut=False, **more)
+
+
+def since(stamp: str, now: float) -> str:
+    """`3 min 05 s ago` for a timestamp of the API; "" for none."""
+    at = seconds(stamp)
+    return "" if at is None else f"{duration(now - at)} ago"
+
+
+def _cell(text: str) -> str:
+    return visible(" ".join(text.split())) if text else "-"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], kinds: Sequence[str], style: Style) -> str:
+    made = []
+    last = len(cells) - 1
+    for number, (cell, width, kind) in enumerate(zip(cells, widths, kinds, strict=True)):
+        shown = cut(cell, width)
+        pad = "" if number == last else " " * (width - measure(shown))
+        made.append(style.paint(shown, kind) + pad)
+    return _GAP.join(made).rstrip()
