@@ -43,6 +43,14 @@ cluster.
 | `code`, `text` | for `retry`, `waiting` and `failed`: a code of this page, and the details |
 | `attempt` | number of failed attempts of the step; 0 for a step that does not count them |
 | `until` | deadline of the step, or null |
+| `began`, `ended` | this attempt of the step on this machine; `ended` is null while it goes on |
+| `waited_for` | the step, with its machine, whose end let this one begin; null when unknown |
+
+A step on a machine has one event, at its end, with its begin. A stage of a distribution (`start
+the daemons`) has one at its begin too. `log in` begins with its first try, `wait for server` with
+the end of the create call. Requests and statuses have neither `began` nor `ended`; a status ends
+with the next one. Files that svcd writes in less than a second have no event. A cluster of 200
+machines of the distribution `vanilla` has some 1,600 events when it is made.
 """
 
 

@@ -226,6 +226,14 @@ class Cluster:
 
 
 @frozen(kw_only=True)
+class StepName:
+    """A step of a provision, on one machine or (machine "") on none in particular."""
+
+    step: str
+    machine: str = ""
+
+
+@frozen(kw_only=True)
 class ClusterEvent:
     """One event of a cluster (additive sub-resource `events`).
 
@@ -233,6 +241,9 @@ class ClusterEvent:
     `accepted` (a request), `started`, `waiting`, `retry`, `done`, `failed`; code: failure code of
     the closed list or ""; text: the event and the advice. attempt: number of unsuccessful attempts
     of the step, from 1; 0 without a count. until: when svcd gives the step up at the latest.
+    began, ended: of this attempt of the step on this machine; both None for requests, changes of
+    status and findings, `ended` None while the step goes on. waited_for: the step whose end let
+    this one begin; None when svcd does not know it.
     """
 
     at: Timestamp
@@ -244,3 +255,6 @@ class ClusterEvent:
     text: str = ""
     attempt: int = 0
     until: Timestamp | None = None
+    began: Timestamp | None = None
+    ended: Timestamp | None = None
+    waited_for: StepName | None = None

@@ -350,6 +350,13 @@ class Machine(View, frozen=True, kw_only=True):
         )
 
 
+class StepName(View, frozen=True, kw_only=True):
+    """A step of a provision, on one machine or on none in particular (additive)."""
+
+    step: str
+    machine: str
+
+
 class Event(View, frozen=True, kw_only=True):
     """One event of a cluster (additive)."""
 
@@ -362,6 +369,9 @@ class Event(View, frozen=True, kw_only=True):
     text: str
     attempt: int
     until: str | None
+    began: str | None
+    ended: str | None
+    waited_for: StepName | None
 
     @classmethod
     def of(cls, record: cluster.ClusterEvent) -> Self:

@@ -267,14 +267,17 @@ class Controller:
             return None
         written, changed = planned.cluster, False
         if written != cluster:
+            spawned, memory = events.spawned(cluster, written, memory, now)
             changes = [
                 *journal.gathered,
                 *events.replaced(cluster, planned, now),
+                *spawned,
                 *events.moved(cluster, written, self._settings, now),
             ]
             if not await rows.write(self._store, cluster, written, changes):
                 return None
             changed = True
+            state.memory = memory
             written = evolve(written, version=cluster.version + 1)
         if planned.settled:
             return None
@@ -293,11 +296,19 @@ class Controller:
 
     async def _act(self, cluster: Cluster, state: _State, due: Sequence[AnyStep]) -> None:
         """Perform the steps, remember their outcomes, and write the new facts."""
-        journal = Journal(self._store, self._clock, cluster)
+        memory = state.memory_of(cluster, self._clock.seconds())
+        journal = Journal(self._store, self._clock, cluster, memory.last)
         performer = self._performer(cluster, state, journal)
-        results = await gather(
-            [partial(performer.perform, s) for s in due], self._settings.machines_at_once
-        )
+        times: dict[str, tuple[float, float]] = {}
+
+        async def timed(step: AnyStep) -> Outcome:
+            began = self._clock.seconds()
+            try:
+                return await performer.perform(step)
+            finally:
+                times[step.key] = (began, self._clock.seconds())
+
+        results = await gather([partial(timed, s) for s in due], self._settings.machines_at_once)
         found: list[tuple[AnyStep, Outcome]] = []
         bugs: list[BaseException] = []
         for step, result in zip(due, results, strict=True):
@@ -317,7 +328,9 @@ class Controller:
                 )
         now = self._clock.seconds()
         memory = state.memory_of(cluster, now)
-        learned = outcomes.learned(cluster, memory, found, now, self._rng)
+        if journal.last is not memory.last:  # a plan has run, and its actions have events
+            memory = evolve(memory, last=journal.last)
+        learned = outcomes.learned(cluster, memory, found, now, self._rng, times)
         state.memory = learned.memory
         now_known = [*journal.gathered, *learned.events]
         await self._record(cluster, state, found, learned.failure, now_known)

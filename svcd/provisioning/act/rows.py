@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.cluster import Cluster, ClusterEvent, StepName
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Store, Tx
 from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.steps import Span
 
 log = Logger()
 
@@ -51,13 +52,16 @@ async def record(store: Store, cluster_id: ClusterId, events: Sequence[ClusterEv
 class Journal:
     """Collects the events of a cluster during a pass; svcd writes them together with its row.
 
-    clock: gives the times of the events.
+    clock: gives the times of the events. last: the step that ended last.
     """
 
-    def __init__(self, store: Store, clock: IReactorTime, cluster: Cluster) -> None:
+    def __init__(
+        self, store: Store, clock: IReactorTime, cluster: Cluster, last: StepName | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._cluster = cluster
+        self.last = last
         self.gathered: list[ClusterEvent] = []
 
     def report(
@@ -69,11 +73,14 @@ class Journal:
         code: str = "",
         attempt: int = 0,
         until: float | None = None,
+        span: Span | None = None,
     ) -> None:
         """Add an event."""
         now = self._clock.seconds()
         self.gathered.append(
-            lifecycle.event(self._cluster, step, outcome, now, text, machine, code, attempt, until)
+            lifecycle.event(
+                self._cluster, step, outcome, now, text, machine, code, attempt, until, span
+            )
         )
 
     async def flush(self) -> None:

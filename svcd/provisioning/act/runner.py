@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.model.cluster import Cluster, Instance
+from svcd.model.cluster import Cluster, Instance, StepName
 from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
@@ -36,7 +36,7 @@ from svcd.ports.machines import (
 from svcd.provisioning.act.rows import Journal
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
-from svcd.provisioning.decide.steps import Done, Fail
+from svcd.provisioning.decide.steps import Done, Fail, Span
 from svcd.provisioning.distributions.spi import (
     Action,
     Chain,
@@ -73,6 +73,10 @@ _ALIVE_S = 2.0
 """Time between two of these checks."""
 _PROBE_S = 5.0
 """Time-out of one HTTP probe."""
+_WRITE = "write files"
+"""The step of an event of written files."""
+_LONG_WRITE_S = 1.0
+"""Files that are written faster have no event: a large cluster has no room for one a machine."""
 _OUTPUT_LINES = 20
 """Last lines of a command's output that a failure shows."""
 
@@ -162,7 +166,7 @@ class PlanRunner:
     """Runs one plan at a time.
 
     journal: gets the events. The runner flushes it at each stage's start, and about twice a second
-    while the stage runs.
+    while the stage runs. An action has one event, at its end, with its begin; a stage has two.
     """
 
     def __init__(
@@ -181,6 +185,8 @@ class PlanRunner:
         self._awaited: dict[int, _Awaited] = {}
         self._flushed_at = 0.0
         self._unflushed = False
+        self._began = 0.0  # of the present stage
+        self._waited_for: StepName | None = None  # by the present stage
 
     async def run(self, plan: Plan, deadline_s: float) -> Done | Fail:
         """Run all stages within `deadline_s`; the first failure ends the run. Safe to repeat."""
@@ -194,8 +200,10 @@ class PlanRunner:
 
     async def _stage(self, stage: Stage, deadline_s: float) -> Fail | None:
         self._awaited.clear()
-        began = self._clock.seconds()
-        self._journal.report(stage.name, "started", until=began + deadline_s)
+        self._began = began = self._clock.seconds()
+        self._waited_for = waited_for = self._journal.last
+        going = Span(began=began, waited_for=waited_for)
+        self._journal.report(stage.name, "started", until=began + deadline_s, span=going)
         await self._journal.flush()
         self._flushed_at = self._clock.seconds()
         stop = Interrupt()
@@ -218,8 +226,15 @@ class PlanRunner:
         for trouble in troubles:
             raise trouble
         spent = self._clock.seconds() - began
-        self._journal.report(stage.name, "done", f"in {spent:.1f} s")
+        span = self._span(began, waited_for)
+        self._journal.report(stage.name, "done", f"in {spent:.1f} s", span=span)
+        if self._journal.last is waited_for:  # no action has an event
+            self._journal.last = StepName(step=stage.name)
         return None
+
+    def _span(self, began: float, waited_for: StepName | None) -> Span:
+        """The span of a step that ends now."""
+        return Span(began=began, ended=self._clock.seconds(), waited_for=waited_for)
 
     async def _guarded(self, stop: Interrupt, number: int, chain: Chain) -> None:
         try:
@@ -233,7 +248,8 @@ class PlanRunner:
     def _failed(self, stage: Stage, code: Code, machine: str, text: str) -> Fail:
         where = f" on {machine}" if machine else ""
         advice = f"\n{stage.advice}" if stage.advice else ""
-        self._journal.report(stage.name, "failed", text, machine, code)
+        span = self._span(self._began, self._waited_for)
+        self._journal.report(stage.name, "failed", text, machine, code, span=span)
         return Fail(code=code, reason=f"{stage.name}{where}: {text}{advice}", machine=machine)
 
     async def _late(self, stage: Stage, deadline_s: float) -> Fail:
@@ -253,19 +269,26 @@ class PlanRunner:
         )
 
     async def _chain(self, stage_number: int, chain: Chain) -> None:
+        waited_for = self._waited_for
         for part in _batches(chain):
-            first = part[0]
+            first, began = part[0], self._clock.seconds()
+            what = _WRITE if isinstance(first, WriteFile) else first.what
             if isinstance(first, WriteFile):
                 await self._write([f for f in part if isinstance(f, WriteFile)])
             elif isinstance(first, Command):
                 await self._command(first)
             else:
                 await self._await(stage_number, first)
+            span = self._span(began, waited_for)
+            if what == _WRITE and self._clock.seconds() - began < _LONG_WRITE_S:
+                continue
+            waited_for = StepName(step=what, machine=self._shells.name(first.machine))
+            await self._progressed(waited_for, span)
 
     async def _write(self, files: Sequence[WriteFile]) -> None:
         command, content = shell.write_files(files)
         machine = files[0].machine
-        result = await self._run(machine, "write files", command, content, _WRITE_S, None)
+        result = await self._run(machine, _WRITE, command, content, _WRITE_S, None)
         if result.exit_code != 0:
             names = ", ".join(f.path for f in files[:5])
             text = f"could not write {names}: {ending(result)}"
@@ -275,14 +298,13 @@ class PlanRunner:
         result = await self._run(
             each.machine, each.what, each.script, each.stdin, each.timeout_s, each.log
         )
-        name = self._shells.name(each.machine)
         if result.exit_code != 0:
             text = f"{each.what}: {ending(result)}" + await self._tail(each.machine, each.log)
-            raise PlanFailed(Code.COMMAND_FAILED, name, text)
-        await self._progressed(each.what, name)
+            raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(each.machine), text)
 
-    async def _progressed(self, what: str, machine: str) -> None:
-        self._journal.report(what, "done", machine=machine)
+    async def _progressed(self, step: StepName, span: Span) -> None:
+        self._journal.report(step.step, "done", machine=step.machine, span=span)
+        self._journal.last = step
         self._unflushed = True
         await self._flush_when_due()
 
@@ -319,7 +341,13 @@ class PlanRunner:
                     text = f"{what}: {error.text} ({attempt} tries)"
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, text) from None
                 self._journal.report(
-                    what, "retry", error.text, name, Code.MACHINE_UNREACHABLE, attempt
+                    what,
+                    "retry",
+                    error.text,
+                    name,
+                    Code.MACHINE_UNREACHABLE,
+                    attempt,
+                    span=self._span(began, None),
                 )
                 await sleep(self._clock, _BACKOFF.delay_s(attempt, self._rng))
         raise AssertionError("the loop returns or raises")
@@ -336,7 +364,6 @@ class PlanRunner:
                 missing = error.text or "no answer"
             if not missing:
                 self._awaited.pop(number, None)
-                await self._progressed(each.what, self._shells.name(each.machine))
                 return
             self._awaited[number] = _Awaited(probe=each, missing=missing)
             if each.alive is not None and self._clock.seconds() >= next_alive:

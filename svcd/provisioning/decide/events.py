@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
+from attrs import evolve
+
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, StepName
+from svcd.model.ids import seconds_of
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.planner import Plan
-from svcd.provisioning.decide.steps import Memory
+from svcd.provisioning.decide.spawning import create_key
+from svcd.provisioning.decide.steps import CreateServer, Memory, Span
 from svcd.settings import Provisioning
 
 REQUEST: Final = "request"
 REPLACE: Final = "replace"
 RECORDED_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
 """The counts of waits for one step that become events (the first after some 15 s)."""
+WAIT_FOR_SERVER: Final = "wait for server"
+"""The step from the create call until the server runs with its addresses and volumes."""
 _MOST: Final = 10
 """Waits that one event names."""
 
@@ -77,6 +83,31 @@ def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEven
             )
         )
     return made
+
+
+def spawned(
+    before: Cluster, after: Cluster, memory: Memory, now: float
+) -> tuple[Sequence[ClusterEvent], Memory]:
+    """The events of servers that run from now on, and the memory with the last one of them."""
+    waited = [i for i in before.instances() if not lifecycle.has_reached(i, lifecycle.SPAWNED)]
+    old = {i.instance_id: i for i in waited}
+    made, last = [], memory.last
+    for each in after.instances():
+        if each.instance_id not in old or not lifecycle.has_reached(each, lifecycle.SPAWNED):
+            continue
+        name, asked = each.instance_name, old[each.instance_id].requested_at
+        created = memory.of(create_key(each)).span.ended  # a restart forgets it
+        if created is None and asked is not None:
+            created = min(seconds_of(asked), now)
+        create = StepName(step=CreateServer.words, machine=name)
+        span = Span(began=created, ended=now, waited_for=create)
+        made.append(
+            lifecycle.event(
+                after, WAIT_FOR_SERVER, "done", now, machine=name, attempt=each.attempts, span=span
+            )
+        )
+        last = StepName(step=WAIT_FOR_SERVER, machine=name)
+    return made, evolve(memory, last=last)
 
 
 def waiting(

@@ -18,8 +18,9 @@ from typing import Any, Final
 from attrs import evolve
 
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, Instance, NodeGroup
-from svcd.model.ids import InstanceId, seconds_of, timestamp
+from svcd.model.ids import InstanceId, Timestamp, seconds_of, timestamp
 from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
+from svcd.provisioning.decide.steps import NO_SPAN, Span
 from svcd.settings import Provisioning
 
 S = ClusterStatus
@@ -325,8 +326,10 @@ def event(
     code: str = "",
     attempt: int = 0,
     until: float | None = None,
+    span: Span | None = None,
 ) -> ClusterEvent:
     """An event of the cluster. until: epoch seconds."""
+    of_step = span or NO_SPAN
     return ClusterEvent(
         at=timestamp(now),
         generation=cluster.generation,
@@ -336,5 +339,12 @@ def event(
         code=code,
         text=text[:2000],
         attempt=attempt,
-        until=None if until is None else timestamp(until),
+        until=_moment(until),
+        began=_moment(of_step.began),
+        ended=_moment(of_step.ended),
+        waited_for=of_step.waited_for,
     )
+
+
+def _moment(seconds: float | None) -> Timestamp | None:
+    return None if seconds is None else timestamp(seconds)

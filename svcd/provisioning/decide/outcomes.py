@@ -6,18 +6,19 @@ The random part of a back-off comes from the `rng` argument.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from attrs import evolve, frozen
 
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, StepName
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide import events, lifecycle
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.planner import Plan
 from svcd.provisioning.decide.removal import access_being_given_up
 from svcd.provisioning.decide.steps import (
+    NO_SPAN,
     AnyStep,
     Distribute,
     Done,
@@ -28,6 +29,7 @@ from svcd.provisioning.decide.steps import (
     Prepare,
     Reach,
     Retry,
+    Span,
     Tried,
     Wait,
 )
@@ -45,6 +47,7 @@ _FIRST_PASS_S: Final = 0.1
 _MOST_REFUSALS: Final = 5
 """Refusals in a row of the cloud's lists; then the work fails."""
 _PASSING: Final = frozenset({Code.CLOUD_UNAVAILABLE, Code.CLOUD_BUSY, Code.PHASE_TIMEOUT})
+_NO_TIMES: Final[Mapping[str, tuple[float, float]]] = {}
 _ON_MACHINES: Final = (Reach, Prepare, Distribute)
 
 
@@ -92,25 +95,54 @@ def observed(memory: Memory, trouble: Retry | None, now: float, rng: random.Rand
     return evolve(memory, tried=histories)
 
 
+def _span(memory: Memory, step: AnyStep, times: tuple[float, float] | None) -> Span:
+    """The span of the attempt that has ended now. times: begin and end of the last try."""
+    if times is None:
+        return NO_SPAN
+    waited = memory.of(step.key).span  # without an end while the step waits
+    if waited.began is not None and waited.ended is None:
+        return evolve(waited, ended=times[1])
+    return Span(began=times[0], ended=times[1], waited_for=memory.last)
+
+
 def learned(
-    cluster: Cluster, memory: Memory, outcomes: Outcomes, now: float, rng: random.Random
+    cluster: Cluster,
+    memory: Memory,
+    outcomes: Outcomes,
+    now: float,
+    rng: random.Random,
+    times: Mapping[str, tuple[float, float]] = _NO_TIMES,
 ) -> Learned:
-    """The new memory, the events to record, and the failure of the work, if any."""
+    """The new memory, the events to record, and the failure of the work, if any.
+
+    times: begin and end of each try, by the key of its step.
+    """
     failure: Fail | None = None
     made: list[ClusterEvent] = []
     histories = dict(memory.tried)
+    last, last_at = memory.last, 0.0
 
     def add(step: AnyStep, outcome: str, text: str = "", code: str = "", count: int = 0) -> None:
         made.append(
-            lifecycle.event(cluster, step.what, outcome, now, text, step.machine, code, count)
+            lifecycle.event(
+                cluster, step.what, outcome, now, text, step.machine, code, count, span=span
+            )
         )
 
     for step, outcome in outcomes:
-        history = histories[step.key] = tried(memory.of(step.key), outcome, now, rng)
+        span = _span(memory, step, times.get(step.key))
+        if isinstance(outcome, Wait):
+            span = evolve(span, ended=None)
+        history = tried(memory.of(step.key), outcome, now, rng)
+        if not isinstance(outcome, Interrupted):
+            history = evolve(history, span=span)
+        histories[step.key] = history
         count = history.failures
         match outcome:
             case Done(quiet=False):
                 add(step, "done")
+                if span.ended is not None and span.ended >= last_at:
+                    last, last_at = StepName(step=step.what, machine=step.machine), span.ended
             case Wait(code=code, reason=reason):
                 if count in events.RECORDED_WAITS:
                     add(step, "waiting", reason, code, count)
@@ -127,7 +159,7 @@ def learned(
             case _:
                 pass
     progress = any(isinstance(o, Done) for _, o in outcomes)
-    after = evolve(memory, tried=histories, idle=0 if progress else memory.idle)
+    after = evolve(memory, tried=histories, idle=0 if progress else memory.idle, last=last)
     return Learned(memory=after, events=made, failure=failure)
 
 

@@ -138,7 +138,7 @@ class Spawning:
         return not set(group.node_processes).isdisjoint(self.cluster.anti_affinity)
 
     def _create(self, group: NodeGroup, each: Instance) -> None:
-        tried = self.memory.of(_create_key(each))
+        tried = self.memory.of(create_key(each))
         if tried.not_before > self.now:  # no intent for a call that is not made now
             self.waiting.append(f"server {each.instance_name}: {tried.reason}")
             return
@@ -251,7 +251,7 @@ class Spawning:
         show the objects of the former one.
         """
         tried = self.memory.of(create.key)
-        alien = _create_key(each) not in self.memory.tried and create.key not in self.memory.tried
+        alien = create_key(each) not in self.memory.tried and create.key not in self.memory.tried
         if alien and is_fresh(each, self._seen_at):
             text = f"{create.what} of {each.instance_name}: may have been asked for, not listed yet"
             self.waiting.append(text)
@@ -315,7 +315,8 @@ class Spawning:
                         self._drop(None, volume)
 
 
-def _create_key(each: Instance) -> str:
+def create_key(each: Instance) -> str:
+    """The key of the step that creates the instance's server."""
     return f"create-server:{each.instance_id}"
 
 

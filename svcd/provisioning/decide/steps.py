@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import field, frozen
 
 from svcd.model.cloud import NewServer, Opening
+from svcd.model.cluster import StepName
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide.failures import Code
 
@@ -299,14 +300,30 @@ Outcome: TypeAlias = Done | Wait | Retry | Fail | Interrupted
 
 
 @frozen(kw_only=True)
+class Span:
+    """The time of one attempt of a step, in epoch seconds. waited_for: see ClusterEvent."""
+
+    began: float | None = None
+    ended: float | None = None
+    waited_for: StepName | None = None
+
+
+NO_SPAN = Span()
+
+
+@frozen(kw_only=True)
 class Tried:
-    """One step's history. not_before: epoch seconds. reason, code: of its last fault."""
+    """One step's history. not_before: epoch seconds. reason, code: of its last fault.
+
+    span: of its last attempt. A step that waits (`Wait`) and is tried again is one attempt.
+    """
 
     failures: int = 0
     not_before: float = 0.0
     reason: str = ""
     code: Code = Code.PHASE_TIMEOUT
     done: bool = False
+    span: Span = NO_SPAN
 
 
 @frozen(kw_only=True)
@@ -314,13 +331,15 @@ class Memory:
     """The memory of one cluster, since the controller began with its present generation.
 
     A restart may lose it: the controller repeats steps, and counts begin again. since: epoch
-    seconds of the beginning. idle: passes in a row that only waited.
+    seconds of the beginning. idle: passes in a row that only waited. last: the step that ended
+    last; the next steps have waited for it.
     """
 
     generation: int = 0
     since: float = 0.0
     tried: Mapping[str, Tried] = field(factory=dict)
     idle: int = 0
+    last: StepName | None = None
 
     def of(self, key: str) -> Tried:
         """The history of the step `key`."""

@@ -17,6 +17,7 @@ from svcd.model.cluster import (
     ClusterStatus,
     Instance,
     NodeGroup,
+    StepName,
     Volume,
 )
 from svcd.model.ids import (
@@ -256,7 +257,32 @@ class ClusterTests(SynchronousTestCase):
                 "text": "",
                 "attempt": 0,
                 "until": None,
+                "began": None,
+                "ended": None,
+                "waited_for": None,
             },
+        )
+
+    def test_an_event_of_a_step(self) -> None:
+        """With its time and the step before it."""
+        before = StepName(step="wait for server", machine="m-1")
+        event = ClusterEvent(
+            at=AT,
+            generation=1,
+            step="log in",
+            outcome="done",
+            began=AT,
+            ended=AT,
+            waited_for=before,
+        )
+        shown = rendered(wire.Event.of, event)
+        self.assertEqual(
+            (shown["began"], shown["ended"], shown["waited_for"]),
+            (
+                "2013-10-09 12:37:15.000000",
+                "2013-10-09 12:37:15.000000",
+                {"step": "wait for server", "machine": "m-1"},
+            ),
         )
 
 

@@ -17,7 +17,7 @@ from svcd.errors import SvcdError
 from svcd.model.cloud import (
     Flavor,
 )
-from svcd.model.cluster import Cluster, Instance, NodeGroup
+from svcd.model.cluster import Cluster, ClusterEvent, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
@@ -303,6 +303,9 @@ class Site:
             (e.step, e.machine, e.outcome)
             for e in self.store.clusters.events.get(ClusterId("c1"), [])
         ]
+
+    def stored_events(self) -> list[ClusterEvent]:
+        return list(self.store.clusters.events.get(ClusterId("c1"), []))
 
     def leftovers(self) -> list[str]:
         """What is still there in the cloud."""

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.scripted import Said, ScriptedProbe
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
-from svcd.model.ids import ClusterId
+from svcd.model.ids import ClusterId, seconds_of
 from svcd.model.requests import NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
@@ -284,6 +284,43 @@ class CreateTests(ControllerTestCase):
         site.connect()
         site.advance(4)
         self.assertConverged(site, 2)
+
+    def test_every_step_on_a_machine_can_be_drawn(self) -> None:
+        """From begin to end, and from the last step back to the first by `waited_for`."""
+        site = Site()
+        site.cut_off()
+        site.add(cluster())
+        site.advance(30)
+        site.connect()
+        site.advance(4)
+        self.assertConverged(site, 2)
+        drawn = {(e.step, e.machine): e for e in site.stored_events() if e.ended is not None}
+        for machine in ("demo-worker-001", "demo-worker-002"):
+            steps = [step for step, of in drawn if of == machine]
+            self.assertEqual(
+                steps[:4], ["create server", "wait for server", "log in", "prepare machine"]
+            )
+            tried = drawn["log in", machine]
+            self.assertLess(seconds_of(tried.began or ""), NOW + 5)
+            self.assertGreater(seconds_of(tried.ended or ""), NOW + 30)
+        at = drawn["start nodes", ""]
+        path = []
+        while at.waited_for is not None:
+            path.append(at.waited_for.step)
+            before = drawn[at.waited_for.step, at.waited_for.machine]
+            self.assertLessEqual(before.ended or "", at.began or "")
+            at = before
+        self.assertEqual(
+            path,
+            [
+                "configure node",
+                "prepare machine",
+                "log in",
+                "wait for server",
+                "create server",
+                "create security group",
+            ],
+        )
 
     def test_vanished_server_is_made_again(self) -> None:
         """Somebody deletes a server while the machines are being prepared."""

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import Said, ScriptedProbe, ScriptedRemote
-from svcd.model.ids import InstanceId
+from svcd.model.ids import InstanceId, seconds_of, timestamp
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
@@ -277,3 +277,50 @@ class RunnerTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(self.journal.flushes, 2)
+
+    def test_events_have_their_time_and_what_they_waited_for(self) -> None:
+        """The first action of a stage waits for the last one of the stage before."""
+        self.remote.latency_s = 1.0
+        self.remote.script("^slow", Said(delay_s=2))
+        self.start(
+            stage((say(A, "one"), say(A, "two")), (say(B, "slow"), say(B, "end")), name="first"),
+            stage((write(A, "a"), say(A, "last")), name="second"),
+        )
+        self.clock.advance(20)
+        found = []
+        for each in self.journal.gathered:
+            before = each.waited_for.step if each.waited_for else None
+            moments = [None if t is None else seconds_of(t) - NOW for t in (each.began, each.ended)]
+            found.append((each.step, each.outcome, *moments, before))
+        self.assertEqual(
+            found,
+            [
+                ("first", "started", 0.0, None, None),
+                ("one", "done", 0.0, 1.0, None),
+                ("two", "done", 1.0, 2.0, "one"),
+                ("slow", "done", 0.0, 3.0, None),
+                ("end", "done", 3.0, 4.0, "slow"),
+                ("first", "done", 0.0, 4.0, None),
+                ("second", "started", 4.0, None, "end"),
+                ("write files", "done", 4.0, 5.0, "end"),
+                ("last", "done", 5.0, 6.0, "write files"),
+                ("second", "done", 4.0, 6.0, "end"),
+            ],
+        )
+
+    def test_files_that_are_written_at_once_have_no_event(self) -> None:
+        """What comes after them waited for the stage before."""
+        self.start(stage((write(A, "a"),), name="one"), stage((say(A, "x"),), name="two"))
+        self.assertEqual(
+            [(e.step, e.waited_for and e.waited_for.step) for e in self.journal.gathered],
+            [("one", None), ("one", None), ("two", "one"), ("x", "one"), ("two", "one")],
+        )
+
+    def test_a_failed_stage_has_its_time(self) -> None:
+        """From its begin to the failure."""
+        self.remote.script("^bad", Said(exit_code=1, delay_s=3))
+        self.start(stage((say(B, "bad"),)))
+        self.clock.advance(3)
+        failed = self.journal.gathered[-1]
+        self.assertEqual(failed.outcome, "failed")
+        self.assertEqual((failed.began, failed.ended), (timestamp(NOW), timestamp(NOW + 3)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster import ClusterStatus, Desired
-from svcd.model.ids import InstanceId
+from svcd.model.cluster import ClusterStatus, Desired, StepName
+from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning.decide import outcomes
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.outcomes import OBSERVE
@@ -21,6 +22,7 @@ from svcd.provisioning.decide.steps import (
     Outcome,
     Reach,
     Retry,
+    Span,
     Tried,
     Wait,
 )
@@ -92,6 +94,58 @@ class LearnedTests(SynchronousTestCase):
         memory = Memory(tried={STEP.key: Tried(failures=2)})
         found = learned(Interrupted(), memory=memory)
         self.assertEqual((found.memory, found.events), (memory, []))
+
+
+class SpanTests(SynchronousTestCase):
+    """The times of steps, and the steps that they waited for."""
+
+    BEFORE = StepName(step="wait for server", machine="demo-worker-002")
+
+    def learned(
+        self, memory: Memory, began: float, ended: float, outcome: Outcome
+    ) -> outcomes.Learned:
+        times = {STEP.key: (NOW + began, NOW + ended)}
+        pairs = [(STEP, outcome)]
+        return outcomes.learned(cluster(), memory, pairs, NOW + ended, random.Random(1), times)
+
+    def spans(self, found: outcomes.Learned) -> list[tuple[str, str | None, str | None]]:
+        return [(e.outcome, e.began, e.ended) for e in found.events]
+
+    def test_a_step_has_begin_end_and_the_step_before_it(self) -> None:
+        """And the next steps wait for it."""
+        found = self.learned(Memory(last=self.BEFORE), 1.0, 3.0, Done())
+        self.assertEqual(self.spans(found), [("done", timestamp(NOW + 1), timestamp(NOW + 3))])
+        self.assertEqual(found.events[0].waited_for, self.BEFORE)
+        self.assertEqual(found.memory.last, StepName(step="log in", machine="demo-worker-001"))
+
+    def test_waits_belong_to_one_attempt(self) -> None:
+        """It began with the first try, and waited for what had ended then."""
+        wait = Wait(seconds=0.2, reason="it boots")
+        memory = self.learned(Memory(last=self.BEFORE), 1.0, 2.0, wait).memory
+        self.assertEqual(memory.of(STEP.key).span, Span(began=NOW + 1, waited_for=self.BEFORE))
+        memory = evolve(memory, last=StepName(step="log in", machine="demo-worker-003"))
+        found = self.learned(self.learned(memory, 4.0, 5.0, wait).memory, 7.0, 8.0, Done())
+        self.assertEqual(self.spans(found), [("done", timestamp(NOW + 1), timestamp(NOW + 8))])
+        self.assertEqual(found.events[0].waited_for, self.BEFORE)
+
+    def test_a_wait_that_is_an_event_has_no_end(self) -> None:
+        """The tenth one."""
+        memory = Memory(tried={STEP.key: Tried(failures=9, span=Span(began=NOW))})
+        found = self.learned(memory, 9.0, 9.5, Wait(seconds=0.2, reason="it boots"))
+        self.assertEqual(self.spans(found), [("waiting", timestamp(NOW), None)])
+
+    def test_an_attempt_after_a_fault_has_a_begin_of_its_own(self) -> None:
+        first = self.learned(Memory(), 1.0, 2.0, BUSY)
+        second = self.learned(first.memory, 42.0, 43.0, Done())
+        self.assertEqual(self.spans(first), [("retry", timestamp(NOW + 1), timestamp(NOW + 2))])
+        self.assertEqual(self.spans(second), [("done", timestamp(NOW + 42), timestamp(NOW + 43))])
+
+    def test_the_next_steps_wait_for_the_slowest(self) -> None:
+        """Of the steps that run side by side."""
+        times = {STEP.key: (NOW, NOW + 9), OTHER.key: (NOW, NOW + 2)}
+        pairs = [(STEP, Done()), (OTHER, Done())]
+        found = outcomes.learned(cluster(), Memory(), pairs, NOW + 9, random.Random(1), times)
+        self.assertEqual(found.memory.last, StepName(step="log in", machine="demo-worker-001"))
 
 
 class KnownTests(SynchronousTestCase):
