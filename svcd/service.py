@@ -82,7 +82,7 @@ CLOUD_LOCK = "cloud.lock"
 Only one process may control its machines.
 """
 _SWEEP_S = 3600.0
-"""Time between two removals of uploads that dead daemons left."""
+"""Time between two removals of uploads that dead daemons left, and of old changes."""
 
 
 @frozen(kw_only=True)
@@ -213,9 +213,10 @@ class Daemon:
         metrics = Metrics()
         metrics.unwell(self.health_checks.unwell)
         metrics.watch_trusts(lambda: self.trusts.figures)
-        self._sweeps: Loop | None = None
+        self._sweeps = Loop(
+            clock, "sweeps of the store", _SWEEP_S, lambda: store.sweep(clock.seconds())
+        )
         if keeper is not None:
-            self._sweeps = Loop(clock, "uploads of dead daemons", _SWEEP_S, store.sweep)
             metrics.leases(keeper.holdings.count)
             keeper.holdings.watch(self._gained, self._lost)
             keeper.notified, keeper.declared_dead = self._notified, self._sweeps.wake
@@ -272,13 +273,11 @@ class Daemon:
         self.transient.start()
         self.health_checks.start()
         self.trusts.start()
-        if self._sweeps is not None:
-            self._sweeps.start(now=False)
+        self._sweeps.start(now=False)
 
     async def stop(self) -> None:
         """Park all work. The next start resumes it from the rows."""
-        if self._sweeps is not None:
-            await self._sweeps.stop()
+        await self._sweeps.stop()
         await self.health_checks.stop()
         await self.trusts.stop()
         await self.transient.stop()
@@ -310,6 +309,8 @@ class Daemon:
             case ["execution", id_, key]:
                 self.executions.notified(ExecutionId(id_), key)
                 self.transient.wake()
+            case ["changed", sender, *tenants]:
+                self._outside.store.heard(sender, tenants)
             case _:
                 log.warn("Another daemon sent an unknown notification: {text}", text=text[:80])
 

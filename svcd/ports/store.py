@@ -12,8 +12,10 @@ from collections.abc import (
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
+from twisted.internet.defer import Deferred
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.changes import Changes, Cursor
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import (
     ClusterId,
@@ -277,6 +279,23 @@ class JobCredentialRows(Protocol):
         ...
 
 
+class ChangeRows(Protocol):
+    """The change feed. The families write it, in the transaction of the row."""
+
+    async def here(self, now_s: float) -> Cursor:
+        """The cursor of the present moment of the transaction."""
+        ...
+
+    async def since(
+        self, tenant_id: TenantId, cursor: Cursor, here: Cursor, limit: int
+    ) -> Changes | None:
+        """At most `limit` changes of the tenant after `cursor`: the newest of each record.
+
+        here: of the same transaction. None: the cursor is not one of this database.
+        """
+        ...
+
+
 class Tx(Protocol):
     """One transaction. Only methods of its families may be awaited inside."""
 
@@ -302,6 +321,8 @@ class Tx(Protocol):
     def loose_trusts(self) -> LooseTrustRows: ...
     @property
     def job_credentials(self) -> JobCredentialRows: ...
+    @property
+    def changes(self) -> ChangeRows: ...
     async def notify(self, text: str) -> None:
         """Notify the other daemons of the database with `text` after the commit (best effort)."""
         ...
@@ -322,6 +343,23 @@ class Store(Protocol):
         """`rendered` of the family that `Tx` names `family`; it serves many callers in one query.
 
         The result contains every change committed before the call, by any daemon. Raises NotFound.
+        """
+        ...
+
+    def on_change(self, tenant_id: TenantId, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` after each commit that has changed a record or an event of the tenant.
+
+        This holds for the commits of all daemons. The message of another daemon takes some ten
+        milliseconds, and it may be lost, so look again from time to time. The returned function
+        ends the calls.
+        """
+        ...
+
+    def changed(self, tenant_id: TenantId) -> Deferred[None]:
+        """Fires once, after the next commit that has changed a record or an event of the tenant.
+
+        See `on_change`. Cancel it when it is not needed any more. Ask for it before you read, so
+        that no commit between the read and the wait is missed.
         """
         ...
 

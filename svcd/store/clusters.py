@@ -9,12 +9,14 @@ the key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 from attrs import evolve
 
 from svcd.errors import ClusterNameTaken
 from svcd.model import wire
+from svcd.model.changes import CLUSTER_EVENTS
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.store.family import Family, Table, references
@@ -29,7 +31,7 @@ update clusters
        version = :version, refs = :refs, record = :record, wire = :wire
  where id = :id and version = :version - 1
 """
-_KEY_OF = "select tenant_id, name_key from clusters where id = :id and name_key is not null"
+_KEY_OF = "select tenant_id, name_key, version from clusters where id = :id"
 _DROP = "delete from clusters where id = :id"
 _KEYLESS = """
 select id from clusters
@@ -76,6 +78,7 @@ _event_decoder = msgspec.json.Decoder(ClusterEvent)
 class Clusters(Family[Cluster]):
     table = Table(
         name="clusters",
+        kind="clusters",
         what="cluster",
         record=Cluster,
         columns={
@@ -107,14 +110,21 @@ class Clusters(Family[Cluster]):
         return None if row is None else self._record(row)
 
     async def save(self, cluster: Cluster) -> bool:
-        values = self._values(evolve(cluster, version=cluster.version + 1))
-        return await self._sql.run(_SAVE, values) == 1
+        after = evolve(cluster, version=cluster.version + 1)
+        saved = await self._sql.run(_SAVE, self._values(after)) == 1
+        if saved:
+            await self._note(after, "updated")
+        return saved
 
     async def drop(self, id_: ClusterId) -> None:
-        key = await self._sql.one(_KEY_OF, {"id": id_})
+        found = await self._sql.one(_KEY_OF, {"id": id_})
+        if found is None:
+            return
+        tenant_id, key, version = found
         await self._sql.run(_DROP, {"id": id_})
+        await self._journal.note(tenant_id, self.table.kind, id_, version, "deleted")
         if key is not None:
-            await self._pass_on(str(key[0]), str(key[1]))
+            await self._pass_on(str(tenant_id), str(key))
 
     async def _pass_on(self, tenant_id: str, name_key: str) -> None:
         """Give the key to the next cluster of that name; try the one after if it is deleted."""
@@ -139,11 +149,15 @@ class Clusters(Family[Cluster]):
     async def add_events(self, id_: ClusterId, events: Sequence[ClusterEvent]) -> None:
         row = await self._sql.one(_LAST_EVENT, {"cluster_id": id_})
         last = int(row[0]) if row else 0
-        if await self._sql.one("select 1 from clusters where id = :id", {"id": id_}) is None:
+        owner = await self._sql.one("select tenant_id from clusters where id = :id", {"id": id_})
+        if owner is None:
             return
+        note = partial(self._journal.note, owner[0], CLUSTER_EVENTS, expires=True)
         for number, event in enumerate(events, last + 1):
             record = msgspec.json.encode(event).decode()
-            await self._sql.run(_ADD_EVENT, {"cluster_id": id_, "number": number, "record": record})
+            values = {"cluster_id": id_, "number": number, "record": record}
+            await self._sql.later(_ADD_EVENT, values)
+            await note(f"{id_}/{number}", number, "created")
         newest = last + len(events)
         if newest > EVENTS_KEPT:
             await self._sql.run(_TRIM_EVENTS, {"cluster_id": id_, "number": newest - EVENTS_KEPT})

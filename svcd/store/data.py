@@ -13,6 +13,7 @@ from svcd.errors import (
 from svcd.model.ids import JobBinaryInternalId
 from svcd.model.job import INTERNAL_URL, DataSource, Job, JobBinary, JobBinaryInternal
 from svcd.ports.store import Sealer
+from svcd.store.changes import Journal
 from svcd.store.database import Conflict, Sql
 from svcd.store.family import Family, Table, references
 
@@ -69,6 +70,7 @@ def _given_up() -> ServiceUnavailable:
 class DataSources(Family[DataSource]):
     table = Table(
         name="data_sources",
+        kind="data_sources",
         what="data source",
         record=DataSource,
         columns={
@@ -88,6 +90,7 @@ class Internals(Family[JobBinaryInternal]):
 
     table = Table(
         name="internals",
+        kind="job_binary_internals",
         what="job binary internal",
         record=JobBinaryInternal,
         columns={
@@ -101,10 +104,16 @@ class Internals(Family[JobBinaryInternal]):
     )
 
     def __init__(
-        self, sql: Sql, sealer: Sealer, most: int = 0, most_bytes: int = 0, holder: str = ""
+        self,
+        sql: Sql,
+        sealer: Sealer,
+        journal: Journal,
+        most: int = 0,
+        most_bytes: int = 0,
+        holder: str = "",
     ) -> None:
         """most_bytes: of a tenant; 0: no limit. holder: the daemon that receives the uploads."""
-        super().__init__(sql, sealer, most)
+        super().__init__(sql, sealer, journal, most)
         self._most_bytes = most_bytes
         self._holder = holder
 
@@ -139,6 +148,7 @@ class Internals(Family[JobBinaryInternal]):
             await self._sql.run(_ADD_INTERNAL, values)
         except Conflict as conflict:
             raise self._refused(record, conflict) from None
+        await self._note(record, "created")
         if not await self._sql.run(_FINISH, {"id": upload_id}):
             raise _given_up()
 
@@ -164,6 +174,7 @@ class Internals(Family[JobBinaryInternal]):
 class JobBinaries(Family[JobBinary]):
     table = Table(
         name="job_binaries",
+        kind="job_binaries",
         what="job binary",
         record=JobBinary,
         columns={"name": lambda r: r.name, "url": lambda r: r.url},
@@ -177,6 +188,7 @@ class JobBinaries(Family[JobBinary]):
 class Jobs(Family[Job]):
     table = Table(
         name="jobs",
+        kind="jobs",
         what="job",
         record=Job,
         columns={

@@ -8,10 +8,13 @@ in every test run.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from svcd.ports.store import DatabaseFigures
+
+if TYPE_CHECKING:
+    from svcd.store.changes import Feed
 
 T = TypeVar("T")
 
@@ -40,6 +43,8 @@ None for the last row when there are fewer rows than the limit.
 class Sql(Protocol):
     """Statements of one transaction. Parameters are named: `:name` in the text."""
 
+    @property
+    def feed(self) -> Feed: ...
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]: ...
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
     async def joined(
@@ -61,7 +66,8 @@ class Sql(Protocol):
     ) -> None:
         """Delay a write: it is sent with the next statement, or at the end of the transaction.
 
-        That statement raises a Conflict of the write, converted by `refused`.
+        Several delayed writes are sent together, in their order. That statement raises a Conflict
+        of the writes, converted by `refused`.
         """
         ...
 
@@ -88,6 +94,10 @@ class Distant(Protocol):
 
     def soon(self, call: Callable[[], object]) -> object:
         """Call `call` in the next turn of the reactor."""
+        ...
+
+    def announce(self, tenants: Iterable[str]) -> None:
+        """Notify the other daemons soon that rows of `tenants` have changed (best effort)."""
         ...
 
     def figures(self) -> DatabaseFigures: ...

@@ -54,6 +54,7 @@ select record from executions where cluster_id = :cluster_id order by created_at
 class Executions(Family[Execution]):
     table = Table(
         name="executions",
+        kind="job_executions",
         what="job execution",
         record=Execution,
         columns={
@@ -86,11 +87,17 @@ class Executions(Family[Execution]):
         return None if row is None else self._record(row)
 
     async def save(self, execution: Execution) -> bool:
-        values = self._values(evolve(execution, version=execution.version + 1))
-        return await self._sql.run(_SET, values) == 1
+        after = evolve(execution, version=execution.version + 1)
+        saved = await self._sql.run(_SET, self._values(after)) == 1
+        if saved:
+            await self._note(after, "deleted" if after.delete_requested else "updated")
+        return saved
 
     async def drop(self, id_: ExecutionId) -> None:
-        await self._sql.run(_DROP, {"id": id_})
+        there = await self.find(id_)
+        if there is not None:
+            await self._sql.run(_DROP, {"id": id_})
+            await self._note(there, "deleted")
 
     async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
         rows = await self._sql.all(_UNFINISHED)
@@ -120,7 +127,10 @@ class Executions(Family[Execution]):
             "version": execution.version,
             "tidy": int(execution.workflow_dir is None),
         }
-        return await self._sql.run(_PRUNE, values) == 1
+        pruned = await self._sql.run(_PRUNE, values) == 1
+        if pruned:
+            await self._note(execution, "deleted")
+        return pruned
 
 
 def _ended(execution: Execution) -> int:

@@ -15,10 +15,12 @@ import msgspec
 from attrs import field, frozen
 
 from svcd.errors import DeletionFailed, NameTaken, NotFound, QuotaExceeded, SvcdError
+from svcd.model.changes import Word
 from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
 from svcd.ports.store import Page, Rendered, Sealer
+from svcd.store.changes import Journal
 from svcd.store.database import Conflict, Parameters, Row, Sql
 
 R = TypeVar("R")
@@ -35,16 +37,18 @@ def references(ids: Iterable[str | None]) -> str:
 class Table(Generic[R]):
     """A family's declaration.
 
-    what: the noun for messages. columns: name -> value of a record, beside id, tenant_id,
-    created_at and record. filters: columns that a list may be filtered by. taken: the error when a
-    name is in use. wire: makes the answer whose JSON is stored beside the record. sealed: the field
-    with credentials, stored sealed in a column of its own. visible: SQL condition of the rows that
-    callers can read. any_case: names that differ in case alone count as the same. users: statement
-    for the records that keep a row from being removed, as kind and name; parameters: the row's id,
-    tenant_id, and pattern for a `refs` column. still_used: the error when there are some.
+    kind: the name of the list in the interface. what: the noun for messages. columns: name -> value
+    of a record, beside id, tenant_id, created_at and record. filters: columns that a list may be
+    filtered by. taken: the error when a name is in use. wire: makes the answer whose JSON is stored
+    beside the record. sealed: the field with credentials, stored sealed in a column of its own.
+    visible: SQL condition of the rows that callers can read. any_case: names that differ in case
+    alone count as the same. users: statement for the records that keep a row from being removed, as
+    kind and name; parameters: the row's id, tenant_id, and pattern for a `refs` column. still_used:
+    the error when there are some.
     """
 
     name: str
+    kind: str
     what: str
     record: type[R]
     columns: Mapping[str, Callable[[R], object]]
@@ -87,10 +91,11 @@ class Family(Generic[R]):
     """SQL condition of the rows that count for the limit."""
     setting = "limits.rows"
 
-    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0) -> None:
+    def __init__(self, sql: Sql, sealer: Sealer, journal: Journal, most: int = 0) -> None:
         """most: rows that a tenant may have; 0: no limit."""
         self._sql = sql
         self._sealer = sealer
+        self._journal = journal
         self._most = most
 
     @classmethod
@@ -120,6 +125,13 @@ class Family(Generic[R]):
         await self.refuse_if_full(cast("Any", record).tenant_id)
         refused = partial(self._refused, record)
         await self._sql.later(self.table.insert, self._values(record), refused)
+        await self._note(record, "created")
+
+    async def _note(self, record: R, word: Word) -> None:
+        """Add the change of `record` to the feed."""
+        each = cast("Any", record)
+        version = getattr(record, "version", 1)
+        await self._journal.note(each.tenant_id, self.table.kind, each.id, version, word)
 
     async def get(self, tenant_id: str, id_: str) -> R:
         return self._record(await self._visible(self.table.select, tenant_id, id_))
@@ -141,9 +153,10 @@ class Family(Generic[R]):
         return [self._record(row) for row in rows]
 
     async def remove(self, tenant_id: str, id_: str) -> None:
-        await self.get(tenant_id, id_)
+        record = await self.get(tenant_id, id_)
         await self._refuse_if_used(tenant_id, id_)
         await self._sql.later(f"delete from {self.table.name} where id = :id", {"id": id_})
+        await self._note(record, "deleted")
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
         row = await self._visible("wire", tenant_id, id_)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import psycopg2
@@ -23,8 +24,9 @@ from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.ports.store import DatabaseFigures
-from svcd.runtime.tasks import shielded, sleep
+from svcd.runtime.tasks import Loop, shielded, sleep
 from svcd.settings import Database as DatabaseSettings
+from svcd.store.changes import Feed
 from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
 from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.leases.ownership import Ownership
@@ -51,7 +53,51 @@ _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SC
 _STOP_S = 5.0
 """Longest wait for current transactions at a stop."""
 _NOTIFY = f"select pg_notify('{CHANNEL}', :text)"
+_CHANGED = "changed"
+_ANNOUNCE_S = 0.02
+"""Time between the first change and its announcement, so that several changes share one."""
+_IDLE_S = 3600.0
+"""Time between two announcements without a change; they are empty."""
+_ANNOUNCED = 64
+"""Most tenants in one announcement: a notification has at most 8,000 bytes."""
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
+
+_POSITION = re.compile(r"[0-9]{1,19}:[0-9]{1,19}:([0-9]{1,19}(,[0-9]{1,19})*)?")
+_MOST_XID = (1 << 63) - 1
+
+
+def usable(position: str, here: str) -> bool:
+    """See Feed. The server accepts only snapshots whose numbers are in order."""
+    if not _POSITION.fullmatch(position):
+        return False
+    low, high, running = _snapshot(position)
+    ordered = all(one < other for one, other in itertools.pairwise(running))
+    inside = not running or (low <= running[0] and running[-1] < high)
+    return 0 < low <= high <= min(_snapshot(here)[1], _MOST_XID) and ordered and inside
+
+
+def _snapshot(position: str) -> tuple[int, int, list[int]]:
+    low, high, running = position.split(":")
+    return int(low), int(high), [int(each) for each in running.split(",") if each]
+
+
+FEED = Feed(
+    number="pg_current_xact_id()::text::bigint",
+    bump="",
+    position="pg_current_snapshot()::text",
+    mark="pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
+    epoch=(
+        "'-' || (select system_identifier from pg_control_system())"
+        " || '-' || (select oid from pg_database where datname = current_database())"
+        " || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+    ),
+    later=(
+        "({column} >= pg_snapshot_xmin({position}::pg_snapshot)::text::bigint"
+        " and not pg_visible_in_snapshot({column}::text::xid8, {position}::pg_snapshot))"
+    ),
+    usable=usable,
+)
+"""The epoch holds the server, the database and the timeline of its log."""
 
 
 class _Again(Exception):
@@ -78,11 +124,14 @@ def translate(text: str) -> tuple[str, bool]:
 class _Statements:
     """Implements `Sql` on one session. begin: sent with the first statement."""
 
+    feed = FEED
+
     def __init__(self, session: Session, begin: str) -> None:
         self._session = session
         self._begin = begin
         self._begun = False
-        self._later: tuple[bytes, Refused | None] | None = None
+        self._later: list[bytes] = []
+        self._refused: Refused | None = None
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
         return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
@@ -109,7 +158,7 @@ class _Statements:
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
         """See Sql. It saves a round trip to the server."""
-        if self._later is not None:
+        if refused is not None and self._refused is not None:
             await self._execute("", None)
         sql, has_parameters = translate(text)
         with _texts():
@@ -117,7 +166,8 @@ class _Statements:
                 filled = self._session.filled(sql, parameters if has_parameters else None)
             except Lost as lost:
                 raise _unchanged(lost) from lost
-        self._later = filled, refused
+        self._later.append(filled)
+        self._refused = refused or self._refused
 
     async def notify(self, text: str) -> None:
         await self.later(_NOTIFY, {"text": text})
@@ -127,7 +177,7 @@ class _Statements:
         if not self._session.in_transaction:
             if self._begun:
                 raise _unchanged(Lost("closed"))
-            if self._later is None:
+            if not self._later:
                 return
         if self._session.failed:
             await self.rollback()
@@ -142,7 +192,7 @@ class _Statements:
 
     async def rollback(self) -> None:
         """Roll back. It never fails: a session that cannot roll back is closed."""
-        self._later = None
+        self._later = []
         if self._session.in_transaction:
             try:
                 await self._session.execute("rollback")
@@ -170,8 +220,9 @@ class _Statements:
         begin, refused = self._next(), None
         text: str | bytes = begin + sql
         with _texts():
-            if self._later is not None:
-                (waiting, refused), self._later = self._later, None
+            if self._later:
+                waiting, self._later = b";".join(self._later), []
+                refused, self._refused = self._refused, None
                 filled = self._session.filled(sql, parameters)
                 text, parameters = b"%b%b;%b" % (begin.encode(), waiting, filled), None
             try:
@@ -291,6 +342,8 @@ class PostgresDatabase:
                 sharing.wall,
             )
         self.repeated = 0
+        self._announced: set[str] = set()
+        self._announcing = Loop(reactor, "announcements", _IDLE_S, self._announce)
 
     async def open(self) -> None:
         """Connect, and take the database alone or share it. Raises SchemaError."""
@@ -300,6 +353,7 @@ class PostgresDatabase:
                 await self._ownership.take()
             if self.leases is not None:
                 await self.leases.open()
+                self._announcing.start(now=False)
             self._pool.start()
             encoding = await self.read(_encoding)
         except (Lost, ServiceUnavailable, psycopg2.Error) as error:
@@ -325,6 +379,20 @@ class PostgresDatabase:
         """See Distant."""
         return self._pool.figures(self.repeated)
 
+    def announce(self, tenants: Iterable[str]) -> None:
+        """See Distant. It does nothing when no other daemon shares the database."""
+        if self.leases is not None:
+            self._announced.update(tenants)
+            self._announcing.wake()
+
+    async def _announce(self) -> None:
+        await sleep(self._clock, _ANNOUNCE_S)
+        left, self._announced = sorted(self._announced), set()
+        me = "" if self.leases is None else self.leases.holdings.name
+        for first in range(0, len(left), _ANNOUNCED):
+            text = " ".join([_CHANGED, me, *left[first : first + _ANNOUNCED]])
+            await self.read(functools.partial(_notify, text=text))
+
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
         """Raises ServiceUnavailable. A cancelled caller does not stop the transaction."""
         return await shielded(self._repeat(work, _WRITE))
@@ -339,6 +407,7 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         """Wait for the current transactions, then release the database."""
+        await self._announcing.stop()
         await self._pool.close(_STOP_S)
         if self._ownership is not None:
             await self._ownership.stop()
@@ -408,6 +477,10 @@ async def _once(session: Session, work: Callable[[_Statements], Awaitable[T]], b
         await sql.rollback()
         raise
     return result
+
+
+async def _notify(sql: _Statements, text: str) -> None:
+    await sql.one(_NOTIFY, {"text": text})
 
 
 async def _encoding(sql: _Statements) -> str:

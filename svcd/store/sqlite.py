@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from svcd.errors import InvalidData, ServiceUnavailable
+from svcd.store.changes import Feed
 from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
 
 T = TypeVar("T")
@@ -36,6 +37,24 @@ _JOURNAL_BYTES = 64 * 1024 * 1024
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _TOKENS = {"{blob}": "blob", "{c}": "", "{bigint}": "integer"}
 
+_POSITION = re.compile(r"[0-9]{1,18}")
+
+
+def usable(position: str, here: str) -> bool:
+    """See Feed."""
+    return bool(_POSITION.fullmatch(position)) and int(position) <= int(here)
+
+
+FEED = Feed(
+    number="(select number from feed)",
+    bump="update feed set number = number + 1",
+    position="cast(number as text)",
+    mark="(select number + 1 from feed)",
+    epoch="''",
+    later="{column} > cast({position} as integer)",
+    usable=usable,
+)
+
 
 def translate(text: str) -> str:
     """The common SQL text in SQLite's dialect."""
@@ -45,12 +64,15 @@ def translate(text: str) -> str:
 
 
 class _Statements:
-    """Implements `Sql`; each await returns at once."""
+    """Implements `Sql`; each await returns at once. writes: not in a read."""
+
+    feed = FEED
 
     def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
         self._connection = connection
         self._free_bytes = free_bytes
         self._later: tuple[str, Parameters | None, Refused | None] | None = None
+        self.writes = False
 
     def flush(self) -> None:
         """Run the delayed write. Raises its Conflict, converted by `refused`."""
@@ -62,10 +84,9 @@ class _Statements:
         except Conflict as conflict:
             raise (conflict if refused is None else refused(conflict)) from None
 
-    def forget(self) -> bool:
-        """Drop the delayed write. Returns whether there was one."""
-        left, self._later = self._later, None
-        return left is not None
+    def forget(self) -> None:
+        """Drop the delayed write."""
+        self._later = None
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
         for value in parameters.values() if parameters else ():
@@ -118,6 +139,8 @@ class _Statements:
         self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
     ) -> None:
         """See Sql. The delay saves nothing here: it makes both drivers behave alike."""
+        if not self.writes:
+            raise RuntimeError("a read left a write for later")
         self.flush()
         self._later = text, parameters, refused
 
@@ -202,9 +225,6 @@ class SqliteDatabase:
             return self._drive(work)
         except sqlite3.OperationalError as error:
             raise self._unavailable(error) from error
-        finally:
-            if self._statements.forget():
-                raise RuntimeError("a read left a write for later")
 
     async def script(self, text: str) -> None:
         """Statements separated by `;` at the end of a line, in one transaction."""
@@ -223,6 +243,7 @@ class SqliteDatabase:
         self._connection.close()
 
     def _drive(self, work: Callable[[_Statements], Awaitable[T]], writes: bool = False) -> T:
+        self._statements.writes = writes
         coroutine = cast("Coroutine[Any, Any, T]", work(self._statements))
         try:
             try:

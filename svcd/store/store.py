@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
+
+from twisted.internet.defer import Deferred
 
 from svcd.errors import NotFound, ServiceUnavailable
 from svcd.model.secret import Secret
@@ -13,6 +16,8 @@ from svcd.runtime import fencing
 from svcd.runtime.coalesce import Batches
 from svcd.runtime.fencing import Term
 from svcd.settings import Limits
+from svcd.store import changes
+from svcd.store.changes import Journal, Signals
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, Distant, Sql
@@ -54,49 +59,57 @@ _CLUSTER = "select record from clusters limit 1"
 class _Tx:
     """The families of one transaction, each created at its use."""
 
-    __slots__ = ("_holder", "_limits", "_sealer", "_sql")
+    __slots__ = ("_holder", "_limits", "_sealer", "_sql", "changes")
 
     def __init__(self, sql: Sql, sealer: Sealer, holder: str, limits: Limits) -> None:
         self._sql = sql
         self._sealer = sealer
         self._holder = holder
         self._limits = limits
+        self.changes = Journal(sql)
 
     async def notify(self, text: str) -> None:
         await self._sql.notify(text)
 
     @property
     def node_group_templates(self) -> NodeGroupTemplates:
-        return NodeGroupTemplates(self._sql, self._sealer, self._limits.rows)
+        return NodeGroupTemplates(self._sql, self._sealer, self.changes, self._limits.rows)
 
     @property
     def cluster_templates(self) -> ClusterTemplates:
-        return ClusterTemplates(self._sql, self._sealer, self._limits.rows)
+        return ClusterTemplates(self._sql, self._sealer, self.changes, self._limits.rows)
 
     @property
     def clusters(self) -> Clusters:
-        return Clusters(self._sql, self._sealer, self._limits.clusters)
+        return Clusters(self._sql, self._sealer, self.changes, self._limits.clusters)
 
     @property
     def data_sources(self) -> DataSources:
-        return DataSources(self._sql, self._sealer, self._limits.rows)
+        return DataSources(self._sql, self._sealer, self.changes, self._limits.rows)
 
     @property
     def internals(self) -> Internals:
         limits = self._limits
-        return Internals(self._sql, self._sealer, limits.rows, limits.binary_bytes, self._holder)
+        return Internals(
+            self._sql,
+            self._sealer,
+            self.changes,
+            limits.rows,
+            limits.binary_bytes,
+            self._holder,
+        )
 
     @property
     def job_binaries(self) -> JobBinaries:
-        return JobBinaries(self._sql, self._sealer, self._limits.rows)
+        return JobBinaries(self._sql, self._sealer, self.changes, self._limits.rows)
 
     @property
     def jobs(self) -> Jobs:
-        return Jobs(self._sql, self._sealer, self._limits.rows)
+        return Jobs(self._sql, self._sealer, self.changes, self._limits.rows)
 
     @property
     def executions(self) -> Executions:
-        return Executions(self._sql, self._sealer, self._limits.executions)
+        return Executions(self._sql, self._sealer, self.changes, self._limits.executions)
 
     @property
     def loose_trusts(self) -> LooseTrusts:
@@ -130,6 +143,7 @@ class SqlStore:
         self._batches: dict[str, Batches[tuple[str, str], bytes]] = {}
         self._holder = holder
         self._fence = fence
+        self._signals = Signals()
 
     async def open(self, at: str) -> int:
         """Migrate, delete the pieces of interrupted uploads, and return the schema's number.
@@ -140,25 +154,46 @@ class SqlStore:
         for sealed in await self._database.read(_samples):
             self._sealer.open(sealed)
         self._sealer.open(await self._database.tx(self._seal))
-        await self._database.tx(self._drop_own)
-        await self.sweep()
+        await self._database.tx(partial(self._begin, at=at))
+        await self._database.tx(_sweep)
         return number
 
-    async def sweep(self) -> None:
-        """Delete the uploads of dead daemons, and their pieces."""
+    async def sweep(self, now_s: float) -> None:
+        """Delete the uploads of dead daemons with their pieces, and what the feed need not keep."""
         await self._database.tx(_sweep)
+        await self._database.tx(partial(changes.prune, now_s=now_s))
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         term, fence = fencing.current(), self._fence
-        if term is None or fence is None:
-            return await self._database.tx(lambda sql: work(self._tx_of(sql)))
-        term.check()
+        changed: set[str] = set()
 
-        async def fenced(sql: Sql) -> T:
-            await fence(sql, term)
-            return await work(self._tx_of(sql))
+        async def run(sql: Sql) -> T:
+            nonlocal changed
+            tx = self._tx_of(sql)
+            changed = tx.changes.tenants
+            if term is not None and fence is not None:
+                await fence(sql, term)
+            return await work(tx)
 
-        return await self._database.tx(fenced)
+        if term is not None and fence is not None:
+            term.check()
+        result = await self._database.tx(run)
+        if changed:
+            self._signals.fire(changed)
+            if self._distant:
+                cast("Distant", self._database).announce(changed)
+        return result
+
+    def on_change(self, tenant_id: str, call: Callable[[], None]) -> Callable[[], None]:
+        return self._signals.on(tenant_id, call)
+
+    def changed(self, tenant_id: str) -> Deferred[None]:
+        return self._signals.next(tenant_id)
+
+    def heard(self, sender: str, tenants: Sequence[str]) -> None:
+        """The daemon `sender` has announced changes of `tenants`."""
+        if sender != self._holder:
+            self._signals.fire(tenants)
 
     def _tx_of(self, sql: Sql) -> _Tx:
         return _Tx(sql, self._sealer, self._holder, self._limits)
@@ -206,9 +241,10 @@ class SqlStore:
         await sql.run(_SET_SEAL, {"sealed": sealed})
         return sealed
 
-    async def _drop_own(self, sql: Sql) -> None:
-        """Delete all uploads of this daemon: no upload outlives its process."""
+    async def _begin(self, sql: Sql, at: str) -> None:
+        """Delete all uploads of this daemon (no upload outlives its process); begin the feed."""
         await sql.run(_OWN_UPLOADS, {"holder": self._holder})
+        await changes.begin(sql, at)
 
 
 async def _samples(sql: Sql) -> list[str]:

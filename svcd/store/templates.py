@@ -28,6 +28,7 @@ limit 5
 class NodeGroupTemplates(Family[NodeGroupTemplate]):
     table = Table(
         name="node_group_templates",
+        kind="node_group_templates",
         what="node group template",
         record=NodeGroupTemplate,
         columns={
@@ -47,6 +48,7 @@ class NodeGroupTemplates(Family[NodeGroupTemplate]):
 class ClusterTemplates(Family[ClusterTemplate]):
     table = Table(
         name="cluster_templates",
+        kind="cluster_templates",
         what="cluster template",
         record=ClusterTemplate,
         columns={

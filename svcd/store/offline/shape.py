@@ -15,7 +15,9 @@ from attrs import frozen
 from svcd.store import migrations
 from svcd.store.sqlite import translate
 
-TRANSIENT = frozenset({"schema_version", "uploads", "daemons", "leases", "seals"})
+TRANSIENT = frozenset(
+    {"schema_version", "uploads", "daemons", "leases", "seals", "changes", "feed", "feed_marks"}
+)
 """Tables that only running daemons need: not backed up, not copied, not counted."""
 
 _OWNED = "exists (select 1 from internals i where i.upload_id = pieces.upload_id)"

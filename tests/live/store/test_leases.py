@@ -408,7 +408,7 @@ class DeathTests(LeaseCase):
             return bool(swept)
 
         await until(found_dead, "the death is told", _SOON_S)
-        await second.store.sweep()
+        await second.store.sweep(reactor.seconds())
         self.assertEqual(execute(self.url, "select id from uploads"), [])
         self.assertEqual(execute(self.url, "select upload_id from pieces"), [])
 
@@ -433,3 +433,22 @@ class TellTests(LeaseCase):
 
         await until(heard, "the news", _SOON_S)
         self.assertEqual(second.heard, ["cluster c-1"])
+
+    async def test_others_hear_which_tenants_changed(self) -> None:
+        """Soon after the commit; the daemon itself does not hear its own announcement."""
+        first, second = await self.started("a", "b")
+        for number in (1, 2):
+            await first.store.tx(lambda tx, n=number: tx.clusters.add(cluster(n)))
+
+        async def heard() -> bool:
+            return bool(second.heard)
+
+        await until(heard, "the news", _SOON_S)
+        line = f"changed {first.holdings.name} acme"
+        self.assertEqual(second.heard[0], line)
+        calls: list[str] = []
+        for member in (first, second):
+            member.store.on_change(TENANT, lambda m=member: calls.append(m.holdings.name))
+            _, sender, *tenants = line.split()
+            member.store.heard(sender, tenants)
+        self.assertEqual(calls, [second.holdings.name])

@@ -12,15 +12,19 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.changes import Changes, Cursor
+from svcd.model.ids import ClusterId
 from svcd.ports.store import Tx
 from svcd.settings import Database
-from svcd.store.postgres import PostgresDatabase
+from svcd.store.changes import _part as feed_part
+from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
+from tests.contract.store.changes import ChangesContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract
 from tests.contract.store.loose_trusts import LooseTrustsContract
-from tests.contract.store.rows import StoreContract, at, execution
+from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution
 from tests.support.database.postgres_server import drop_database, execute, new_database
 
 T = TypeVar("T")
@@ -67,6 +71,7 @@ class PostgresStoreTests(
     FamiliesContract,
     LooseTrustsContract,
     JobCredentialsContract,
+    ChangesContract,
 ):
     """The contract, on one database that each test finds empty."""
 
@@ -110,6 +115,60 @@ class PostgresStoreTests(
         self.put("executions", execution())
         self.assertEqual(drive(self.store.read(work)), 1)
         self.assertEqual(runs, ["begun"])
+
+    def test_a_slow_transaction_is_not_passed(self) -> None:
+        """It begins before a younger one and is committed after it; a reader between gets both."""
+
+        async def run() -> None:
+            gate: Deferred[None] = Deferred()
+            begun: Deferred[None] = Deferred()
+
+            async def slow(tx: Tx) -> None:
+                await tx.clusters.add(cluster(1))
+                await tx.clusters.find(ClusterId("c-1"))  # sends the insert
+                if not begun.called:
+                    begun.callback(None)
+                await gate
+
+            async def read(tx: Tx) -> tuple[Changes | None, Cursor]:
+                here = await tx.changes.here(0.0)
+                return await tx.changes.since(TENANT, cursor, here, 9), here
+
+            cursor = await self.store.read(lambda tx: tx.changes.here(0.0))
+            older = Deferred.fromCoroutine(self.store.tx(slow))
+            await begun
+            await self.store.tx(lambda tx: tx.clusters.add(cluster(2)))
+            found, here = await self.store.read(read)
+            assert found is not None
+            self.assertEqual([c.id for c in found.changes], ["c-2"])
+            self.assertEqual(found.cursor, here)
+            gate.callback(None)
+            await older
+            cursor = found.cursor
+            found, here = await self.store.read(read)
+            assert found is not None
+            self.assertEqual([(c.id, c.word) for c in found.changes], [("c-1", "created")])
+            cursor = found.cursor
+            found, here = await self.store.read(read)
+            assert found is not None
+            self.assertEqual(found.changes, ())
+
+        drive(run())
+
+    def test_the_feed_reads_an_index(self) -> None:
+        """Whatever the number of rows that have not changed."""
+        here = drive(self.store.read(lambda tx: tx.changes.here(0.0)))
+        execute(
+            self.url,
+            "insert into changes select 'jobs', 'j-' || n, 't' || n % 9, 3, 0, 1, 0, 0"
+            " from generate_series(1, 20000) n",
+        )
+        execute(self.url, "analyze changes")
+        text, _ = translate(feed_part(FEED, False))
+        values = {"tenant_id": "'t1'", "since": f"'{here.since}'", "limit": 500}
+        plan = str(execute(self.url, "explain " + text % values))
+        self.assertIn("changes_feed", plan)
+        self.assertIn("number >=", plan)
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")

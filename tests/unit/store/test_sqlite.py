@@ -24,6 +24,7 @@ from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
+from tests.contract.store.changes import ChangesContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract, noted
 from tests.contract.store.loose_trusts import LooseTrustsContract
@@ -53,7 +54,12 @@ class _Sqlite(SynchronousTestCase):
 
 
 class MemoryStoreTests(
-    _Sqlite, StoreContract, FamiliesContract, LooseTrustsContract, JobCredentialsContract
+    _Sqlite,
+    StoreContract,
+    FamiliesContract,
+    LooseTrustsContract,
+    JobCredentialsContract,
+    ChangesContract,
 ):
     """`:memory:`, as the in-process fake uses it."""
 
@@ -90,7 +96,12 @@ class MemoryStoreTests(
 
 
 class FileStoreTests(
-    _Sqlite, StoreContract, FamiliesContract, LooseTrustsContract, JobCredentialsContract
+    _Sqlite,
+    StoreContract,
+    FamiliesContract,
+    LooseTrustsContract,
+    JobCredentialsContract,
+    ChangesContract,
 ):
     """A file, as the embedded default uses it."""
 
