@@ -223,6 +223,13 @@ class RequestTimeout(SvcdError):
     name = "REQUEST_TIMEOUT"
 
 
+class IdempotencyKeyReused(SvcdError):
+    """Another request with the same Idempotency-Key has succeeded within 24 hours."""
+
+    status = 409
+    name = "IDEMPOTENCY_KEY_REUSED"
+
+
 class LengthRequired(SvcdError):
     status = 411
     name = "LENGTH_REQUIRED"

@@ -33,6 +33,7 @@ from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
 from svcd.model.cluster import Cluster
 from svcd.model.connect_rules import ConnectRules
+from svcd.model.idempotency import KEEP_S
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import JobType
 from svcd.model.loopback import is_loopback_url
@@ -62,7 +63,7 @@ from svcd.runtime.listening import EndpointError, ListenError, listen, url_of
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.state_dir import StateFolder, StateFolderError
-from svcd.runtime.tasks import Loop
+from svcd.runtime.tasks import Loop, sleep
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.store.database import SchemaError
 from svcd.store.sealer import FernetSealer, SealerError, key_file
@@ -82,7 +83,7 @@ CLOUD_LOCK = "cloud.lock"
 Only one process may control its machines.
 """
 _SWEEP_S = 3600.0
-"""Time between two removals of uploads that dead daemons left, and of old changes."""
+"""Time between two removals of dead uploads, old changes and old answers."""
 
 
 @frozen(kw_only=True)
@@ -213,9 +214,7 @@ class Daemon:
         metrics = Metrics()
         metrics.unwell(self.health_checks.unwell)
         metrics.watch_trusts(lambda: self.trusts.figures)
-        self._sweeps = Loop(
-            clock, "sweeps of the store", _SWEEP_S, lambda: store.sweep(clock.seconds())
-        )
+        self._sweeps = Loop(clock, "sweeps of the store", _SWEEP_S, self._sweep)
         if keeper is not None:
             metrics.leases(keeper.holdings.count)
             keeper.holdings.watch(self._gained, self._lost)
@@ -288,6 +287,13 @@ class Daemon:
     def activity(self) -> Mapping[str, int]:
         """How many clusters and executions have a running task now."""
         return {"clusters": self.controller.active(), "executions": self.executions.active()}
+
+    async def _sweep(self) -> None:
+        clock, store = self._outside.clock, self._outside.store
+        now = clock.seconds()
+        await store.sweep(now)
+        while await store.prune_answers(timestamp(now - KEEP_S)):
+            await sleep(clock, 0.0)
 
     def _gained(self) -> None:
         """This daemon has got leases: the queries of a start find the work of their rows."""

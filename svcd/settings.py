@@ -373,6 +373,10 @@ class Limits:
     instances: int = field(
         default=10_000, metadata=_doc("most instances of a tenant's clusters together; 0: any")
     )
+    idempotency_keys: int = field(
+        default=10_000,
+        metadata=_doc("most Idempotency-Keys that a tenant may use in 24 hours; 0: any"),
+    )
 
 
 @frozen(kw_only=True)

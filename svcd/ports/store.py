@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from svcd.errors import ServiceUnavailable
 from svcd.model.changes import Changes, Cursor
 from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -296,6 +297,32 @@ class ChangeRows(Protocol):
         ...
 
 
+class KeptAnswerRows(Protocol):
+    """Answers to requests with an Idempotency-Key, each sealed."""
+
+    async def find(self, keyed: KeyedRequest) -> bytes | None:
+        """The JSON of the first answer; None when there is none in force.
+
+        Raises IdempotencyKeyReused when the answer was for another request.
+        """
+        ...
+
+    async def add(self, keyed: KeyedRequest, answer: bytes) -> None:
+        """Keep the JSON of an answer, in the transaction that adds what the request makes.
+
+        Raises IdempotencyKeyReused when an answer in force is there (`find` says for what request),
+        and QuotaExceeded.
+        """
+        ...
+
+    async def prune(self, before: Timestamp, limit: int) -> int:
+        """Delete at most `limit` answers, the oldest first, that are not younger than `before`.
+
+        Returns their number.
+        """
+        ...
+
+
 class Tx(Protocol):
     """One transaction. Only methods of its families may be awaited inside."""
 
@@ -323,6 +350,8 @@ class Tx(Protocol):
     def job_credentials(self) -> JobCredentialRows: ...
     @property
     def changes(self) -> ChangeRows: ...
+    @property
+    def kept_answers(self) -> KeptAnswerRows: ...
     async def notify(self, text: str) -> None:
         """Notify the other daemons of the database with `text` after the commit (best effort)."""
         ...
@@ -370,6 +399,24 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
+Also: TypeAlias = Callable[[Tx, R], Awaitable[None]]
+"""Further writes in the transaction that adds a record; an error of it refuses the record."""
+
+
+async def added(
+    store: Store, rows: Callable[[Tx], Rows[R, Any]], record: R, also: Also[R] | None
+) -> R:
+    """Add `record` to a family, with further writes in the same transaction. Raises NameTaken."""
+
+    async def work(tx: Tx) -> None:
+        await rows(tx).add(record)
+        if also is not None:
+            await also(tx, record)
+
+    await store.tx(work)
+    return record
+
+
 _MOST_LOST_RACES: Final = 20
 """Most attempts of `until_saved`."""
 
@@ -415,3 +462,6 @@ class Sealer(Protocol):
 
     def seal(self, secret: Secret) -> str: ...
     def open(self, sealed: str) -> Secret: ...
+    def digest(self, data: bytes) -> str:
+        """The HMAC of `data` in hex. Without the key it reveals nothing, also of short data."""
+        ...

@@ -5,7 +5,7 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -24,7 +24,7 @@ from svcd.model.requests import (
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.ports.cloud import Cloud, CloudError
-from svcd.ports.store import Page, Sealer, Store, Tx, until_saved
+from svcd.ports.store import Also, Page, Sealer, Store, Tx, added, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
@@ -40,9 +40,6 @@ from svcd.settings import Provisioning
 log = Logger()
 
 T = TypeVar("T")
-
-Also = Callable[[Tx, Cluster], Awaitable[None]]
-"""Further writes in the transaction of a new cluster."""
 
 
 def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
@@ -109,11 +106,10 @@ class Clusters(_Commands):
         self._trusts = Trusts(store, cloud, clock, new_id)
 
     async def create(
-        self, caller: Caller, new: NewCluster, also: Also | None = None, path: str = "$"
+        self, caller: Caller, new: NewCluster, also: Also[Cluster] | None = None, path: str = "$"
     ) -> Cluster:
         """Accept a cluster. Returns the record in status Waiting with named instances.
 
-        also: runs in the transaction that writes the row; an error of it refuses the cluster.
         path: JSON path of `new` in the body of the request.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
@@ -268,7 +264,9 @@ class Clusters(_Commands):
                 f" have {others}; all together may have {self._most_instances} (limits.instances)"
             )
 
-    async def _add(self, cluster: Cluster, trust: NewTrust | None, also: Also | None) -> None:
+    async def _add(
+        self, cluster: Cluster, trust: NewTrust | None, also: Also[Cluster] | None
+    ) -> None:
         event = events.made(cluster, self._settings, self._clock.seconds())
 
         async def work(tx: Tx) -> None:
@@ -321,7 +319,10 @@ class Templates(_Commands):
     """The requests on node group templates and cluster templates."""
 
     async def create_node_group_template(
-        self, caller: Caller, new: NewNodeGroupTemplate
+        self,
+        caller: Caller,
+        new: NewNodeGroupTemplate,
+        also: Also[NodeGroupTemplate] | None = None,
     ) -> NodeGroupTemplate:
         """Create a node group template.
 
@@ -330,11 +331,10 @@ class Templates(_Commands):
         facts = self._reader.plugin(Facts(), new.plugin_name)
         facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
         record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
-        await self._store.tx(lambda tx: tx.node_group_templates.add(record))
-        return record
+        return await added(self._store, lambda tx: tx.node_group_templates, record, also)
 
     async def create_cluster_template(
-        self, caller: Caller, new: NewClusterTemplate
+        self, caller: Caller, new: NewClusterTemplate, also: Also[ClusterTemplate] | None = None
     ) -> ClusterTemplate:
         """Create a cluster template.
 
@@ -352,8 +352,7 @@ class Templates(_Commands):
         record = _accepted(
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )
-        await self._store.tx(lambda tx: tx.cluster_templates.add(record))
-        return record
+        return await added(self._store, lambda tx: tx.cluster_templates, record, also)
 
 
 def _instances(cluster: Cluster) -> int:

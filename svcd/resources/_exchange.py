@@ -16,7 +16,8 @@ class Exchange:
     """One request.
 
     pattern: of its route. caller: None before the token is checked. writes: the route is a change.
-    made: the id of the record that the handler has returned, else "". own_id: svcd's id of the
+    made: the id of the record that the handler has returned, else "". replayed: the answer is that
+    of an earlier request with the same Idempotency-Key. own_id: svcd's id of the
     request; request_id: the one that the caller sees, its own choice when it has sent one.
     """
 
@@ -27,6 +28,7 @@ class Exchange:
         "method",
         "own_id",
         "pattern",
+        "replayed",
         "request",
         "request_id",
         "started",
@@ -46,6 +48,7 @@ class Exchange:
         self.caller: Caller | None = None
         self.writes = False
         self.made = ""
+        self.replayed = False
 
 
 def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, object]:
@@ -69,4 +72,6 @@ def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, objec
         record["caller_request"] = x.request_id
     if x.made and x.made not in target:
         record["made"] = x.made
+    if x.replayed:
+        record["replayed"] = True
     return record

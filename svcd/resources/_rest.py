@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, cast
 
@@ -40,10 +41,12 @@ from svcd.errors import (
     UnsupportedMediaType,
 )
 from svcd.model.cloud import Caller
+from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
 from svcd.model.shapes import Shape
 from svcd.ports.cloud import Identity
+from svcd.ports.store import Store
 from svcd.resources._answers import (
     INERT,
     JSON,
@@ -90,11 +93,17 @@ class Rest(Routed[Route]):
     app = Klein()
 
     def __init__(
-        self, clock: IReactorTime, metrics: Metrics, identity: Identity | None, options: Options
+        self,
+        clock: IReactorTime,
+        metrics: Metrics,
+        identity: Identity | None,
+        store: Store,
+        options: Options,
     ) -> None:
         self.metrics = metrics
         self._clock = clock
         self._identity = identity
+        self._store = store
         self._options = options
         self._prefix = f"req-{uuid.uuid4().hex[:12]}-"
         self._count = 0
@@ -263,6 +272,17 @@ class Rest(Routed[Route]):
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
         gone = partial(getattr, request, "_disconnected", False)
         call = Call(caller, version, request.args, policy, gone)
+        if made.spec.creates:
+            keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
+            if keys is not None:
+                call.keyed = self._keyed(request, made, call, values, keys)
+                return await self._once(x, made, call, values, body)
+        return await self._act(x, made, call, values, body)
+
+    async def _act(
+        self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
+    ) -> Answer | Download:
+        """The last checks, and the handler."""
         if made.exists is not None:
             await made.exists(call, **values)
             if body is not None:
@@ -272,7 +292,7 @@ class Rest(Routed[Route]):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)
             result = made.run(call, body=shaped, **values)
         elif isinstance(shape, Raw):
-            result = made.run(call, body=_raw_body(request), **values)
+            result = made.run(call, body=_raw_body(x.request), **values)
         else:
             result = made.run(call, **values)
         if isinstance(result, Deferred):
@@ -280,6 +300,51 @@ class Rest(Routed[Route]):
         if x.writes:
             x.made = getattr(result, "id", "")
         return self._wrapped(made, result)
+
+    def _keyed(
+        self, request: Any, made: Route, call: Call, values: dict[str, str], keys: Sequence[bytes]
+    ) -> KeyedRequest:
+        """Raises ValidationError."""
+        content = b""
+        if request.content is not None:
+            content = request.content.read()
+            request.content.seek(0)
+        return KeyedRequest.of(
+            keys,
+            tenant_id=call.tenant_id,
+            user_id=call.caller.user_id,
+            route=f"{made.method} {made.pattern}",
+            path=values,
+            query=request.args,
+            body=content,
+            now=self._clock.seconds(),
+        )
+
+    async def _once(
+        self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
+    ) -> Answer | Download:
+        """The answer of the first request with this Idempotency-Key, or of this one if it is it.
+
+        A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
+        commit, whose answer was lost.
+        """
+        kept = await self._kept(call)
+        if kept is None:
+            try:
+                return await self._act(x, made, call, values, body)
+            except Exception:
+                with suppress(ServiceUnavailable):  # the caller gets the first fault
+                    kept = await self._kept(call)
+                if kept is None:
+                    raise
+        x.replayed = True
+        answer = cast("Answer", self._wrapped(made, kept))
+        answer.headers = {"Idempotent-Replayed": "true"}
+        return answer
+
+    async def _kept(self, call: Call) -> bytes | None:
+        keyed = cast("KeyedRequest", call.keyed)
+        return await self._store.read(lambda tx: tx.kept_answers.find(keyed))
 
     async def _authorize(self, x: Exchange, tenant: str | None) -> Caller:
         """The caller; its tenant is the tenant of the path. tenant None: the path has no tenant."""

@@ -9,9 +9,13 @@ from attrs import field, frozen
 from klein import Klein
 
 from svcd.model.cloud import Caller
+from svcd.model.idempotency import KeyedRequest
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
+from svcd.model.wire import View
+from svcd.ports.store import Also, R, Tx
 from svcd.resources._addresses import Addresses
+from svcd.resources._answers import encode
 from svcd.resources._policy import Needs, Policy
 from svcd.runtime.audit import Audit
 from svcd.runtime.same_origin import SameOrigin
@@ -47,6 +51,8 @@ class Spec:
     `Options.sizes`, None for `max_json_bytes`. streams: the handler reads the body while it
     arrives. plain: the handler returns an `Answer` or a `Download`. needs: what the policy asks of
     the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
+    creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
+    `Call.keeping`.
     """
 
     needs: Needs
@@ -59,6 +65,7 @@ class Spec:
     streams: bool = False
     plain: bool = False
     suffix: bool = True
+    creates: bool = False
 
 
 _SPEC: Final = "__svcd_spec__"
@@ -94,6 +101,7 @@ def route(
     plain: bool = False,
     needs: Needs | None = None,
     suffix: bool = True,
+    creates: bool = False,
 ) -> Callable[[F], F]:
     """Registers a method of a resource class as the handler of `method` for all `paths`.
 
@@ -117,6 +125,7 @@ def route(
         streams=streams,
         plain=plain,
         suffix=suffix,
+        creates=creates,
     )
     register = routing.route(
         app, [method], *(prefix + path for path in paths for prefix in prefixes)
@@ -163,10 +172,11 @@ def rows_of(resources: Iterable[type[HasRoutes]]) -> Iterator[tuple[str, str, Ne
 class Call:
     """A request as its handler sees it, without the path and the body.
 
-    version: "1.0" or "1.1". gone: whether the caller has disconnected.
+    version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
+    Idempotency-Key, else None.
     """
 
-    __slots__ = ("_args", "_policy", "caller", "gone", "tenant_id", "version")
+    __slots__ = ("_args", "_policy", "caller", "gone", "keyed", "tenant_id", "version")
 
     def __init__(
         self,
@@ -178,6 +188,7 @@ class Call:
     ) -> None:
         self.caller = caller
         self.gone = gone
+        self.keyed: KeyedRequest | None = None
         self.tenant_id = caller.tenant_id
         self.version = version
         self._args = args
@@ -187,6 +198,24 @@ class Call:
     def hides_credentials(self) -> bool:
         """Whether the answer masks the credentials of data sources and binaries."""
         return self._policy.hides_credentials(self.caller.roles)
+
+    def keeping(self, view: Callable[[R], View]) -> Also[R] | None:
+        """For the transaction that adds a record: keeps its answer under the Idempotency-Key.
+
+        view: the answer for the record. None when the request has no key.
+        """
+        if self.keyed is None:
+            return None
+
+        async def keep(tx: Tx, record: R) -> None:
+            await self.keep(tx, view(record))
+
+        return keep
+
+    async def keep(self, tx: Tx, answer: View) -> None:
+        """Keep `answer` under the Idempotency-Key, if the request has one."""
+        if self.keyed is not None:
+            await tx.kept_answers.add(self.keyed, encode(answer))
 
     def all(self, name: str) -> list[str]:
         """All values of a query parameter."""

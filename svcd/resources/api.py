@@ -82,6 +82,7 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
         services.clock,
         services.metrics,
         services.identity,
+        services.store,
         Options(
             policy=Policy.of(services.settings, anonymous=services.identity is None),
             same_origin=SameOrigin.at(listens, server.hosts),

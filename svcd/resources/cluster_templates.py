@@ -42,11 +42,19 @@ class ClusterTemplates:
         id_ = ClusterTemplateId(template_id)
         return await self._store.rendered("cluster_templates", call.tenant_id, id_)
 
-    @route(app, "POST", "/cluster-templates", body=NewClusterTemplate, returns="cluster_template")
+    @route(
+        app,
+        "POST",
+        "/cluster-templates",
+        body=NewClusterTemplate,
+        returns="cluster_template",
+        creates=True,
+    )
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
         """Create a cluster template."""
+        also = call.keeping(wire.ClusterTemplate.of)
         return wire.ClusterTemplate.of(
-            await self._commands.create_cluster_template(call.caller, body)
+            await self._commands.create_cluster_template(call.caller, body, also)
         )
 
     @route(app, "DELETE", "/cluster-templates/<template_id>")

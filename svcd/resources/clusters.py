@@ -52,10 +52,11 @@ class Clusters:
     async def _exists(self, call: Call, cluster_id: str) -> None:
         await self.get(call, cluster_id)
 
-    @route(app, "POST", "/clusters", body=NewCluster, returns="cluster")
+    @route(app, "POST", "/clusters", body=NewCluster, returns="cluster", creates=True)
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster. svcd builds the cluster after the answer."""
-        return wire.Cluster.of(await self._commands.create(call.caller, body))
+        also = call.keeping(wire.Cluster.of)
+        return wire.Cluster.of(await self._commands.create(call.caller, body, also))
 
     @route(
         app, "PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from klein import Klein
@@ -46,11 +47,19 @@ class DataSources:
         found = await self._store.read(lambda tx: tx.data_sources.get(call.tenant_id, id_))
         return wire_jobs.DataSource.of(found, call.hides_credentials)
 
-    @route(app, "POST", "/data-sources", body=NewDataSource, returns="data_source", since="1.1")
+    @route(
+        app,
+        "POST",
+        "/data-sources",
+        body=NewDataSource,
+        returns="data_source",
+        since="1.1",
+        creates=True,
+    )
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Create a data source. svcd does not check its location."""
-        made = await self._commands.create_data_source(call.caller, body)
-        return wire_jobs.DataSource.of(made, call.hides_credentials, created=True)
+        view = partial(wire_jobs.DataSource.of, hide=call.hides_credentials, created=True)
+        return view(await self._commands.create_data_source(call.caller, body, call.keeping(view)))
 
     @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1")
     async def delete(self, call: Call, data_source_id: str) -> None:

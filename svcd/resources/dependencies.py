@@ -26,7 +26,7 @@ from svcd.model.requests import (
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire_jobs import JobConfig
 from svcd.ports.cloud import Cloud, Identity, ObjectStore
-from svcd.ports.store import Store
+from svcd.ports.store import Also, Store
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.resources._lists import Lists
 from svcd.runtime.audit import Audit
@@ -37,7 +37,9 @@ from svcd.settings import Settings
 class ClusterCommands(Protocol):
     """The commands of `svcd.provisioning.commands.Clusters`."""
 
-    async def create(self, caller: Caller, new: NewCluster) -> Cluster: ...
+    async def create(
+        self, caller: Caller, new: NewCluster, also: Also[Cluster] | None = None
+    ) -> Cluster: ...
     async def scale(
         self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest
     ) -> Cluster: ...
@@ -48,21 +50,34 @@ class TemplateCommands(Protocol):
     """The commands of `svcd.provisioning.commands.Templates`."""
 
     async def create_node_group_template(
-        self, caller: Caller, new: NewNodeGroupTemplate
+        self,
+        caller: Caller,
+        new: NewNodeGroupTemplate,
+        also: Also[NodeGroupTemplate] | None = None,
     ) -> NodeGroupTemplate: ...
     async def create_cluster_template(
-        self, caller: Caller, new: NewClusterTemplate
+        self, caller: Caller, new: NewClusterTemplate, also: Also[ClusterTemplate] | None = None
     ) -> ClusterTemplate: ...
 
 
 class JobCommands(Protocol):
     """The commands of `svcd.workflow.commands.Jobs`."""
 
-    async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource: ...
-    async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary: ...
-    async def create_job(self, caller: Caller, new: NewJob) -> Job: ...
+    async def create_data_source(
+        self, caller: Caller, new: NewDataSource, also: Also[DataSource] | None = None
+    ) -> DataSource: ...
+    async def create_job_binary(
+        self, caller: Caller, new: NewJobBinary, also: Also[JobBinary] | None = None
+    ) -> JobBinary: ...
+    async def create_job(
+        self, caller: Caller, new: NewJob, also: Also[Job] | None = None
+    ) -> Job: ...
     async def execute(
-        self, caller: Caller, job_id: JobId, request: ExecuteRequest
+        self,
+        caller: Caller,
+        job_id: JobId,
+        request: ExecuteRequest,
+        also: Also[Execution] | None = None,
     ) -> Execution: ...
     async def refresh(self, caller: Caller, execution_id: ExecutionId) -> Execution: ...
     async def cancel(self, caller: Caller, execution_id: ExecutionId) -> Execution: ...

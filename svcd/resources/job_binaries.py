@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from klein import Klein
@@ -55,11 +56,19 @@ class JobBinaries:
         id_ = JobBinaryId(binary_id)
         return await self._store.read(lambda tx: tx.job_binaries.get(call.tenant_id, id_))
 
-    @route(app, "POST", "/job-binaries", body=NewJobBinary, returns="job_binary", since="1.1")
+    @route(
+        app,
+        "POST",
+        "/job-binaries",
+        body=NewJobBinary,
+        returns="job_binary",
+        since="1.1",
+        creates=True,
+    )
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Create a job binary."""
-        made = await self._commands.create_job_binary(call.caller, body)
-        return wire_jobs.JobBinary.of(made, call.hides_credentials, created=True)
+        view = partial(wire_jobs.JobBinary.of, hide=call.hides_credentials, created=True)
+        return view(await self._commands.create_job_binary(call.caller, body, call.keeping(view)))
 
     @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1")
     async def delete(self, call: Call, binary_id: str) -> None:

@@ -73,10 +73,15 @@ class Jobs:
                 binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
         return wire_jobs.Job.of(job, binaries, call.hides_credentials)
 
-    @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1")
+    @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1", creates=True)
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Create a job."""
-        made = await self._commands.create_job(call.caller, body)
+
+        async def keep(tx: Tx, job: Job) -> None:
+            await call.keep(tx, await self._expanded(tx, call, job))
+
+        also = None if call.keyed is None else keep
+        made = await self._commands.create_job(call.caller, body, also)
         return await self._store.read(lambda tx: self._expanded(tx, call, made))
 
     @route(app, "DELETE", "/jobs/<job_id>", since="1.1")
@@ -100,13 +105,15 @@ class Jobs:
         returns="job_execution",
         exists="_exists",
         since="1.1",
+        creates=True,
     )
     async def execute(
         self, call: Call, job_id: str, body: ExecuteRequest
     ) -> wire_jobs.JobExecution:
         """Accept an execution on a cluster, or on a new transient cluster (additive)."""
+        also = call.keeping(wire_jobs.JobExecution.of)
         return wire_jobs.JobExecution.of(
-            await self._commands.execute(call.caller, JobId(job_id), body)
+            await self._commands.execute(call.caller, JobId(job_id), body, also)
         )
 
 

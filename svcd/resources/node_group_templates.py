@@ -48,11 +48,13 @@ class NodeGroupTemplates:
         "/node-group-templates",
         body=NewNodeGroupTemplate,
         returns="node_group_template",
+        creates=True,
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
         """Create a node group template."""
+        also = call.keeping(wire.NodeGroupTemplate.of)
         return wire.NodeGroupTemplate.of(
-            await self._commands.create_node_group_template(call.caller, body)
+            await self._commands.create_node_group_template(call.caller, body, also)
         )
 
     @route(app, "DELETE", "/node-group-templates/<template_id>")

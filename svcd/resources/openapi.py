@@ -29,6 +29,16 @@ _ERROR = {
     "additionalProperties": False,
 }
 _PAGING = ("limit", "marker")
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": (
+        "A retry with the same key and the same request gets the first answer again for 24 hours,"
+        " with Idempotent-Replayed: true, and makes nothing. Another request with the key is"
+        " refused with 409 IDEMPOTENCY_KEY_REUSED."
+    ),
+    "schema": {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": 255},
+}
 
 
 def document(routes: Sequence[Route]) -> Json:
@@ -91,6 +101,8 @@ def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
         operation["parameters"] += [
             {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
         ]
+    if made.spec.creates:
+        operation["parameters"].append(_IDEMPOTENCY_KEY)
     if isinstance(made.spec.body, Shape):
         schema = by_class[made.spec.body.cls]
         operation["requestBody"] = {

@@ -109,6 +109,7 @@ class Plugins:
         returns="cluster_template",
         exists="_exists",
         limit="convert",
+        creates=True,
     )
     async def convert(
         self, call: Call, plugin_name: str, version: str, body: Body, template_name: str = ""
@@ -131,6 +132,7 @@ class Plugins:
             template_name=template_name,
             flavor_id=call.one("flavor_id") or "",
         )
+        also = call.keeping(wire.ClusterTemplate.of)
         return wire.ClusterTemplate.of(
-            await self._templates.create_cluster_template(call.caller, new)
+            await self._templates.create_cluster_template(call.caller, new, also)
         )

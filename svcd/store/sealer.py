@@ -39,6 +39,7 @@ class MemorySealer:
         key = Fernet.generate_key()
         self.installation = _installation(key)
         self._fernet = Fernet(key)
+        self._digests = _digests(key)
 
     def seal(self, secret: Secret) -> str:
         """Two seals of one secret differ."""
@@ -47,6 +48,10 @@ class MemorySealer:
     def open(self, sealed: str) -> Secret:
         """Raises SealerError: not sealed with this key."""
         return _open(self._fernet, sealed, "this sealer's key")
+
+    def digest(self, data: bytes) -> str:
+        """See ports.Sealer."""
+        return hmac.new(self._digests, data, hashlib.sha256).hexdigest()
 
 
 class FernetSealer:
@@ -62,6 +67,7 @@ class FernetSealer:
         key = _load(key_file)
         self.installation = _installation(key)
         self._fernet = Fernet(key)
+        self._digests = _digests(key)
 
     def seal(self, secret: Secret) -> str:
         """Two seals of one secret differ."""
@@ -71,9 +77,18 @@ class FernetSealer:
         """Raises SealerError: not sealed with this key."""
         return _open(self._fernet, sealed, str(self._key_file))
 
+    def digest(self, data: bytes) -> str:
+        """See ports.Sealer."""
+        return hmac.new(self._digests, data, hashlib.sha256).hexdigest()
+
 
 def _installation(key: bytes) -> str:
     return hmac.new(key, b"svcd installation", hashlib.sha256).hexdigest()[:16]
+
+
+def _digests(key: bytes) -> bytes:
+    """The key of the digests."""
+    return hmac.new(key, b"svcd digests", hashlib.sha256).digest()
 
 
 def _seal(fernet: Fernet, secret: Secret) -> str:

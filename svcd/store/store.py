@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from twisted.internet.defer import Deferred
 
 from svcd.errors import NotFound, ServiceUnavailable
+from svcd.model.ids import Timestamp
 from svcd.model.secret import Secret
 from svcd.ports.store import DatabaseFigures, Sealer, Tx
 from svcd.runtime import fencing
@@ -24,13 +25,16 @@ from svcd.store.database import Database, Distant, Sql
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.job_credentials import JobCredentials
+from svcd.store.kept_answers import KeptAnswers
 from svcd.store.loose_trusts import LooseTrusts
 from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 
 T = TypeVar("T")
 
-NO_LIMITS = Limits(rows=0, binary_bytes=0, executions=0, clusters=0, instances=0)
+NO_LIMITS = Limits(
+    rows=0, binary_bytes=0, executions=0, clusters=0, instances=0, idempotency_keys=0
+)
 
 _OWN_UPLOADS = "delete from uploads where holder = :holder"
 _DEAD_UPLOADS = """
@@ -41,6 +45,8 @@ delete from pieces
  where not exists (select 1 from internals i where i.upload_id = pieces.upload_id)
    and not exists (select 1 from uploads u where u.id = pieces.upload_id)
 """
+_PRUNED = 100
+"""Answers that one transaction deletes."""
 _SEAL = "select sealed from seals where id = 1"
 _SET_SEAL = "insert into seals (id, sealed) values (1, :sealed)"
 _FAMILIES: Mapping[str, type[Family[Any]]] = {
@@ -119,6 +125,10 @@ class _Tx:
     def job_credentials(self) -> JobCredentials:
         return JobCredentials(self._sql, self._sealer)
 
+    @property
+    def kept_answers(self) -> KeptAnswers:
+        return KeptAnswers(self._sql, self._sealer, self._limits.idempotency_keys)
+
 
 class SqlStore:
     """All rows of a daemon.
@@ -160,8 +170,13 @@ class SqlStore:
 
     async def sweep(self, now_s: float) -> None:
         """Delete the uploads of dead daemons with their pieces, and what the feed need not keep."""
-        await self._database.tx(_sweep)
+        if self._holder:  # alone, a daemon would take its own uploads for those of a dead one
+            await self._database.tx(_sweep)
         await self._database.tx(partial(changes.prune, now_s=now_s))
+
+    async def prune_answers(self, before: Timestamp) -> bool:
+        """Delete some answers of Idempotency-Keys that are not younger. False: it was the rest."""
+        return await self.tx(lambda tx: tx.kept_answers.prune(before, _PRUNED)) == _PRUNED
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         term, fence = fencing.current(), self._fence

@@ -55,7 +55,7 @@ from svcd.model.requests import (
 from svcd.model.wire_jobs import JobConfig
 from svcd.ports.engine import Engine, EngineError, Engines
 from svcd.ports.faults import Fault
-from svcd.ports.store import I_contra, R, Rows, Store, Tx
+from svcd.ports.store import Also, I_contra, R, Rows, Store, Tx, added
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import Workflow
 from svcd.workflow.act.controller import Controller
@@ -66,9 +66,7 @@ from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
 
-CreateCluster = Callable[
-    [Caller, NewCluster, Callable[[Tx, Cluster], Awaitable[None]]], Awaitable[Cluster]
-]
+CreateCluster = Callable[[Caller, NewCluster, Also[Cluster]], Awaitable[Cluster]]
 
 _UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
 _ENGINE_S: Final = 20.0
@@ -113,7 +111,9 @@ class Jobs:
 
     # ---- data sources, binaries, jobs ----
 
-    async def create_data_source(self, caller: Caller, new: NewDataSource) -> DataSource:
+    async def create_data_source(
+        self, caller: Caller, new: NewDataSource, also: Also[DataSource] | None = None
+    ) -> DataSource:
         """Create a data source.
 
         Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
@@ -143,10 +143,11 @@ class Jobs:
             credentials=credentials,
             created_at=self._now(),
         )
-        await self._store.tx(lambda tx: tx.data_sources.add(record))
-        return record
+        return await added(self._store, lambda tx: tx.data_sources, record, also)
 
-    async def create_job_binary(self, caller: Caller, new: NewJobBinary) -> JobBinary:
+    async def create_job_binary(
+        self, caller: Caller, new: NewJobBinary, also: Also[JobBinary] | None = None
+    ) -> JobBinary:
         """Create a job binary.
 
         Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (unknown
@@ -180,11 +181,13 @@ class Jobs:
                 if faults:
                     raise InvalidReference("\n".join(faults))
             await tx.job_binaries.add(record)
+            if also is not None:
+                await also(tx, record)
 
         await self._store.tx(write)
         return record
 
-    async def create_job(self, caller: Caller, new: NewJob) -> Job:
+    async def create_job(self, caller: Caller, new: NewJob, also: Also[Job] | None = None) -> Job:
         """Create a job. Raises InvalidData (rules of the type), InvalidReference, JobNameTaken."""
         record = Job(
             id=JobId(self._new_id()),
@@ -212,13 +215,21 @@ class Jobs:
             if broken:
                 raise InvalidData("\n".join(broken))
             await tx.jobs.add(record)
+            if also is not None:
+                await also(tx, record)
 
         await self._store.tx(write)
         return record
 
     # ---- executions ----
 
-    async def execute(self, caller: Caller, job_id: JobId, new: ExecuteRequest) -> Execution:
+    async def execute(
+        self,
+        caller: Caller,
+        job_id: JobId,
+        new: ExecuteRequest,
+        also: Also[Execution] | None = None,
+    ) -> Execution:
         """Create an execution, `Pending`. It starts when its cluster is Active.
 
         Raises NotFound (the job), InvalidReference, InvalidData, and the errors of creating a
@@ -235,28 +246,30 @@ class Jobs:
             created_at=self._now(),
         )
         if new.cluster is None:
-            return await self._accept(row)
+            return await self._accept(row, also)
         await self._store.read(lambda tx: self._check(tx, row))
 
-        async def also(tx: Tx, cluster: Cluster) -> None:
+        async def write(tx: Tx, cluster: Cluster) -> None:
             """Write the execution too: svcd would never delete a cluster without one."""
-            await self._write(tx, evolve(row, cluster_id=cluster.id))
+            await self._write(tx, evolve(row, cluster_id=cluster.id), also)
 
         wanted = evolve(new.cluster, is_transient=True)
-        cluster = await self._create_cluster(caller, wanted, also)
+        cluster = await self._create_cluster(caller, wanted, write)
         self._controller.wake(row.id)
         return evolve(row, cluster_id=cluster.id)
 
-    async def _accept(self, row: Execution) -> Execution:
+    async def _accept(self, row: Execution, also: Also[Execution] | None) -> Execution:
         """Check and write the execution in one transaction."""
-        await self._store.tx(lambda tx: self._write(tx, row))
+        await self._store.tx(lambda tx: self._write(tx, row, also))
         self._controller.wake(row.id)
         return row
 
-    async def _write(self, tx: Tx, row: Execution) -> None:
+    async def _write(self, tx: Tx, row: Execution, also: Also[Execution] | None) -> None:
         await self._check(tx, row)
         await tx.executions.add(row)
         await self._rows.notify(tx, row)
+        if also is not None:
+            await also(tx, row)
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
         """The execution with its status at the engine now; unchanged when it is not at the engine.

@@ -46,6 +46,10 @@ _LOST_LOGIN = (
     "restore the seal.key that belongs to this database, or delete the row: svcd cannot delete the"
     " application credential, which ends at the row's expires_at"
 )
+_LOST_ANSWER = (
+    "restore the seal.key that belongs to this database, or delete the row: a retry of its request"
+    " would then be carried out again"
+)
 _SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
 _GONE = """
 select r.id, r.tenant_id, r.{column} from {table} r
@@ -126,6 +130,8 @@ def _row(
     kind = ClusterEvent if family is None else family.table.record
     if table.name == "job_credentials" and sealer is not None:
         yield from _sealed(where, row["sealed"], Sealed, sealer, _LOST_LOGIN)
+    if table.name == "kept_answers" and sealer is not None:
+        yield from _sealed(where, row["sealed"], dict[str, Any], sealer, _LOST_ANSWER)
     if "record" not in row:
         return
     try:

@@ -7,14 +7,15 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.errors import IdempotencyKeyReused
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
-from svcd.ports.store import Tx
+from svcd.ports.store import Page, Tx
 from svcd.settings import Database
 from svcd.store.changes import _part as feed_part
 from svcd.store.postgres import FEED, PostgresDatabase, translate
@@ -23,6 +24,7 @@ from svcd.store.store import SqlStore
 from tests.contract.store.changes import ChangesContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract
+from tests.contract.store.kept_answers import KeptAnswersContract, keyed, source
 from tests.contract.store.loose_trusts import LooseTrustsContract
 from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution
 from tests.support.database.postgres_server import drop_database, execute, new_database
@@ -57,6 +59,10 @@ def own_reactor() -> Any:
     return _reactors[0]
 
 
+async def _awaited(deferred: Deferred[T]) -> T:
+    return await deferred
+
+
 @functools.cache
 def shared_database() -> str:
     """The URL of one that lives as long as the process. Raises SkipTest."""
@@ -72,6 +78,7 @@ class PostgresStoreTests(
     LooseTrustsContract,
     JobCredentialsContract,
     ChangesContract,
+    KeptAnswersContract,
 ):
     """The contract, on one database that each test finds empty."""
 
@@ -169,6 +176,34 @@ class PostgresStoreTests(
         plan = str(execute(self.url, "explain " + text % values))
         self.assertIn("changes_feed", plan)
         self.assertIn("number >=", plan)
+
+    def test_one_of_two_requests_at_once_has_the_key(self) -> None:
+        """At two daemons, in transactions that overlap; no row of the other one stays."""
+        other = SqlStore(self.database, self.store._sealer)
+        refused: list[str] = []
+
+        def request(number: int, store: SqlStore) -> Deferred[None]:
+            async def work(tx: Tx) -> None:
+                await tx.data_sources.add(source(number))
+                await tx.kept_answers.add(keyed(), b"%d" % number)
+
+            async def run() -> None:
+                try:
+                    await store.tx(work)
+                except IdempotencyKeyReused:
+                    refused.append(str(number))
+
+            return Deferred.fromCoroutine(run())
+
+        for turn in range(10):
+            refused.clear()
+            both = gatherResults([request(1, self.store), request(2, other)])
+            drive(_awaited(both))
+            kept = self.tx(lambda tx: tx.kept_answers.find(keyed())) or b""
+            self.assertEqual(sorted([*refused, kept.decode()]), ["1", "2"], turn)
+            left = [each.id for each in self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))]
+            self.assertEqual(left, [f"s-{kept.decode()}"])
+            execute(self.url, "truncate data_sources, kept_answers")
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")

@@ -86,13 +86,16 @@ def live(database: Database, sealer: Sealer) -> None:
     job, sources = api.new_job(), api.new_sources()
     api.until_over(api.execute(job, cluster, sources))
     api.until_over(api.execute(job, cluster, sources, {"svcd.fake.outcome": "fail"}))
-    api.post(
+    api.ask(
+        "POST",
         "/job-binaries",
-        {
+        202,
+        json={
             "name": "kept-outside.jar",
             "url": "objstore-internal://box/kept.jar",
             "extra": {"user": "demo", "password": PASSWORD},
         },
+        headers={"Idempotency-Key": "life"},
     )
     svcd.kill()
     store = SqlStore(database, sealer)

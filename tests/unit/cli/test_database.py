@@ -32,6 +32,7 @@ _KEPT = [
     "executions",
     "loose_trusts",
     "job_credentials",
+    "kept_answers",
 ]
 
 
@@ -398,6 +399,7 @@ class CheckTests(_Case):
             ("update job_credentials set sealed ="
              " (select sealed from data_sources where name = 'data-in')", "job_credentials ",
              "its sealed text has the wrong content"),
+            ("update kept_answers set sealed = 'f1:x'", "kept_answers ", "cannot be opened with"),
             ("delete from pieces where upload_id = 'pieces' and number = 0", "internals pieces",
              "piece 0 is missing"),
             ("delete from pieces where upload_id = 'pieces' and number = 3", "internals pieces",

@@ -36,6 +36,31 @@ class OpenApiTests(SynchronousTestCase):
                 named = [p["name"] for p in operation["parameters"] if p["in"] == "path"]
                 self.assertEqual([f"{{{n}}}" in path for n in named], [True] * len(named))
 
+    def test_each_post_that_creates_takes_an_idempotency_key(self) -> None:
+        """The other requests have none."""
+        taking = {
+            path.removeprefix("/v1.1/{tenant_id}")
+            for path, item in self.document["paths"].items()
+            for method, operation in item.items()
+            if "Idempotency-Key" in [p["name"] for p in operation["parameters"]]
+            and (method, path[:5]) == ("post", "/v1.1")
+        }
+        convert = "/plugins/{plugin_name}/{version}/convert-config"
+        self.assertEqual(
+            taking,
+            {
+                convert,
+                f"{convert}/{{template_name}}",
+                "/cluster-templates",
+                "/clusters",
+                "/data-sources",
+                "/job-binaries",
+                "/jobs",
+                "/jobs/{job_id}/execute",
+                "/node-group-templates",
+            },
+        )
+
     def test_bodies_refer_to_strict_schemas(self) -> None:
         """Unknown fields are refused, names have their pattern."""
         operation = self.document["paths"]["/v1.0/{tenant_id}/clusters"]["post"]

@@ -27,6 +27,7 @@ from svcd.store.store import SqlStore
 from tests.contract.store.changes import ChangesContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract, noted
+from tests.contract.store.kept_answers import KeptAnswersContract
 from tests.contract.store.loose_trusts import LooseTrustsContract
 from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution, internal
 from tests.support.api import now
@@ -60,6 +61,7 @@ class MemoryStoreTests(
     LooseTrustsContract,
     JobCredentialsContract,
     ChangesContract,
+    KeptAnswersContract,
 ):
     """`:memory:`, as the in-process fake uses it."""
 
@@ -83,6 +85,13 @@ class MemoryStoreTests(
         (line,) = logged
         self.assertIn("Skipped 2 rows of job_credentials", line)
         self.assertIn(f"The first is {noted(3, of=3).name}: a stored secret cannot be op", line)
+
+    def test_sweep_of_a_lone_daemon_keeps_its_uploads(self) -> None:
+        """No row of a daemon says that it lives."""
+        self.tx(lambda tx: tx.internals.begin("u", TENANT, 10))
+        self.result(self.store.sweep(0.0))
+        self.tx(lambda tx: tx.internals.append("u", 0, b"piece"))
+        self.assertIn("piece", self.dump("pieces"))
 
     def test_awaiting_anything_else_in_a_transaction_is_refused(self) -> None:
         """It would hold a connection over a remote call; the transaction is taken back."""

@@ -1,0 +1,91 @@
+"""The answers to requests with an Idempotency-Key, each written with the row that its request made.
+
+The primary key decides between two requests at once: the transaction of the second one fails.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from svcd.errors import IdempotencyKeyReused, QuotaExceeded
+from svcd.model.idempotency import KeyedRequest
+from svcd.model.ids import Timestamp
+from svcd.model.secret import Secret
+from svcd.ports.store import Sealer
+from svcd.store.database import Sql
+
+_FIND: Final = "select request, sealed from kept_answers where id = :id and created_at > :since"
+_COUNT: Final = """
+select count(*) from (
+  select 1 from kept_answers where tenant_id = :tenant_id and created_at > :since limit :most
+) as counted
+"""
+_ADD: Final = """
+insert into kept_answers (id, tenant_id, created_at, request, sealed)
+values (:id, :tenant_id, :at, :request, :sealed)
+on conflict (id) do update
+   set created_at = excluded.created_at, request = excluded.request, sealed = excluded.sealed
+ where kept_answers.created_at <= :since
+"""
+"""An expired answer gives way; an answer in force stays, and no row is changed."""
+_PRUNE: Final = """
+delete from kept_answers where id in (
+  select id from kept_answers where created_at <= :before order by created_at limit :limit
+)
+"""
+
+
+class KeptAnswers:
+    """Implements ports.KeptAnswerRows within one transaction."""
+
+    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0) -> None:
+        """most: answers of a tenant; 0: any number."""
+        self._sql = sql
+        self._sealer = sealer
+        self._most = most
+
+    async def find(self, keyed: KeyedRequest) -> bytes | None:
+        values = {"id": self._sealer.digest(keyed.identity), "since": keyed.since}
+        row = await self._sql.one(_FIND, values)
+        if row is None:
+            return None
+        if row[0] != self._sealer.digest(keyed.content):
+            raise _reused()
+        return self._sealer.open(row[1]).reveal().encode()
+
+    async def add(self, keyed: KeyedRequest, answer: bytes) -> None:
+        await self._refuse_if_full(keyed)
+        added = await self._sql.run(
+            _ADD,
+            {
+                "id": self._sealer.digest(keyed.identity),
+                "tenant_id": keyed.tenant_id,
+                "at": keyed.at,
+                "since": keyed.since,
+                "request": self._sealer.digest(keyed.content),
+                "sealed": self._sealer.seal(Secret(answer.decode())),
+            },
+        )
+        if not added:
+            raise _reused()
+
+    async def prune(self, before: Timestamp, limit: int) -> int:
+        return await self._sql.run(_PRUNE, {"before": before, "limit": limit})
+
+    async def _refuse_if_full(self, keyed: KeyedRequest) -> None:
+        if not self._most:
+            return
+        values = {"tenant_id": keyed.tenant_id, "since": keyed.since, "most": self._most}
+        row = await self._sql.one(_COUNT, values)
+        if row is not None and row[0] >= self._most:
+            raise QuotaExceeded(
+                f"the tenant has used {self._most} Idempotency-Keys within 24 hours, which is the"
+                " limit (limits.idempotency_keys): try again later, or send the request without one"
+            )
+
+
+def _reused() -> IdempotencyKeyReused:
+    return IdempotencyKeyReused(
+        "Idempotency-Key: another request with this key has succeeded within 24 hours: send exactly"
+        " that request to get its answer again, or take a new key"
+    )
