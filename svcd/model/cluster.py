@@ -210,6 +210,11 @@ class Cluster:
         """All instances, group by group."""
         return tuple(i for g in self.node_groups for i in g.instances)
 
+    @property
+    def size(self) -> int:
+        """How many instances the node groups are to have, all together."""
+        return sum(group.count for group in self.node_groups)
+
     def own_user(self, instance: Instance) -> str:
         """The system user of the machine's daemons and jobs; "": the login user.
 

@@ -141,6 +141,10 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         """Settled transient clusters that had an execution and have no unfinished one."""
         ...
 
+    async def instances_of_others(self, cluster: Cluster) -> int:
+        """How many instances the tenant's other clusters have, all together."""
+        ...
+
     async def uses_image(self, tenant_id: TenantId, image_id: str) -> str | None:
         """The name of a cluster that uses the image, or None."""
         ...

@@ -24,7 +24,7 @@ from svcd.model.requests import (
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.ports.cloud import Cloud, CloudError
-from svcd.ports.store import Also, Page, Sealer, Store, Tx, added, until_saved
+from svcd.ports.store import Also, Sealer, Store, Tx, added, until_saved
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
@@ -256,11 +256,10 @@ class Clusters(_Commands):
         """Raise QuotaExceeded when the tenant's clusters would have too many instances."""
         if not self._most_instances:
             return
-        rows = await tx.clusters.page(cluster.tenant_id, Page())
-        others = sum(_instances(each) for each in rows if each.id != cluster.id)
-        if others + _instances(cluster) > self._most_instances:
+        others = await tx.clusters.instances_of_others(cluster)
+        if others + cluster.size > self._most_instances:
             raise QuotaExceeded(
-                f"the cluster has {_instances(cluster)} instances and the tenant's other clusters"
+                f"the cluster has {cluster.size} instances and the tenant's other clusters"
                 f" have {others}; all together may have {self._most_instances} (limits.instances)"
             )
 
@@ -291,7 +290,7 @@ class Clusters(_Commands):
         former = released(before, now) if trust is not None else None
 
         async def work(tx: Tx) -> bool:
-            if _instances(after) > _instances(before):
+            if after.size > before.size:
                 await self._refuse_too_many(tx, after)
             if not await rows.save(tx, after, [event]):
                 return False
@@ -353,7 +352,3 @@ class Templates(_Commands):
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )
         return await added(self._store, lambda tx: tx.cluster_templates, record, also)
-
-
-def _instances(cluster: Cluster) -> int:
-    return sum(group.count for group in cluster.node_groups)

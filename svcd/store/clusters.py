@@ -28,7 +28,7 @@ _FIND = "select record from clusters where id = :id"
 _SAVE = """
 update clusters
    set status = :status, generation = :generation, settled_generation = :settled_generation,
-       version = :version, refs = :refs, record = :record, wire = :wire
+       version = :version, instances = :instances, refs = :refs, record = :record, wire = :wire
  where id = :id and version = :version - 1
 """
 _KEY_OF = "select tenant_id, name_key, version from clusters where id = :id"
@@ -58,6 +58,9 @@ select c.id from clusters c
 _USES_IMAGE = """
 select name from clusters where tenant_id = :tenant_id and default_image_id = :image_id
  order by created_at, id limit 1
+"""
+_INSTANCES_OF_OTHERS = """
+select coalesce(sum(instances), 0) from clusters where tenant_id = :tenant_id and id <> :id
 """
 _LAST_EVENT = """
 select coalesce(max(number), 0) from cluster_events where cluster_id = :cluster_id
@@ -93,6 +96,7 @@ class Clusters(Family[Cluster]):
             "generation": lambda r: r.generation,
             "settled_generation": lambda r: r.settled_generation,
             "version": lambda r: r.version,
+            "instances": lambda r: r.size,
             "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
         },
         filters=frozenset(
@@ -141,6 +145,11 @@ class Clusters(Family[Cluster]):
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]
+
+    async def instances_of_others(self, cluster: Cluster) -> int:
+        values = {"tenant_id": cluster.tenant_id, "id": cluster.id}
+        row = await self._sql.one(_INSTANCES_OF_OTHERS, values)
+        return int(row[0]) if row else 0
 
     async def uses_image(self, tenant_id: str, image_id: str) -> str | None:
         row = await self._sql.one(_USES_IMAGE, {"tenant_id": tenant_id, "image_id": image_id})

@@ -37,7 +37,16 @@ T = TypeVar("T")
 
 log = Logger()
 
-_TOKENS = {"{blob}": "bytea", "{c}": 'collate "C"', "{bigint}": "bigint"}
+_INSTANCES = """(
+  select coalesce(sum(cast(g ->> 'count' as integer)), 0)
+    from json_array_elements(cast(record as json) -> 'node_groups') g
+)"""
+_TOKENS = {
+    "{blob}": "bytea",
+    "{c}": 'collate "C"',
+    "{bigint}": "bigint",
+    "{instances}": _INSTANCES,
+}
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _WRITE = "begin isolation level serializable read write;"

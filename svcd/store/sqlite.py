@@ -35,7 +35,11 @@ _JOURNAL_BYTES = 64 * 1024 * 1024
 """Size to which SQLite truncates the journal after a checkpoint."""
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_TOKENS = {"{blob}": "blob", "{c}": "", "{bigint}": "integer"}
+_INSTANCES = """(
+  select coalesce(sum(json_extract(g.value, '$.count')), 0)
+    from json_each(record, '$.node_groups') g
+)"""
+_TOKENS = {"{blob}": "blob", "{c}": "", "{bigint}": "integer", "{instances}": _INSTANCES}
 
 _POSITION = re.compile(r"[0-9]{1,18}")
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from attrs import evolve
 
 from svcd import errors
+from svcd.model.cluster import Cluster
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -171,6 +172,21 @@ class FamiliesContract:
             kinds = [type(each) for each in results]
             self.assertEqual((kinds.count(type(None)), kinds.count(kind)), (1, 5), family)
             self.assertEqual(len(self.ids(family, Page())), 1)
+
+    def test_instances_of_others_are_those_of_the_tenant_as_last_saved(self) -> None:
+        """A dropped cluster has none."""
+        grown = cluster(1)
+        grown = evolve(grown, node_groups=(evolve(grown.node_groups[0], count=5),))
+        for each in (cluster(1), cluster(2), cluster(3), cluster(4, tenant_id=OTHER)):
+            self.put("clusters", each)
+
+        def count(of: Cluster) -> int:
+            return cast("int", self.tx(lambda tx: tx.clusters.instances_of_others(of)))
+
+        self.assertEqual([count(cluster(2)), count(cluster(9))], [2, 3])
+        self.assertTrue(self.tx(lambda tx: tx.clusters.save(grown)))
+        self.tx(lambda tx: tx.clusters.drop(ClusterId("c-3")))
+        self.assertEqual([count(cluster(2)), count(cluster(1))], [5, 1])
 
     def test_of_clusters_whose_names_differ_in_case_one_is_taken(self) -> None:
         """Of writers at once too; other tenants may, and a dropped one frees the name."""

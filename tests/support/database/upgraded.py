@@ -114,6 +114,8 @@ class UpgradeContract:
                 ("mine-worker-002", "127.1.0.12", "ACTIVE"),
             ],
         )
+        other = evolve(cluster, id=ClusterId("other"))
+        self.assertEqual(self.now(lambda tx: tx.clusters.instances_of_others(other)), 3)
         self.assertEqual(self.now(lambda tx: tx.clusters.unsettled()), {})
         events = self.now(lambda tx: tx.clusters.events(TENANT, cluster.id))
         self.assertGreater(len(events), 10)
