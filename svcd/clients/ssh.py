@@ -4,6 +4,10 @@ Each connection has an HTTP agent of its own, so that no HTTP connection is ever
 machines: clusters of two tenants may have the same addresses. It never decides whether a command
 succeeded, and never repeats a command that may have begun. A lost connection raises RemoteError at
 the caller, and the next run opens a new connection.
+
+Note: shares. Machines that do not answer keep their connections in use. So a tenant gets another
+connection only while it uses fewer than are left for all. One such tenant uses half of them at
+most, a second one a quarter, and there is always one for a tenant that has none.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -226,7 +230,7 @@ class SshRemote:
             link = None
         if link is None or link.over:
             self._refuse_unreachable(host)
-            self._make_room()
+            self._make_room(host.tenant_id)
             link = _Link(self, host, self._reactor)
             self._links[key] = link
             self._open.add(link)
@@ -246,14 +250,22 @@ class SshRemote:
         if self._rules is not None:
             _refuse(self._rules.address_refusal(host.address, _is_own(host.address)))
 
-    def _make_room(self) -> None:
-        if len(self._open) < _MOST_LINKS:
-            return
-        idle = [each for each in self._open if each.users == 0]
-        if not idle:
-            text = f"{_MOST_LINKS} SSH connections are in use, which is the limit: try later"
+    def _make_room(self, tenant_id: str) -> None:
+        """Raises RemoteError BUSY when the tenant uses its share of the connections, see the note.
+
+        Closes an idle connection when all are open.
+        """
+        used = [each.tenant_id for each in self._open if each.users]
+        own, left = used.count(tenant_id), _MOST_LINKS - len(used)
+        if own >= left:
+            text = (
+                f"{len(used)} of at most {_MOST_LINKS} SSH connections are in use, {own} of them by"
+                " this tenant, which is its share: try later"
+            )
             raise RemoteError(Fault.BUSY, text)
-        min(idle, key=lambda each: each.idle_since).drop("idle")
+        if len(self._open) >= _MOST_LINKS:
+            idle = [each for each in self._open if each.users == 0]
+            min(idle, key=lambda each: each.idle_since).drop("idle")
 
     async def _tend(self) -> None:
         """Close idle connections, send keep-alives to silent servers, drop dead connections."""
@@ -300,6 +312,7 @@ class _Link:
 
     def __init__(self, owner: SshRemote, host: Host, reactor: IReactorTCP) -> None:
         self.key = _key(host)
+        self.tenant_id = host.tenant_id
         self._internal = host.internal or host.address
         self._http = Connections(owner.clock, persistent=True)
         self._http.maxPersistentPerHost = _MOST_KEPT

@@ -33,6 +33,7 @@ class Host:
     host_key None: svcd accepts the machine's first key, and the result carries it.
     internal: the machine's own address, to which its SSH server forwards; "": `address`.
     direct: HTTP goes to `address` and not through SSH, see `ways_of`.
+    tenant_id: of the cluster; svcd's connections are shared out among the tenants.
     """
 
     address: str
@@ -42,6 +43,7 @@ class Host:
     host_key: str | None = None
     internal: str = ""
     direct: bool = False
+    tenant_id: str = ""
 
 
 def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
@@ -54,6 +56,7 @@ def login(cluster: Cluster, instance: Instance, key: Secret) -> Host:
         private_key=key,
         host_key=instance.host_key,
         internal=internal,
+        tenant_id=cluster.tenant_id,
     )
 
 

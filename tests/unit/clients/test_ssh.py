@@ -11,12 +11,13 @@ from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
+from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
+from svcd.clients import ssh
 from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import ClientTransport, Clip
@@ -77,6 +78,51 @@ class _Unwanted(channel.SSHChannel):
 
     def openFailed(self, reason: Any) -> None:
         self.answer.callback(reason.data)
+
+
+class SharesTest(SynchronousTestCase):
+    """Machines that take connections and never answer, of several tenants."""
+
+    def setUp(self) -> None:
+        self.patch(ssh, "_MOST_LINKS", 16)
+        self.clock = MemoryReactorClock()
+        self.remote = SshRemote(self.clock, self.clock, Ssh())
+        self.key = Secret(new_ssh_key()[1])
+
+    def began(self, tenant_id: str, number: int) -> int:
+        """How many of so many runs of a tenant, each on another machine, wait for a login."""
+        waiting = 0
+        for each in range(number):
+            machine = Host(
+                address=f"10.0.{len(self.clock.tcpClients)}.{each}",
+                port=22,
+                user="ann",
+                private_key=self.key,
+                tenant_id=tenant_id,
+            )
+            run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
+            if run.called:
+                refusal = self.failureResultOf(run, RemoteError).value
+                self.assertEqual(refusal.kind, Fault.BUSY)
+                self.assertIn("by this tenant, which is its share", refusal.text)
+            else:
+                run.addErrback(lambda failure: failure.trap(RemoteError))
+                waiting += 1
+        return waiting
+
+    def test_a_tenant_leaves_connections_to_others(self) -> None:
+        """Half of all that are left, whatever the others use."""
+        self.assertEqual(self.began("a", 30), 8)
+        self.assertEqual(self.began("b", 30), 4)
+        self.assertEqual(self.began("c", 30), 2)
+        self.assertEqual(self.began("a", 3), 0)
+        self.assertEqual(self.began("d", 30), 1)
+
+    def test_a_share_comes_back_with_the_time_limit_of_the_login(self) -> None:
+        """Of machines that are silent from the begin."""
+        self.assertEqual(self.began("a", 30), 8)
+        self.clock.advance(Ssh().connect_timeout_s)
+        self.assertEqual(self.began("a", 30), 8)
 
 
 class SshRemoteTest(TestCase):
