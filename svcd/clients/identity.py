@@ -18,7 +18,7 @@ from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
 from svcd.model import ownership_tags
 from svcd.model.cloud import Caller
-from svcd.model.ids import TenantId
+from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust, delegated
@@ -40,6 +40,10 @@ _NO_TRUST = (
 )
 _TRUSTS_BYTES = 128 << 20
 """Limits a list of all trusts; one trust takes half a kilobyte (measured)."""
+_PAUSE_S: Final = 300.0
+"""Time for which svcd does not repeat a login with a password of a user that Keystone refused. It
+doubles with each refusal, because many clouds lock an account after a few wrong passwords."""
+_MOST_PAUSE_S: Final = 6 * 3600.0
 _AGREE_S: Final = 30.0
 """A smaller difference between Keystone's clock and ours counts as none."""
 
@@ -81,6 +85,14 @@ class Scope:
     trust_id: str | None = field(default=None, repr=False)
 
 
+@frozen
+class _Pause:
+    """No login with a refused password between `begin` and begin + length_s, in epoch seconds."""
+
+    begin: float
+    length_s: float
+
+
 class Keystone:
     """The identity service at `settings.auth_url`, with the login of svcd's own user.
 
@@ -104,6 +116,7 @@ class Keystone:
         own = (settings.password, settings.application_credential_secret)
         self._known = [Secret(each) for each in own if each]  # the log hides them: model.secret
         self._kept: OrderedDict[str, Token] = OrderedDict()
+        self._pauses: OrderedDict[str, _Pause] = OrderedDict()
         self._asking = Coalescer()
         self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
 
@@ -118,11 +131,41 @@ class Keystone:
         return await self._cached(key, lambda: self._issue(self._own_identity(), scope))
 
     async def of_user(self, user: str, password: str, tenant_id: str) -> Token:
-        """A token of another user in the tenant's project, from the password given to svcd."""
+        """A token of another user in the tenant's project, from the password given to svcd.
+
+        Raises CloudError; UNAUTHORIZED also when Keystone refused the same login a while ago.
+        """
         digest = hashlib.sha256(f"{user}\0{password}".encode()).hexdigest()
         identity = _password({"name": user, "domain": {"id": self._settings.user_domain}}, password)
-        scope = Scope(project=tenant_id)
-        return await self._cached(f"{tenant_id}|{digest}", lambda: self._issue(identity, scope))
+        key, scope = f"{tenant_id}|{digest}", Scope(project=tenant_id)
+
+        async def issue() -> Token:
+            pause, now = self._pauses.get(key), self._clock.seconds()
+            if pause is not None and 0 <= now - pause.begin < pause.length_s:
+                raise self._refused_user(user, tenant_id, pause)
+            try:
+                token = await self._issue(identity, scope)
+            except CloudError as error:
+                if error.kind is not Fault.UNAUTHORIZED:
+                    raise
+                length_s = _PAUSE_S if pause is None else min(_MOST_PAUSE_S, 2 * pause.length_s)
+                pause = self._pauses[key] = _Pause(self._clock.seconds(), length_s)
+                self._pauses.move_to_end(key)
+                while len(self._pauses) > _SESSIONS:
+                    self._pauses.popitem(last=False)
+                raise self._refused_user(user, tenant_id, pause) from None
+            self._pauses.pop(key, None)
+            return token
+
+        return await self._cached(key, issue)
+
+    def _refused_user(self, user: str, tenant_id: str, pause: _Pause) -> CloudError:
+        until = iso_seconds(timestamp(pause.begin + pause.length_s))
+        text = (
+            f"{self._base} refuses user {user!r} in project {tenant_id!r}: unknown user, wrong"
+            f" password, or no role there; svcd does not try this password again before {until} UTC"
+        )
+        return CloudError(_SERVICE, Fault.UNAUTHORIZED, text)
 
     def forget(self, token: Secret) -> None:
         """Drop a token that a service refused: the next caller gets a new one."""

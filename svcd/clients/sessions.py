@@ -55,17 +55,8 @@ class UserSession:
 
     async def current(self) -> Token:
         """The token now, with its user and roles. Raises CloudError."""
-        user, tenant_id = self._user, self._tenant_id
-        try:
-            return await self._keystone.of_user(user, self._password.reveal(), tenant_id)
-        except CloudError as error:
-            if error.kind is not Fault.UNAUTHORIZED:
-                raise
-            text = (
-                f"{self._keystone.base} refuses user {user!r} in project {tenant_id!r}: unknown"
-                " user, wrong password, or no role there"
-            )
-            raise CloudError(error.service, error.kind, text) from None
+        password = self._password.reveal()
+        return await self._keystone.of_user(self._user, password, self._tenant_id)
 
     async def token(self) -> Secret:
         """See Session."""

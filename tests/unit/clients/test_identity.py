@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -85,6 +86,44 @@ class OwnTokenTests(SynchronousTestCase):
         error = self.assertRaises(CloudError, self.rig.run, work)
         self.assertEqual((error.service, error.kind), ("identity", Fault.UNAUTHORIZED))
         self.assertTrue(self.rig.run(cloud.ready()).startswith("identity: "))
+
+    def test_a_wrong_password_of_an_account_is_not_tried_again_and_again(self) -> None:
+        """Each refusal doubles the pause; other passwords, and the right one, do not wait."""
+        keystone = self.cloud._keystone
+        logins: list[int] = []
+
+        def login(password: str) -> str:
+            try:
+                self.rig.run(keystone.of_user("alice", password, "alpha"))
+            except CloudError as error:
+                self.assertEqual(error.kind, Fault.UNAUTHORIZED)
+                return error.text
+            return ""
+
+        doubled = (0.0, 299.0, 2.0, 599.0, 2.0, 1199.0, 2.0)
+        for wait_s in (*doubled, 1e6, 1e6, 1e6, 1e6, 21_599.0, 2.0):
+            self.rig.clock.advance(wait_s)
+            text = login("old")
+            logins.append(self.rig.cloud.calls[_ISSUE])
+        self.assertEqual(logins, [1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 8, 9])
+        self.assertIn("does not try this password again before", text)
+        self.assertEqual((login("alice"), login("other")[:5]), ("", "ident"))
+        self.assertEqual(self.rig.cloud.calls[_ISSUE], 11)
+
+    def test_the_right_password_ends_the_pause(self) -> None:
+        """The user has set the old one again."""
+        keystone = self.cloud._keystone
+        users = self.rig.cloud.core.users_by_name
+        before = users["alice"]
+        users["alice"] = evolve(before, password="new")
+        with self.assertRaises(CloudError):
+            self.rig.run(keystone.of_user("alice", "alice", "alpha"))
+        users["alice"] = before
+        with self.assertRaises(CloudError):
+            self.rig.run(keystone.of_user("alice", "alice", "alpha"))
+        self.rig.clock.advance(301.0)
+        self.rig.run(keystone.of_user("alice", "alice", "alpha"))
+        self.assertEqual(dict(keystone._pauses), {})
 
     def test_many_askers_log_in_once(self) -> None:
         """They share the one that is under way."""
