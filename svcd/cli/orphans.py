@@ -50,6 +50,8 @@ _WAIT_S: Final = 180.0
 class Cloud(Protocol):
     """The part of `svcd.clients.ownership_tags.TaggedCloud` that the search uses."""
 
+    @property
+    def unlisted(self) -> Mapping[Kind, str]: ...
     async def check(self) -> None: ...
     async def things(self) -> Sequence[Thing]: ...
     async def remove(self, thing: Thing) -> None: ...
@@ -164,6 +166,11 @@ class Search:
         """Show the orphans, and remove them with `delete`. False when some were not removed."""
         await self._cloud.check()
         first = await self.found()
+        for kind, reason in self._cloud.unlisted.items():
+            self._say(
+                f"NOT searched: {kind}s. The cloud forbids this user to list them ({reason});"
+                " log in with a password, or ask the administrator of the cloud"
+            )
         if first:
             await sleep(self._clock, _PAUSE_S)
             again = {o.thing.id: o for o in await self.found()}

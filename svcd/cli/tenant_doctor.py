@@ -125,7 +125,9 @@ class Tenant:
         except CloudError as error:
             self._add(
                 what, f"created, but not removed: {_said(error)}",
-                f"openstack application credential delete {name}",
+                "let the policy of the identity service allow"
+                " identity:delete_application_credential to the owner of one, or those of jobs stay"
+                f" until they end; then: openstack application credential delete {name}",
             )  # fmt: skip
             return
         self._add(what, "an application credential can be created and deleted again")

@@ -71,7 +71,11 @@ class _TokenSession(CallerSession):
 
 
 class TaggedCloud:
-    """The tagged resources of one tenant. It uses auth_url, region and interface of `settings`."""
+    """The tagged resources of one tenant. It uses auth_url, region and interface of `settings`.
+
+    unlisted: the kinds that the last list is without, because the cloud forbids them to this user,
+    each with the cloud's words.
+    """
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class TaggedCloud:
         keystone = Keystone(http, settings, clock)
         session = _TokenSession(keystone, token, tenant_id)
         identity = _Fixed(keystone, token, tenant_id, settings.auth_url)
+        self.unlisted: Mapping[Kind, str] = {}
         self._token = token
         self._tenant = quote(tenant_id, safe="")
         self._tenant_id = tenant_id
@@ -138,9 +143,22 @@ class TaggedCloud:
         )
         things = [each for each in found if each is not None]
         things += await self._server_groups()
-        things += await self._of_user("OS-TRUST/trusts?trustor_user_id={user}", self._trust)
-        path = "users/{user}/application_credentials"
-        things += await self._of_user(path, self._application_credential)
+        unlisted: dict[Kind, str] = {}
+        for kind, path, convert in (
+            (Kind.TRUST, "OS-TRUST/trusts?trustor_user_id={user}", self._trust),
+            (
+                Kind.APPLICATION_CREDENTIAL,
+                "users/{user}/application_credentials",
+                self._application_credential,
+            ),
+        ):
+            try:
+                things += await self._of_user(path, convert)
+            except CloudError as error:
+                if error.kind is not Fault.FORBIDDEN:
+                    raise
+                unlisted[kind] = error.text
+        self.unlisted = unlisted
         order = list(Kind)
         return sorted(things, key=lambda t: (order.index(t.kind), t.name, t.id))
 
@@ -182,7 +200,7 @@ class TaggedCloud:
     async def _of_user(
         self, path: str, convert: Callable[[dict[str, Any]], Thing | None]
     ) -> list[Thing]:
-        """The user's things at the identity service; none when it refuses to list them.
+        """The user's things at the identity service; none when it has no such list.
 
         path: of the list, whose last part is the list's key.
         """
@@ -192,7 +210,7 @@ class TaggedCloud:
             own = "/" + path.format(user=quote(user, safe=""))
             rows = await self._identity.pages(own, key, convert)
         except CloudError as error:
-            if error.kind in (Fault.FORBIDDEN, Fault.NOT_FOUND):
+            if error.kind is Fault.NOT_FOUND:
                 return []
             raise
         return [row for row in rows if row is not None]

@@ -61,6 +61,8 @@ class JobCredentials:
         self._leases = leases
         self._installation = installation
         self._life_s = life_s
+        self._forbidden: set[str] = set()
+        """Projects whose users may not delete application credentials; see the log."""
         self._loop = Loop(clock, "application credentials of jobs", decide.LOOK_S, self._turn)
 
     def start(self) -> None:
@@ -181,6 +183,7 @@ class JobCredentials:
             found = await self._deleted(row)
         except CloudError as error:
             refused = error.kind is Fault.UNAUTHORIZED
+            forbidden = error.kind is Fault.FORBIDDEN
             after = decide.after_fault(row, error.text, self._clock.seconds(), refused)
             log.warn(
                 "The application credential {name} of a job could not be deleted"
@@ -190,9 +193,19 @@ class JobCredentials:
                 end=iso_seconds(row.expires_at),
                 text=error.text,
             )
-            if refused and not row.trouble:
+            if forbidden and row.tenant_id not in self._forbidden:
+                self._forbidden.add(row.tenant_id)
+                log.warn(
+                    "The identity service forbids project {project} to delete application"
+                    " credentials: those of jobs stay until they end. Its policy must allow"
+                    " identity:delete_application_credential to the owner of one; svcd doctor"
+                    " checks that with the login of a user of the project",
+                    project=row.tenant_id,
+                )
+            if (refused or forbidden) and not row.trouble:
                 await self._record(row, error.text)
         else:
+            self._forbidden.discard(row.tenant_id)
             after = decide.after_deletion(row, found, self._clock.seconds())
         if after is None:
             await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))

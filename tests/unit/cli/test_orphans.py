@@ -287,6 +287,16 @@ class SearchTests(WatchedCloudTestCase):
         left = {each.id for each in self.state.credentials.values()}
         self.assertEqual(left, {used.id, "foreign"})
 
+    def test_lists_that_the_cloud_forbids_are_said(self) -> None:
+        """The rest is searched."""
+        self.fault("identity", path="/application_credentials|/OS-TRUST/trusts", status=403)
+        self.assertTrue(self.ran(self.search()))
+        trusts, credentials, end = self.said
+        self.assertTrue(trusts.startswith("NOT searched: trusts. The cloud forbids"), trusts)
+        self.assertTrue(credentials.startswith("NOT searched: application credentials."))
+        self.assertIn("was answered 403", credentials)
+        self.assertEqual(end, "0 found, 0 to be removed, 0 left alone")
+
     def test_trusts(self) -> None:
         """The one in use is none; another is listed and goes only by its id."""
         self.settings = {"auth.mode": "keystone"}
