@@ -67,10 +67,11 @@ class Page:
 class Rendered:
     """The JSON objects of a part of a list, joined by commas.
 
-    last: the place of its last row; None when the list has no more rows.
+    rows: their number. last: the place of its last row; None when the list has no more rows.
     """
 
     text: bytes
+    rows: int
     last: Place | None
 
 
@@ -106,9 +107,9 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         ...
 
     async def rendered_page(self, tenant_id: TenantId, page: Page, rows: int) -> Rendered | None:
-        """The JSON objects of the first `rows` rows of a page, whatever its limit.
+        """The JSON objects of the first rows of a page, whatever its limit.
 
-        None when there are no rows.
+        At most `rows`, and a few megabytes. None when there are no rows.
         """
         ...
 

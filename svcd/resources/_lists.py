@@ -25,8 +25,7 @@ R = TypeVar("R")
 ROWS: Final = 128
 """Rows of a part; a shorter list is one part."""
 _MOST_ROWS: Final = 2048
-_PART_BYTES: Final = 4_194_304
-"""A part of stored JSON after the first has about so many bytes."""
+"""Rows of a later part of stored JSON; the store bounds its bytes."""
 _MOST_BYTES: Final = 64 << 20
 """Of all lists that are being read. Beyond, only the list that began first goes on."""
 
@@ -89,20 +88,15 @@ class Reading:
         rows = ROWS
         while rest is not None:
             asked = rows_of(rest, rows)
-            part = await self._rendered_part(read, rest, asked)
+            part = await self._store.read(_asking(read, rest, asked))
             if part is None:
                 break
             self.keep(part.text)
-            rest = rest_of(rest, asked, part.last)
+            rest = rest_of(rest, part.rows, part.last)
             if rest is not None:
-                rows = max(1, min(_MOST_ROWS, _PART_BYTES * asked // len(part.text)))
+                rows = _MOST_ROWS
                 await self.next_turn()
         return self.found
-
-    async def _rendered_part(
-        self, read: Callable[[Tx, Page, int], Awaitable[R]], rest: Page, rows: int
-    ) -> R:
-        return await self._store.read(lambda tx: read(tx, rest, rows))
 
     async def records(
         self, page: Page, read: Callable[[Tx, Page], Awaitable[Sequence[R]]]
@@ -117,7 +111,7 @@ class Reading:
         rest: Page | None = page
         while rest is not None:
             asked = rows_of(rest, ROWS)
-            part = await self._part(read, evolve(rest, limit=asked))
+            part = await self._store.read(_asking(read, evolve(rest, limit=asked)))
             yield part
             last = cast("Any", part[-1]) if len(part) == asked else None
             rest = rest_of(rest, asked, last and (last.created_at, last.id))
@@ -136,9 +130,6 @@ class Reading:
                 self.keep(items([view(each) for each in part]))
         return self.found
 
-    async def _part(self, read: Callable[[Tx, Page], Awaitable[R]], part: Page) -> R:
-        return await self._store.read(lambda tx: read(tx, part))
-
     def _check(self) -> None:
         if self._gone():
             raise Disconnected
@@ -146,6 +137,10 @@ class Reading:
             raise ServiceUnavailable(
                 "too many long lists are being read: try again, or read a part with limit", 5
             )
+
+
+def _asking(read: Callable[..., Awaitable[R]], *asked: object) -> Callable[[Tx], Awaitable[R]]:
+    return lambda tx: read(tx, *asked)
 
 
 def items(views: Sequence[View]) -> bytes:

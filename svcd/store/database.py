@@ -9,7 +9,7 @@ in every test run.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from svcd.ports.store import DatabaseFigures
 
@@ -33,10 +33,13 @@ class SchemaError(Exception):
     """The database's schema cannot be used: one line that says why and what to do."""
 
 
-Joined: TypeAlias = tuple[bytes, tuple[str, str] | None]
-"""UTF-8 texts with commas between them, and `created_at` and `id` of the last row.
+PART_BYTES: Final = 4_194_304
+"""`Sql.joined` ends with the text that reaches so many bytes."""
 
-None for the last row when there are fewer rows than the limit.
+Joined: TypeAlias = tuple[bytes, int, tuple[str, str] | None]
+"""UTF-8 texts with commas between them, their number, and `created_at` and `id` of the last row.
+
+None for the last row when there are no more rows.
 """
 
 
@@ -50,10 +53,10 @@ class Sql(Protocol):
     async def joined(
         self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
-        """The texts of `column` of the first `limit` rows, by `created_at` and `id`.
+        """The texts of `column` of the first rows, by `created_at` and `id`.
 
-        rows: `from` and `where` of a statement. None without rows. For many or large texts it costs
-        a fraction of `all`.
+        They are at most `limit`, and end with the one that reaches `PART_BYTES`. rows: `from` and
+        `where` of a statement. None without rows.
         """
         ...
 

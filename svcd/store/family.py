@@ -180,7 +180,7 @@ class Family(Generic[R]):
     async def rendered_page(self, tenant_id: str, page: Page, rows: int) -> Rendered | None:
         text, values = await self._rows_of(tenant_id, page)
         found = await self._sql.joined("wire", text, values, rows)
-        return None if found is None else Rendered(text=found[0], last=found[1])
+        return None if found is None else Rendered(text=found[0], rows=found[1], last=found[2])
 
     async def _visible(self, select: str, tenant_id: str, id_: str) -> Row:
         """The columns `select` of the row as a caller can read it. Raises NotFound."""

@@ -27,7 +27,15 @@ from svcd.ports.store import DatabaseFigures
 from svcd.runtime.tasks import Loop, shielded, sleep
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.changes import Feed
-from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
+from svcd.store.database import (
+    PART_BYTES,
+    Conflict,
+    Joined,
+    Parameters,
+    Refused,
+    Row,
+    SchemaError,
+)
 from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.leases.ownership import Ownership
 from svcd.store.pool import Pool
@@ -149,13 +157,22 @@ class _Statements:
         self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
         """See Sql. The daemon joins the texts: string_agg costs the server more time."""
-        text = f"select {column}, created_at, id {rows} order by created_at, id limit {limit}"
+        inner = (
+            f"select {column} as part, created_at, id, sum(octet_length({column})) over"
+            " (order by created_at, id rows unbounded preceding) - octet_length"
+            f"({column}) as before {rows} order by created_at, id limit {limit}"
+        )
+        text = (
+            f"select part, created_at, id from ({inner}) as parts where before < {PART_BYTES}"
+            " order by created_at, id"
+        )
         found = (await self._execute(text, parameters, raw=True)).fetchall()
         if not found:
             return None
+        texts = [row[0] for row in found]
         _, created_at, id_ = found[-1]
-        last = (created_at.decode(), id_.decode()) if len(found) == limit else None
-        return b",".join([row[0] for row in found]), last
+        more = len(found) == limit or sum(map(len, texts)) >= PART_BYTES
+        return b",".join(texts), len(texts), (created_at.decode(), id_.decode()) if more else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())

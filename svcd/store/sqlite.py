@@ -23,7 +23,15 @@ from typing import Any, TypeVar, cast
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.store.changes import Feed
-from svcd.store.database import Conflict, Joined, Parameters, Refused, Row, SchemaError
+from svcd.store.database import (
+    PART_BYTES,
+    Conflict,
+    Joined,
+    Parameters,
+    Refused,
+    Row,
+    SchemaError,
+)
 
 T = TypeVar("T")
 
@@ -108,25 +116,20 @@ class _Statements:
     async def joined(
         self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
-        """See Sql. group_concat keeps the order of its subquery.
-
-        A limit in the subquery would make SQLite copy each text, so the last row comes first.
-        """
+        """See Sql. The cursor reads no row before it is asked for, and a blob is not decoded."""
         self.flush()
-        last = cast(
-            "tuple[str, str] | None",
-            self._execute(
-                f"select created_at, id {rows} order by created_at, id limit 1 offset {limit - 1}",
-                parameters,
-            ).fetchone(),
-        )
-        if last is not None:
-            rows += " and (created_at, id) <= (:last_at, :last_id)"
-            parameters = {**parameters, "last_at": last[0], "last_id": last[1]}
-        inner = f"select {column} {rows} order by created_at, id"
-        whole = f"select cast(group_concat({column}, ',') as blob) from ({inner})"
-        found = self._execute(whole, parameters).fetchone()
-        return None if found[0] is None else (found[0], last)
+        text = f"select cast({column} as blob), created_at, id {rows} order by created_at, id"
+        cursor = self._execute(text, parameters)
+        found: list[bytes] = []
+        size, last = 0, None
+        for each, created_at, id_ in cursor:
+            found.append(each)
+            size += len(each)
+            if len(found) == limit or size >= PART_BYTES:
+                last = created_at, id_
+                break
+        cursor.close()
+        return (b",".join(found), len(found), last) if found else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         self.flush()

@@ -265,6 +265,25 @@ class FamiliesContract:
                 errors.NotFound, lambda tx, f=family, i=one: getattr(tx, f).rendered(OTHER, i)
             )
 
+    def test_a_part_of_large_rows_ends_with_the_one_that_fills_it(self) -> None:
+        """After small ones, too."""
+        large = "x" * 900_000
+        for number in range(1, 13):
+            text = "" if number < 3 else large
+            self.put("clusters", cluster(number, description=text))
+        page = Page()
+        found = []
+        while True:
+            part = self.tx(lambda tx, p=page: tx.clusters.rendered_page(TENANT, p, 2048))
+            if part is None:
+                break
+            listed = json.loads(b"[" + part.text + b"]")
+            self.assertEqual(len(listed), part.rows)
+            self.assertLess(len(part.text), 6_000_000)
+            found += [each["id"] for each in listed]
+            page = Page(after=part.last)
+        self.assertEqual(found, [f"c-{number}" for number in range(1, 13)])
+
     def test_several_are_read_by_their_ids(self) -> None:
         """Those of the tenant that exist, of every family."""
         for family, make in MAKE.items():

@@ -77,7 +77,7 @@ class TurnTests(SynchronousTestCase):
             left[0] -= 1
             if left[0] < 0:
                 return None
-            return Rendered(text=row * rows, last=(at(1), f"{who}-{left[0]}"))
+            return Rendered(text=row * rows, rows=rows, last=(at(1), f"{who}-{left[0]}"))
 
         async def whole() -> list[bytes]:
             with self.lists.begin(lambda: who in self.gone) as reading:
@@ -152,22 +152,6 @@ class TurnTests(SynchronousTestCase):
         for _ in range(4):
             self.clock.turn()
         return self.successResultOf(running)
-
-    def test_parts_fit_the_size_of_the_rows(self) -> None:
-        """Up to 2048 small rows, a few large ones."""
-        small = self.start("small", 2)
-        self.clock.turn()
-        self.clock.turn()
-        large = self.start("large", 2, b"x" * 2_000_000)
-        self.clock.turn()
-        self.clock.turn()
-        self.successResultOf(small)
-        self.successResultOf(large)
-        self.assertEqual(
-            self.asked,
-            [("small", 128), ("small", 2048), ("small", 2048),
-             ("large", 128), ("large", 2), ("large", 2)],
-        )  # fmt: skip
 
 
 class ServiceTests(FakeServiceMixin, SynchronousTestCase):
