@@ -3,6 +3,10 @@
 `decide.planner` says which. svcd keeps an execution whose folder or application credential it still
 has to delete. Each of several daemons prunes the executions that it drives; a delete is
 compare-and-set, so two daemons at once do no harm.
+
+Note: a wrong clock. A host often starts with a wrong clock and corrects it soon. With a clock that
+is ahead, svcd would delete what it has to keep. So svcd deletes nothing in the first hour after its
+start, and in the first hour after a jump of the clock.
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ log = Logger()
 
 LOOK_S: Final = 60.0
 """Time between two turns."""
+SURE_S: Final = 3600.0
+"""svcd trusts a clock that has not jumped for so long."""
+_JUMP_S: Final = 600.0
+"""A longer time between two turns counts as a jump of the clock."""
 _ROWS: Final = 20
 """Rows that one transaction reads; each may hold a megabyte."""
 _PARTS: Final = 25
@@ -39,6 +47,7 @@ class Pruning:
         self._leases = leases
         self._keep_days = keep_days
         self._after: Execution | None = None
+        self._steady_since = self._seen = float("-inf")
         self._loop = Loop(clock, "old executions", LOOK_S, self._turn)
 
     def start(self) -> None:
@@ -49,6 +58,8 @@ class Pruning:
         await self._loop.stop()
 
     async def _turn(self) -> None:
+        if not self._clock_is_sure():
+            return
         before = timestamp(planner.kept_since(self._clock.seconds(), self._keep_days))
         pruned = 0
         for _ in range(_PARTS):
@@ -64,6 +75,13 @@ class Pruning:
                 n=pruned,
                 before=before,
             )
+
+    def _clock_is_sure(self) -> bool:
+        now = self._clock.seconds()
+        if not 0.0 <= now - self._seen <= _JUMP_S:
+            self._steady_since, self._after = now, None
+        self._seen = now
+        return now - self._steady_since >= SURE_S
 
     async def _ended(self, before: Timestamp) -> Sequence[Execution]:
         """The next part of the rows."""

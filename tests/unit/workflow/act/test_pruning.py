@@ -8,8 +8,9 @@ from attrs import evolve
 
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
+from svcd.runtime.clock import VirtualClock
 from svcd.settings import Workflow
-from svcd.workflow.act.pruning import Pruning
+from svcd.workflow.act.pruning import SURE_S, Pruning
 from tests.contract.store.job_credentials import noted
 from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
 
@@ -26,16 +27,31 @@ class Chosen:
         return key in self._held
 
 
+class Shifted:
+    """A clock that shows another time than the timers keep."""
+
+    ahead_s = 0.0
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.callLater = clock.callLater
+        self.getDelayedCalls = clock.getDelayedCalls
+
+    def seconds(self) -> float:
+        return self._clock.seconds() + self.ahead_s
+
+
 class PruningTests(WorkflowCase):
     def pruning(self, keep_days: int, leases: Any = None) -> Pruning:
         made = Pruning(self.store, self.clock, leases or Chosen(CLUSTER, "c2"), keep_days)
         made.start()
+        self.clock.advance(SURE_S)
         self.addCleanup(lambda: self.run_to_end(made.stop()))
         return made
 
     def ended(self, id_: str, ago_s: float, **more: Any) -> Execution:
-        """A stored execution that ended so long ago, an hour after it began."""
-        now = self.clock.seconds()
+        """A stored execution that ended so long before the first pruning, after an hour."""
+        now = self.clock.seconds() + SURE_S
         row = Execution(
             id=ExecutionId(id_),
             tenant_id=TENANT,
@@ -64,9 +80,28 @@ class PruningTests(WorkflowCase):
         self.ended("running", DAY * 9, **running)
         self.pruning(2)
         self.clock.advance(61.0)
-        self.assertEqual(self.left(), ["running", "long"])
+        self.assertEqual(sorted(self.left()), ["long", "running"])
         self.clock.advance(61.0)
         self.assertEqual(self.left(), ["running"])
+
+    def test_a_clock_that_was_wrong_deletes_nothing(self) -> None:
+        """It is ahead at the start, or jumps later, and is corrected within the hour."""
+        self.ended("young", 0.0)
+        clock = Shifted(self.clock)
+        clock.ahead_s = 9 * DAY
+        made = Pruning(self.store, clock, Chosen(CLUSTER), 2)
+        made.start()
+        self.addCleanup(lambda: self.run_to_end(made.stop()))
+        self.clock.advance(3500.0)
+        clock.ahead_s = 0.0
+        self.clock.advance(2 * SURE_S)
+        clock.ahead_s = 9 * DAY
+        self.clock.advance(3500.0)
+        clock.ahead_s = 0.0
+        self.clock.advance(SURE_S)
+        self.assertEqual(self.left(), ["young"])
+        self.clock.advance(2 * DAY)
+        self.assertEqual(self.left(), [])
 
     def test_0_days_keep_all(self) -> None:
         """Which is the default."""
