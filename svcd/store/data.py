@@ -128,6 +128,12 @@ class Internals(Family[JobBinaryInternal]):
             return
         row = await self._sql.one(_USED, {"tenant_id": tenant_id})
         used = 0 if row is None else int(row[0])
+        if size > self._most_bytes:
+            raise QuotaExceeded(
+                f"the upload needs {size} bytes, and all {self.table.what}s of a tenant may have"
+                f" {self._most_bytes} (limits.binary_bytes): store a smaller one, and send its"
+                " Content-Length; without it an upload needs the bytes of server.max_binary_bytes"
+            )
         if used + size > self._most_bytes:
             raise QuotaExceeded(
                 f"the upload needs {size} bytes; the tenant's {self.table.what}s and its uploads"

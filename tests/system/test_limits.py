@@ -67,6 +67,17 @@ class LimitTests(SynchronousTestCase):
         svcd.call("DELETE", f"{path}/{first.json['job_binary_internal']['id']}")
         self.assertEqual(svcd.call("PUT", f"{path}/c", data=b"12345678").status, 202)
 
+    def test_an_upload_that_never_fits_is_not_advised_to_delete(self) -> None:
+        """As each one without Content-Length, when the limit is below server.max_binary_bytes."""
+        svcd = self.service(limits__binary_bytes=10, server__max_binary_bytes=100)
+        path = f"/v1.1/{svcd.tenant}/job-binary-internals"
+        answer = svcd.call("PUT", f"{path}/a", data=b"12345678901")
+        self.refused(answer, "limits.binary_bytes")
+        message = answer.json["error_message"]
+        self.assertIn("needs 11 bytes, and all job binary internals of a tenant may have", message)
+        self.assertIn("Content-Length", message)
+        self.assertNotIn("delete", message)
+
     def test_bytes_of_an_upload_that_failed_with_the_database(self) -> None:
         """They are free again with the next upload."""
         svcd = self.service(limits__binary_bytes=10)
