@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
+from twisted.logger import Logger
+
 from svcd.store.database import Conflict, Database, SchemaError, Sql
+
+log = Logger()
 
 CREATE = """
 create table if not exists schema_version (
@@ -77,12 +81,16 @@ async def migrate(database: Database, at: str) -> int:
     await database.script(CREATE)
     current = await database.read(_current)
     refuse_newer(current)
+    applied = False
     for script in scripts(current, at):
         try:
             await database.script(script)
+            applied = True
         except Conflict as conflict:  # another starting daemon was faster
             if "schema_version" not in str(conflict):
                 raise
+    if applied and current:
+        log.info("Schema upgraded from {old} to {new}", old=current, new=newest())
     return newest()
 
 

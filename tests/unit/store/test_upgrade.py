@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from svcd.ports.store import Tx
@@ -45,6 +46,29 @@ class DumpTests(SynchronousTestCase):
         """From 1."""
         numbers = [number for number, _ in migrations.steps()]
         self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
+class LineTests(SynchronousTestCase):
+    """What the log says."""
+
+    def test_an_upgrade_is_one_line(self) -> None:
+        """A new database, and one that is up to date, are none."""
+        lines: list[str] = []
+
+        def observe(event: Any) -> None:
+            if event.get("log_namespace") == "svcd.store.migrations":
+                lines.append(formatEvent(event))
+
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        load_sqlite(9, folder / "old.sqlite")
+        for name in ("old", "old", "new"):
+            database = SqliteDatabase(folder / f"{name}.sqlite")
+            now(Deferred.fromCoroutine(migrations.migrate(database, at(0))))
+            now(Deferred.fromCoroutine(database.close()))
+        self.assertEqual(lines, [f"Schema upgraded from 9 to {migrations.newest()}"])
 
 
 class SqliteUpgradeTests(SynchronousTestCase, UpgradeContract):
