@@ -274,8 +274,14 @@ class Daemon:
         self.trusts.start()
         self._sweeps.start(now=False)
 
+    async def drain(self, seconds: float) -> None:
+        """Answer the waiting requests now, and all others within `seconds`."""
+        self.services.waits.end()
+        await self.site.drain(seconds)
+
     async def stop(self) -> None:
         """Park all work. The next start resumes it from the rows."""
+        self.services.waits.end()
         await self._sweeps.stop()
         await self.health_checks.stop()
         await self.trusts.stop()
@@ -429,7 +435,7 @@ class DaemonService:
             if port is not None:
                 await cast("Any", port.stopListening())
         if self._daemon is not None:
-            await self._daemon.site.drain(self._settings.server.drain_s)
+            await self._daemon.drain(self._settings.server.drain_s)
             await self._daemon.stop()
         if self._host is not None:
             await self._host.stop()

@@ -239,7 +239,10 @@ class FakeService:
         data: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request to the API and return its answer. path: for example /v1.1/demo/jobs."""
+        """Send a request to the API and return its answer. path: for example /v1.1/demo/jobs.
+
+        It treats `?wait=S` as 0. Use `treq` for requests that wait.
+        """
         if self._closed:
             raise RuntimeError("this FakeService is closed")
         sent = {"accept": "application/json"}
@@ -249,8 +252,14 @@ class FakeService:
             sent["content-type"] = "application/json"
         sent.update((k.lower(), v) for k, v in (headers or {}).items())
         url = path if path.startswith("http") else self.url + path
-        answer = Deferred.fromCoroutine(self._exchange(method, url, data, sent))
-        return self.result_of(answer)
+        waits = self._daemon.services.waits if self._daemon is not None else None
+        if waits is not None:
+            waits.never = True  # nothing could change meanwhile
+        try:
+            return self.result_of(Deferred.fromCoroutine(self._exchange(method, url, data, sent)))
+        finally:
+            if waits is not None:
+                waits.never = False
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass. Each timer that falls due runs at its own moment."""

@@ -31,10 +31,14 @@ fails goes back to `Active` with its former machines. In both cases an empty res
 ## The events of a cluster
 
 `GET …/clusters/ID/events` lists the events, the oldest first. svcd keeps the newest 2,000 of a
-cluster.
+cluster. `?since=N` lists only those with a larger number; the header `X-Events-Trimmed` says how
+many of them are no longer kept. With `&wait=S` (at most 60) the answer comes when there is an event
+after `N`, or after S seconds without one. A stop of the daemon ends the wait early. At most 200
+requests of a project wait at the same time.
 
 | Field | Meaning |
 |---|---|
+| `number` | of the event within the cluster, from 1, without gaps |
 | `at` | time of the event |
 | `generation` | number of the accepted request that caused it; 1 is the creation |
 | `step` | `request`, a status (`Spawning`, …), or a step such as `create server` |

@@ -248,7 +248,8 @@ class ClusterEvent:
     of the step, from 1; 0 without a count. until: when svcd gives the step up at the latest.
     began, ended: of this attempt of the step on this machine; both None for requests, changes of
     status and findings, `ended` None while the step goes on. waited_for: the step whose end let
-    this one begin; None when svcd does not know it.
+    this one begin; None when svcd does not know it. number: within the cluster, from 1, written by
+    the store.
     """
 
     at: Timestamp
@@ -263,3 +264,4 @@ class ClusterEvent:
     began: Timestamp | None = None
     ended: Timestamp | None = None
     waited_for: StepName | None = None
+    number: int = 0

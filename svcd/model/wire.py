@@ -360,6 +360,7 @@ class StepName(View, frozen=True, kw_only=True):
 class Event(View, frozen=True, kw_only=True):
     """One event of a cluster (additive)."""
 
+    number: int
     at: str
     generation: int
     step: str

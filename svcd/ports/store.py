@@ -154,8 +154,13 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         """Add events. A cluster keeps the newest 2,000; for a dropped cluster nothing is added."""
         ...
 
-    async def events(self, tenant_id: TenantId, id_: ClusterId) -> Sequence[ClusterEvent]:
-        """The events, oldest first. Raises NotFound."""
+    async def events(
+        self, tenant_id: TenantId, id_: ClusterId, since: int = 0
+    ) -> Sequence[ClusterEvent]:
+        """The events with a number above `since`, oldest first. Raises NotFound.
+
+        The numbers have no gaps: only the oldest events are deleted.
+        """
         ...
 
 

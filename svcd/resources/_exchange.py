@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from twisted.internet.interfaces import IDelayedCall
+
 from svcd.model.cloud import Caller
 from svcd.resources._addresses import Addresses
 from svcd.resources._paths import shown
@@ -17,8 +19,9 @@ class Exchange:
 
     pattern: of its route. caller: None before the token is checked. writes: the route is a change.
     made: the id of the record that the handler has returned, else "". replayed: the answer is that
-    of an earlier request with the same Idempotency-Key. own_id: svcd's id of the
-    request; request_id: the one that the caller sees, its own choice when it has sent one.
+    of an earlier request with the same Idempotency-Key. own_id: svcd's id of the request;
+    request_id: the one that the caller sees, its own choice when it has sent one. timer: of the
+    time limit. waits: the request may wait for something newer, see `_waits`.
     """
 
     __slots__ = (
@@ -33,6 +36,8 @@ class Exchange:
         "request_id",
         "started",
         "tenant",
+        "timer",
+        "waits",
         "writes",
     )
 
@@ -49,6 +54,8 @@ class Exchange:
         self.writes = False
         self.made = ""
         self.replayed = False
+        self.timer: IDelayedCall | None = None
+        self.waits = False
 
 
 def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, object]:

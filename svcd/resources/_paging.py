@@ -18,6 +18,8 @@ _LIKENESS = 0.75
 """A name that is at least so similar to a known name counts as misspelled."""
 _MOST_CHECKED = 20
 """Query parameters that are checked for misspelling, per request."""
+_DIGITS = 18
+"""More digits would make too large a number for the database."""
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -50,6 +52,18 @@ def flag(call: Call, name: str) -> bool:
     if value is None:
         raise ValidationError(f"?{name}: expected true or false, got {shown(text or '')}")
     return value
+
+
+def whole_number(call: Call, name: str, most: int) -> int | None:
+    """A query parameter that is a whole number; None when it is absent. Raises ValidationError."""
+    text = call.one(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= most):
+        raise ValidationError(
+            f"?{name}: expected a whole number from 0 to {most}, got {shown(text)}"
+        )
+    return int(text)
 
 
 def refuse_misspelled(call: Call, known: Sequence[str]) -> None:

@@ -62,7 +62,7 @@ from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json, is_of
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
-from svcd.resources._route import Call, Options, Raw, Route, bound, route
+from svcd.resources._route import MOST_WAIT_S, Call, Options, Raw, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources.openapi import document
 from svcd.runtime import logs
@@ -176,13 +176,12 @@ class Rest(Routed[Route]):
 
     def _carry_on(self, x: Exchange, work: Deferred[Answer | Download]) -> None:
         self._running += 1
-        timer = None
         if not getattr(x.request, "early", False):
-            timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
+            x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
 
         def done(result: Any) -> None:
-            if timer is not None and timer.active():
-                timer.cancel()
+            if x.timer is not None and x.timer.active():
+                x.timer.cancel()
             try:
                 with logs.about(request=x.request_id, tenant=x.tenant):
                     if isinstance(result, Failure):
@@ -202,6 +201,10 @@ class Rest(Routed[Route]):
                 each.callback(None)
 
     def _late(self, x: Exchange) -> None:
+        if x.waits:
+            x.waits = False
+            x.timer = self._clock.callLater(MOST_WAIT_S, self._late, x)
+            return
         seconds = self._options.request_timeout_s
         self._answer(
             x,
@@ -265,13 +268,14 @@ class Rest(Routed[Route]):
                 return Answer(200, headers=allow)
             raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
         x.writes = made.spec.needs is Needs.WRITE
+        x.waits = made.spec.waits
         policy = self._options.policy
         if not policy.allows(made.spec.needs, caller.roles):
             raise policy.refusal(made.spec.needs, caller.roles, f"{shown(method)} {made.pattern}")
         body = self._body_of(request, made, suffix)
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
         gone = partial(getattr, request, "_disconnected", False)
-        call = Call(caller, version, request.args, policy, gone)
+        call = Call(caller, version, request.args, policy, gone, request.notifyFinish)
         if made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
             if keys is not None:
@@ -299,7 +303,10 @@ class Rest(Routed[Route]):
             result = await result
         if x.writes:
             x.made = getattr(result, "id", "")
-        return self._wrapped(made, result)
+        answer = self._wrapped(made, result)
+        if call.headers and isinstance(answer, Answer):
+            answer.headers = {**(answer.headers or {}), **call.headers}
+        return answer
 
     def _keyed(
         self, request: Any, made: Route, call: Call, values: dict[str, str], keys: Sequence[bytes]

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 from klein import Klein
+from twisted.internet.defer import Deferred
 
 from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
@@ -25,6 +26,8 @@ from svcd.web.routing import Endpoint, HasRoutes, endpoints
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 
 VERSIONS = ("1.0", "1.1")
+MOST_WAIT_S: Final = 60
+"""Largest value of `?wait`."""
 _SUCCESS = {"GET": 200, "POST": 202, "PUT": 202, "DELETE": 204}
 
 
@@ -41,6 +44,18 @@ class Raw:
 RAW = Raw()
 
 
+@frozen
+class Query:
+    """A query parameter that is a whole number from 0 to `most`."""
+
+    name: str
+    most: int
+    text: str
+
+
+WAIT: Final = Query("wait", MOST_WAIT_S, "seconds to wait for something newer")
+
+
 @frozen(kw_only=True, eq=False)
 class Spec:
     """How the door serves a handler.
@@ -53,6 +68,8 @@ class Spec:
     the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
     `Call.keeping`.
+    query, headers: numbers of the query, and headers of the answer with their meanings; both are
+    for the description.
     """
 
     needs: Needs
@@ -66,6 +83,13 @@ class Spec:
     plain: bool = False
     suffix: bool = True
     creates: bool = False
+    query: tuple[Query, ...] = ()
+    headers: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request may wait for something newer."""
+        return any(each.name == "wait" for each in self.query)
 
 
 _SPEC: Final = "__svcd_spec__"
@@ -102,6 +126,8 @@ def route(
     needs: Needs | None = None,
     suffix: bool = True,
     creates: bool = False,
+    query: tuple[Query, ...] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Registers a method of a resource class as the handler of `method` for all `paths`.
 
@@ -126,6 +152,8 @@ def route(
         plain=plain,
         suffix=suffix,
         creates=creates,
+        query=query,
+        headers=headers or {},
     )
     register = routing.route(
         app, [method], *(prefix + path for path in paths for prefix in prefixes)
@@ -173,10 +201,20 @@ class Call:
     """A request as its handler sees it, without the path and the body.
 
     version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
-    Idempotency-Key, else None.
+    Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
     """
 
-    __slots__ = ("_args", "_policy", "caller", "gone", "keyed", "tenant_id", "version")
+    __slots__ = (
+        "_args",
+        "_left",
+        "_policy",
+        "caller",
+        "gone",
+        "headers",
+        "keyed",
+        "tenant_id",
+        "version",
+    )
 
     def __init__(
         self,
@@ -185,10 +223,13 @@ class Call:
         args: Mapping[bytes, Sequence[bytes]],
         policy: Policy,
         gone: Callable[[], bool],
+        left: Callable[[], Deferred[None]],
     ) -> None:
         self.caller = caller
         self.gone = gone
         self.keyed: KeyedRequest | None = None
+        self.headers: dict[str, str] = {}
+        self._left = left
         self.tenant_id = caller.tenant_id
         self.version = version
         self._args = args
@@ -230,6 +271,10 @@ class Call:
     def names(self) -> list[str]:
         """The names of the query parameters."""
         return [name.decode("utf-8", "replace") for name in self._args]
+
+    def when_left(self, work: Callable[[], None]) -> None:
+        """Call `work` when the caller disconnects, or when the request has been answered."""
+        self._left().addBoth(lambda _: work())
 
     @property
     def has_query(self) -> bool:

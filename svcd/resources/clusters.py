@@ -8,10 +8,11 @@ from typing import Annotated
 from klein import Klein
 
 from svcd.model import wire
+from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
-from svcd.resources._paging import flag, page_of, refuse_misspelled
-from svcd.resources._route import Call, route
+from svcd.resources._paging import flag, page_of, refuse_misspelled, whole_number
+from svcd.resources._route import WAIT, Call, Query, route
 from svcd.resources.dependencies import ApiServices
 
 _FILTERS = (
@@ -22,6 +23,8 @@ _FILTERS = (
     "cluster_template_id",
     "default_image_id",
 )
+_SINCE = Query("since", 2**31 - 1, "only events with a larger number")
+_TRIMMED = "X-Events-Trimmed"
 
 
 class Clusters:
@@ -32,6 +35,7 @@ class Clusters:
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._lists = services.lists
+        self._waits = services.waits
         self._commands = services.clusters
 
     @route(app, "GET", "/clusters", returns="clusters")
@@ -73,11 +77,33 @@ class Clusters:
         force = call.version != "1.0" and flag(call, "force")
         await self._commands.delete(call.caller, ClusterId(cluster_id), force)
 
-    @route(app, "GET", "/clusters/<cluster_id>/events", returns="events", since="1.1")
+    @route(
+        app,
+        "GET",
+        "/clusters/<cluster_id>/events",
+        returns="events",
+        since="1.1",
+        query=(_SINCE, WAIT),
+        headers={_TRIMMED: "number of events after `since` that are no longer kept"},
+    )
     async def events(self, call: Call, cluster_id: str) -> Sequence[wire.Event]:
-        """List the events of a cluster, oldest first (additive)."""
+        """List the events of a cluster, oldest first (additive).
+
+        With `wait` the answer comes when there is an event after `since`.
+        """
         id_ = ClusterId(cluster_id)
-        events = await self._store.read(lambda tx: tx.clusters.events(call.tenant_id, id_))
+        refuse_misspelled(call, ("since", "wait"))
+        since = whole_number(call, _SINCE.name, _SINCE.most) or 0
+
+        async def read() -> tuple[bool, Sequence[ClusterEvent]]:
+            found = await self._store.read(
+                lambda tx: tx.clusters.events(call.tenant_id, id_, since)
+            )
+            return bool(found), found
+
+        events = await self._waits.newer(call, read)
+        if events and events[0].number > since + 1:
+            call.headers[_TRIMMED] = str(events[0].number - since - 1)
         return [wire.Event.of(each) for each in events]
 
     @route(app, "GET", "/clusters/<cluster_id>/machines", returns="machines", since="1.1")

@@ -29,6 +29,7 @@ from svcd.ports.cloud import Cloud, Identity, ObjectStore
 from svcd.ports.store import Also, Store
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.resources._lists import Lists
+from svcd.resources._waits import Waits
 from svcd.runtime.audit import Audit
 from svcd.runtime.metrics import Metrics
 from svcd.settings import Settings
@@ -118,4 +119,7 @@ class ApiServices:
     audit: Audit | None = None
     lists: Lists = field(
         default=Factory(lambda self: Lists(self.store, self.clock), takes_self=True)
+    )
+    waits: Waits = field(
+        default=Factory(lambda self: Waits(self.store, self.clock), takes_self=True)
     )

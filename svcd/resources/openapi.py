@@ -97,7 +97,22 @@ def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
     }
     if made.spec.needs is Needs.OPEN:
         operation["security"] = []
-    if _is_json(made) and _answer_of(made)[1] and made.pattern.startswith("/v1.1/"):
+    operation["parameters"] += [
+        {
+            "name": each.name,
+            "in": "query",
+            "description": each.text,
+            "schema": {"type": "integer", "minimum": 0, "maximum": each.most},
+        }
+        for each in made.spec.query
+    ]
+    if made.spec.headers:
+        operation["responses"][str(made.spec.success)]["headers"] = {
+            name: {"description": text, "schema": {"type": "string"}}
+            for name, text in made.spec.headers.items()
+        }
+    pages = _is_json(made) and _answer_of(made)[1] and not made.spec.query
+    if pages and made.pattern.startswith("/v1.1/"):
         operation["parameters"] += [
             {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
         ]

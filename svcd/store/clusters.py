@@ -72,7 +72,8 @@ _TRIM_EVENTS = """
 delete from cluster_events where cluster_id = :cluster_id and number <= :number
 """
 _EVENTS = """
-select record from cluster_events where cluster_id = :cluster_id order by number
+select number, record from cluster_events
+ where cluster_id = :cluster_id and number > :since order by number
 """
 
 _event_decoder = msgspec.json.Decoder(ClusterEvent)
@@ -171,7 +172,9 @@ class Clusters(Family[Cluster]):
         if newest > EVENTS_KEPT:
             await self._sql.run(_TRIM_EVENTS, {"cluster_id": id_, "number": newest - EVENTS_KEPT})
 
-    async def events(self, tenant_id: str, id_: ClusterId) -> Sequence[ClusterEvent]:
+    async def events(
+        self, tenant_id: str, id_: ClusterId, since: int = 0
+    ) -> Sequence[ClusterEvent]:
         await self.get(tenant_id, id_)
-        rows = await self._sql.all(_EVENTS, {"cluster_id": id_})
-        return [_event_decoder.decode(row[0]) for row in rows]
+        rows = await self._sql.all(_EVENTS, {"cluster_id": id_, "since": since})
+        return [evolve(_event_decoder.decode(row[1]), number=row[0]) for row in rows]

@@ -291,6 +291,20 @@ CLUSTERS = (
         path=V1 + "/clusters/{c}/events",
         body=Only({"events": list}),
     ),
+    Row(
+        says="... only newer ones, if there are any (additive)",
+        path=V1 + "/clusters/{c}/events?since=1000000&wait=1",
+        body=Only({"events": []}),
+    ),
+    *(
+        Row(
+            says=f"... a wrong number: {query}",
+            path=V1 + "/clusters/{c}/events?" + query,
+            status=400,
+            error="VALIDATION_ERROR",
+        )
+        for query in ("wait=61", "wait=x", "since=-1")
+    ),
     unknown("... not under v1.0", "GET", CLUSTERS_AT + "/{c}/events"),
     Row(
         says="machines show their logins and pinned host keys (additive, v1.1)",

@@ -489,6 +489,12 @@ class StoreContract:
             self.now(lambda tx, e=events: tx.clusters.add_events(ClusterId("c-1"), e))
         kept = self.now(lambda tx: tx.clusters.events(TENANT, ClusterId("c-1")))
         self.assertEqual((len(kept), kept[0].step, kept[-1].step), (2000, "s1000", "s2999"))
+        self.assertEqual([e.number for e in kept], list(range(1001, 3001)))
+        newer = self.now(lambda tx: tx.clusters.events(TENANT, ClusterId("c-1"), 2998))
+        self.assertEqual([(e.number, e.step) for e in newer], [(2999, "s2998"), (3000, "s2999")])
+        self.assertEqual(
+            self.now(lambda tx: tx.clusters.events(TENANT, ClusterId("c-1"), 3000)), []
+        )
         self.fails(lambda tx: tx.clusters.events(OTHER, ClusterId("c-1")), NotFound)
 
     def test_image_user_is_named(self) -> None:

@@ -248,6 +248,7 @@ class ClusterTests(SynchronousTestCase):
         self.assertEqual(
             rendered(wire.Event.of, event),
             {
+                "number": 0,
                 "at": "2013-10-09 12:37:15.000000",
                 "generation": 1,
                 "step": "spawn",

@@ -1,0 +1,128 @@
+"""Requests that wait for something newer (`?wait=S`): each ends with it, or after S seconds.
+
+A drain ends all waits early, with what there is. A wait ends when its caller disconnects. The
+door's time limit for a request begins after the longest wait.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.errors import ServiceUnavailable
+from svcd.ports.store import Store
+from svcd.resources._bodies import Disconnected
+from svcd.resources._paging import whole_number
+from svcd.resources._route import MOST_WAIT_S, Call
+
+T = TypeVar("T")
+
+MOST: Final = 200
+"""Requests of one tenant that wait at the same time."""
+LOOK_S: Final = 10.0
+"""Time between two looks when no change is announced: an announcement may be lost."""
+_CALM_S: Final = 0.05
+"""Time from a change to the look: one look is for all changes of this time."""
+
+
+class _Wait:
+    """One waiting request. over: it must be answered now."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self.over = False
+        self._clock = clock
+        self._changed = False
+        self._calm = False
+        self._pause: Deferred[None] | None = None
+
+    def end(self) -> None:
+        """End the pause, and make it the last one."""
+        self.over = True
+        self._wake()
+
+    def change(self) -> None:
+        """Something of the tenant has changed: end the pause, or the next one."""
+        self._changed = True
+        if not self._calm:
+            self._wake()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for `seconds`, for a change, or for the end."""
+        if not self._changed:
+            await self._sleep(seconds)
+        if self._changed:
+            self._calm = True
+            await self._sleep(_CALM_S)
+            self._calm = self._changed = False
+
+    async def _sleep(self, seconds: float) -> None:
+        if self.over or seconds <= 0:
+            return
+        pause = self._pause = Deferred()
+        timer = self._clock.callLater(seconds, self._wake)
+        await pause
+        if timer.active():
+            timer.cancel()
+
+    def _wake(self) -> None:
+        pause, self._pause = self._pause, None
+        if pause is not None:
+            pause.callback(None)
+
+
+class Waits:
+    """All waiting requests of a daemon. never: every request is answered at once, as with S = 0."""
+
+    def __init__(self, store: Store, clock: IReactorTime) -> None:
+        self.never = False
+        self._store = store
+        self._clock = clock
+        self._ended = False
+        self._open: dict[_Wait, str] = {}
+
+    def end(self) -> None:
+        """Answer all waiting requests now, and each later one at once."""
+        self._ended = True
+        for each in list(self._open):
+            each.end()
+
+    def open(self) -> int:
+        """The number of requests that wait now."""
+        return len(self._open)
+
+    async def newer(
+        self, call: Call, read: Callable[[], Awaitable[tuple[bool, T]]], look_s: float = LOOK_S
+    ) -> T:
+        """The result of `read` when it has something newer, or after the seconds of `?wait`.
+
+        read: answers whether its result has something newer, and the result. It is called once, and
+        while the request waits after changes of the tenant's rows and every `look_s` seconds.
+        Raises ValidationError for a wrong `wait`, ServiceUnavailable when too many requests of the
+        tenant wait, and Disconnected.
+        """
+        seconds = whole_number(call, "wait", MOST_WAIT_S) or 0
+        wait, end = _Wait(self._clock), self._clock.seconds() + seconds
+        if not seconds or self.never or self._ended:
+            return (await read())[1]
+        if Counter(self._open.values())[call.tenant_id] >= MOST:
+            raise ServiceUnavailable(
+                f"{MOST} requests of the project wait already; ask again later, or without ?wait"
+            )
+        self._open[wait] = call.tenant_id
+        ignore = self._store.on_change(call.tenant_id, wait.change)
+        call.when_left(wait.end)
+        try:
+            is_newer, result = await read()
+            while not (is_newer or wait.over) and (left := end - self._clock.seconds()) > 0:
+                await wait.pause(min(look_s, left))
+                if call.gone():
+                    raise Disconnected
+                is_newer, result = await read()
+        finally:
+            ignore()
+            del self._open[wait]
+        return result
