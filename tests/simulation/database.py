@@ -8,7 +8,7 @@ by fault rules for `store`. What was told in a transaction comes to all that lis
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.interfaces import IReactorTime
@@ -189,6 +189,9 @@ class SharedWay(Way):
         """See Distant."""
         return self._line.callLater(0.0, call)
 
+    def announce(self, tenants: Iterable[str]) -> None:
+        """See Distant: nobody watches."""
+
     def figures(self) -> DatabaseFigures:
         """See Distant: there is no pool."""
         return DatabaseFigures(
@@ -216,6 +219,7 @@ class _Telling:
         self.joined = sql.joined
         self.run = sql.run
         self.later = sql.later
+        self.feed = sql.feed
 
     async def notify(self, text: str) -> None:
         self.told.append(text)

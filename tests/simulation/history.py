@@ -137,6 +137,7 @@ class History:
         if daemons > 1:
             settings |= rng.choice(LEASES)
         self.world = World(seed, settings, daemons)
+        self.world.retries = 2
         self.excused: set[str] = set()
         self.clusters: dict[str, list[str]] = {t: [] for t in TENANTS}
         self.executions: dict[str, list[str]] = {t: [] for t in TENANTS}

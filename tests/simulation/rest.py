@@ -68,12 +68,30 @@ def quiet(world: World, limit_s: float) -> str:
         by = min(60.0, by * 1.3)
 
 
+def _made_twice(world: World) -> Iterator[str]:
+    """Records that no request with a key has answered, beside those whose last answer was lost."""
+    told = [json.loads(content) for content in world.first.values()]
+    known = {id_ for answer in told for each in answer.values() for id_ in _ids(each)}
+    tables = ("clusters", "executions", "jobs", "job_binaries", "data_sources")
+    rows = {str(i) for table in tables for (i,) in world.rows(f"select id from {table}")}
+    unanswered = {a.key for a in world.asked if a.key and a.key not in world.first}
+    unknown = rows - known
+    if world.retries and len(unknown) > 2 * len(unanswered):  # an execution with its cluster
+        names = ", ".join(world.name(id_) for id_ in sorted(unknown))
+        yield f"made without an answer, with {len(unanswered)} keys unanswered: {names}"
+
+
+def _ids(record: Mapping[str, Any]) -> set[str]:
+    """The record's own id, and that of its transient cluster."""
+    return {str(record[key]) for key in ("id", "cluster_id") if record.get(key)}
+
+
 def at_rest(world: World, excused: frozenset[str]) -> list[str]:
     """What does not hold. excused: clusters that were harmed from outside.
 
     What forced deletions have left is looked at by `leftovers`.
     """
-    faults: list[str] = []
+    faults: list[str] = list(_made_twice(world))
     rows = clusters(world)
     for id_, row in rows.items():
         name = world.name(id_)

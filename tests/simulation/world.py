@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json as json_codec
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -43,7 +44,10 @@ class Heard:
 
 @define
 class Asked:
-    """A request of a tenant. status 0: no answer yet, -1: the connection broke."""
+    """A request of a tenant. status 0: no answer yet, -1: the connection broke.
+
+    key: its Idempotency-Key, "" without one.
+    """
 
     tenant: str
     method: str
@@ -51,6 +55,7 @@ class Asked:
     name: str
     status: int = 0
     json: Any = None
+    key: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -89,6 +94,9 @@ class Plan:
 DRIFT_S = 1.3
 DRIFT_RATE = 2e-5
 """Of a machine with a time service: with both, clocks differ by less than 3 s in a history."""
+_CREATES = re.compile(r"/(clusters|data-sources|job-binaries|jobs|jobs/[^/]+/execute)")
+_TWINS = 0.2
+"""So many of the requests with a key are sent twice anyway, at once or later."""
 _STOP_S = 60.0
 """The longest stop: requests 10 s, then work of three rooms 15 s each, then transactions 5 s."""
 
@@ -98,6 +106,8 @@ class World:
 
     daemons: how many share the database by leases; 1: it is alone, and needs none.
     weather: asked for each call that no plan takes; a rule that it returns is played.
+    retries: how often a POST that creates is sent again, with its Idempotency-Key, after a 5xx or a
+    broken connection; 0: it has no key. first: key -> the first answer of success.
     """
 
     def __init__(self, seed: int, settings: Mapping[str, str], daemons: int = 1) -> None:
@@ -110,6 +120,8 @@ class World:
         self.story: list[str] = []
         self.names: dict[str, str] = {}
         self.asked: list[Asked] = []
+        self.retries = 0
+        self.first: dict[str, bytes] = {}
         self.calls: list[Heard] = []
         self.plan = Plan()
         self.weather: Callable[[Heard], FaultRule | None] = lambda _: None
@@ -294,31 +306,57 @@ class World:
         asked = Asked(tenant, method, path, name)
         self.asked.append(asked)
         headers = {"accept": "application/json"}
-        if self.trusted:
-            headers["x-auth-token"] = self.token(tenant)
         if body is not None:
             data = json_codec.dumps(body).encode()
             headers["content-type"] = "application/json"
+        if self.retries and method == "POST" and _CREATES.fullmatch(path):
+            asked.key = headers["idempotency-key"] = f"key-{len(self.asked)}"
+            if self.rng.random() < _TWINS:
+                twin = evolve(asked)
+                self.asked.append(twin)
+                wait_s = self.rng.choice([0.0, 0.0, 0.1, 2.0, 30.0])
+                self.clock.callLater(wait_s, self._send, twin, headers, data, self.retries)
+        self._send(asked, headers, data, self.retries if asked.key else 0)
+        return asked
+
+    def _send(
+        self, asked: Asked, headers: Mapping[str, str], data: bytes | None, retries: int
+    ) -> None:
+        if self.trusted:
+            headers = {**headers, "x-auth-token": self.token(asked.tenant)}
         to = self._door()
-        url = f"{to.url}/v1.1/{tenant}{path}"
-        shown = self.named(f"{tenant} {method} {path}") + (f" {name}" if name else "")
-        answer: Deferred[Any] = to.treq.request(method, url, headers=headers, data=data)
+        url = f"{to.url}/v1.1/{asked.tenant}{asked.path}"
+        shown = self.named(f"{asked.tenant} {asked.method} {asked.path}")
+        shown += f" {asked.name}" if asked.name else ""
+        answer: Deferred[Any] = to.treq.request(asked.method, url, headers=headers, data=data)
         answer.addCallback(lambda got: got.content().addCallback(lambda all_: (got.code, all_)))
 
         def arrived(result: tuple[int, bytes] | Failure) -> None:
-            if isinstance(result, Failure):
-                asked.status = -1
-                self.tell(f"{shown} -> connection broke")
+            status, content = (-1, b"") if isinstance(result, Failure) else result
+            parsed = json_codec.loads(content) if content else None
+            accepted = 200 <= status < 300
+            error = "" if accepted else " " + (parsed or {}).get("error_name", "connection broke")
+            if retries and (status < 0 or status >= 500):
+                self.tell(f"{shown} -> {status}{error}, will be sent again")
+                wait_s = self.rng.uniform(0.0, 20.0)
+                self.clock.callLater(wait_s, self._send, asked, headers, data, retries - 1)
                 return
-            asked.status, content = result
-            asked.json = json_codec.loads(content) if content else None
-            error = "" if asked.accepted else " " + (asked.json or {}).get("error_name", "")
-            if asked.accepted and name:
-                self._learn(asked.json, name)
-            self.tell(f"{shown} -> {asked.status}{error}")
+            asked.status, asked.json = status, parsed
+            if accepted and asked.name:
+                self._learn(asked.json, asked.name)
+            self.tell(f"{shown} -> {status}{error}")
+            if asked.key:
+                self._compare(asked, content)
 
         answer.addBoth(arrived)
-        return asked
+
+    def _compare(self, asked: Asked, content: bytes) -> None:
+        """All answers of success to one key are the same, and none is of another request."""
+        if asked.accepted:
+            if self.first.setdefault(asked.key, content) != content:
+                self.watch.breach(f"{asked.key} has a second answer: {content!r}")
+        elif asked.status == 409 or (asked.key in self.first and asked.status == 400):
+            self.watch.breach(f"{asked.key} was refused: {content!r}")
 
     def _door(self) -> Process:
         """A process that answers, as a rule."""
