@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from attrs import evolve
-
 from svcd.cli.connection import MOST_QUOTED, Answer, Connections, Lost, Send, send
 from svcd.cli.door import Door
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
@@ -152,7 +150,7 @@ class Api:
     def _renewed(self) -> bool:
         token = self._renew()
         if token:
-            self.door = evolve(self.door, token=token)
+            self.door = self.door._replace(token=token)
         return bool(token)
 
     def _again(
@@ -165,7 +163,7 @@ class Api:
             late = time.monotonic() >= end
             try:
                 answer = self._send(method, url, body, {**headers, **self._token()})
-                answer = evolve(answer, sent=(self.door.token,))
+                answer = answer._replace(sent=(self.door.token,))
                 self._note(answer)
                 if answer.status not in _STARTING or not repeatable or late:
                     return answer

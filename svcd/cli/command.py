@@ -14,7 +14,8 @@ and returns None or an exit code:
 
 Each command takes the shared options (`--api`, `-o` …) by itself. It refuses by CommandError with
 an exit code of `svcd.cli.exits`, prints data by `session.show` or `print`, and everything else by
-`session.note`. Modules of commands import nothing heavy at their top: no twisted, no settings.
+`session.note`. Modules of commands import nothing heavy at their top: no twisted, no settings,
+and their records are NamedTuples, since attrs costs a command a fifth of its time.
 Operator's commands use `click.Command` and `settings_options`.
 """
 

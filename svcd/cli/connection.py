@@ -13,10 +13,8 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
-
-from attrs import field, frozen
 
 from svcd.cli.exits import UNREACHABLE, USAGE, CommandError
 from svcd.model.loopback import is_loopback
@@ -36,14 +34,16 @@ _PIECE: Final = 1 << 16
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
-@frozen(kw_only=True)
-class Answer:
+class Answer(NamedTuple):
     """An HTTP answer. headers: names in lower case. sent: secrets that must not be printed."""
 
     status: int
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-    sent: Sequence[str] = field(default=(), repr=False)
+    headers: Mapping[str, str]
+    body: bytes
+    sent: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return f"Answer(status={self.status})"
 
     @property
     def json(self) -> Any:

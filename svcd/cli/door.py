@@ -13,30 +13,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
-
-from attrs import evolve, field, frozen
 
 from svcd.cli.connection import Send, send
 from svcd.cli.exits import REFUSED, UNREACHABLE, USAGE, CommandError
 
 
-def url_repr(url: str) -> str:
-    """The repr of a URL in records, without its password."""
-    from svcd.model.redaction import url_repr
-
-    return url_repr(url)
-
-
-@frozen(kw_only=True)
-class Door:
+class Door(NamedTuple):
     """A daemon and its login. token: "" without one. auth_url: of the cloud, "" when unknown."""
 
     api: str
     tenant: str
-    token: str = field(default="", repr=False)
-    auth_url: str = field(default="", repr=url_repr)
+    token: str = ""
+    auth_url: str = ""
+
+    def __repr__(self) -> str:
+        return f"Door(tenant={self.tenant!r})"
 
     @property
     def base(self) -> str:
@@ -48,23 +41,27 @@ Login = tuple[str, Mapping[str, Any], Mapping[str, Any] | None]
 """URL of the identity service, identity and scope of a login."""
 
 
-@frozen(kw_only=True)
-class Given:
+class Given(NamedTuple):
     """What the options of a command and the settings name; "" for what they do not."""
 
     state_dir: Path
     api: str = ""
     tenant: str = ""
-    token: str = field(default="", repr=False)
-    auth_url: str = field(default="", repr=url_repr)
+    token: str = ""
+    auth_url: str = ""
+
+    def __repr__(self) -> str:
+        return f"Given(tenant={self.tenant!r})"
 
 
-@frozen(kw_only=True)
-class Found:
+class Found(NamedTuple):
     """A daemon, its login, and how a command logs in again: None when it has only a token."""
 
     door: Door
-    again: Login | None = field(default=None, repr=False)
+    again: Login | None = None
+
+    def __repr__(self) -> str:
+        return f"Found({self.door!r})"
 
     def renewed(self, send: Send) -> str:
         """A new token; "" when there is no login to repeat. Raises CommandError."""
@@ -209,14 +206,14 @@ def log_in(
             " OS_PASSWORD and OS_PROJECT_NAME",
             REFUSED if answer.status < 500 else UNREACHABLE,
         )
-    return token, _project(evolve(answer, sent=(token, *_secrets(identity))).json)
+    return token, _project(answer._replace(sent=(token, *_secrets(identity))).json)
 
 
 def project_of(auth_url: str, token: str, send: Send) -> str:
     """The project of a token; "" when the service refuses it. Raises CommandError."""
     url = f"{auth_url}/auth/tokens?nocatalog"
     answer = send("GET", url, None, {"X-Auth-Token": token, "X-Subject-Token": token})
-    return _project(evolve(answer, sent=(token,)).json) if answer.status == 200 else ""
+    return _project(answer._replace(sent=(token,)).json) if answer.status == 200 else ""
 
 
 def _secrets(identity: Mapping[str, Any]) -> Sequence[str]:

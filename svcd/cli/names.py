@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
-
-from attrs import frozen
+from typing import Any, Final, NamedTuple
 
 from svcd.cli.api import Api, safe
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
@@ -15,8 +13,7 @@ from svcd.cli.show import get
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
-@frozen(kw_only=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of resources. path: of the list. one, many: its keys in answers; noun: for people.
 
     by: the field with the name, by which the list can be filtered; "" when the kind has no names.

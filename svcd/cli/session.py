@@ -17,8 +17,6 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
-from attrs import evolve
-
 from svcd.cli import door
 from svcd.cli.api import Api
 from svcd.cli.connection import Connections
@@ -99,7 +97,7 @@ class Session:
 
         settings = settings_of(config, flags).settings
         folder, auth_url = settings.server.state_dir, settings.cloud.auth_url
-        self._given = evolve(self._given, state_dir=folder, auth_url=auth_url)
+        self._given = self._given._replace(state_dir=folder, auth_url=auth_url)
 
     # ---- the API --------------------------------------------------------------------------------
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
-
-from attrs import frozen
+from typing import Any, Final, NamedTuple
 
 from svcd.cli.times import duration, seconds
 from svcd.model.controls import visible
@@ -27,8 +25,7 @@ _LEAST: Final = 8
 _GAP: Final = "  "
 
 
-@frozen
-class Style:
+class Style(NamedTuple):
     """Whether texts get colours."""
 
     colour: bool = False
@@ -39,8 +36,7 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if code else text
 
 
-@frozen(kw_only=True)
-class Column:
+class Column(NamedTuple):
     """A column. text: the cell of a row, at a time in epoch seconds.
 
     wide: only with `-o wide`. cut: the cell may be cut to fit. status: coloured as a status.
@@ -53,8 +49,7 @@ class Column:
     status: bool = False
 
 
-@frozen(kw_only=True)
-class Table:
+class Table(NamedTuple):
     """How bodies of one kind are shown. many, one: their keys in a list and alone.
 
     name: the text of a row for `-o name`. empty: what to say of an empty list.

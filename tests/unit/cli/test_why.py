@@ -377,7 +377,7 @@ class FindTests(SynchronousTestCase):
 
     def test_refused_login(self) -> None:
         """No password in the message."""
-        self.answer = evolve(self.answer, status=401)
+        self.answer = self.answer._replace(status=401)
         environment = {"OS_AUTH_URL": "https://id/v3", "OS_USERNAME": "a", "OS_PASSWORD": "pw"}
         with self.assertRaises(CommandError) as raised:
             self.find({**environment, "OS_PROJECT_ID": "p"}, api="http://a")
