@@ -53,6 +53,11 @@ class Api:
         self.seconds: float | None = None
         """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
+    def be_patient(self, patience_s: float) -> None:
+        """Wait so long for a daemon that is away, for example while it restarts."""
+        self.patience_s = patience_s
+        self.patient_when_refused = True
+
     # ---- requests -------------------------------------------------------------------------------
 
     def get(self, path: str) -> Any:

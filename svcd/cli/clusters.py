@@ -1,18 +1,24 @@
-"""`svcd cluster …`: lists, shows, creates, changes and deletes clusters."""
+"""`svcd cluster …`: lists, shows, changes and deletes clusters (`create` has a module)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from svcd.cli.api import safe
 from svcd.cli.command import Group
-from svcd.cli.session import Session
-from svcd.cli.show import Column, Table, ago, field, plain
+from svcd.cli.exits import CommandError
+from svcd.cli.names import CLUSTER, find
+from svcd.cli.session import Session, write
+from svcd.cli.show import Column, Row, Table, ago, as_json, field, get, plain, since, table_lines
+
+Json = Mapping[str, Any]
 
 
-def _machines(row: Mapping[str, Any], _now: float) -> str:
+def _machines(row: Row, _now: float) -> str:
     """`3`, or `2/3` while machines are missing."""
     groups = row.get("node_groups") or []
     wanted = sum(int(group.get("count") or 0) for group in groups)
@@ -22,7 +28,7 @@ def _machines(row: Mapping[str, Any], _now: float) -> str:
     return str(wanted) if there == wanted else f"{there}/{wanted}"
 
 
-def _plugin(row: Mapping[str, Any], _now: float) -> str:
+def _plugin(row: Row, _now: float) -> str:
     return f"{plain(row.get('plugin_name'))} {plain(row.get('engine_version'))}"
 
 
@@ -40,9 +46,57 @@ CLUSTERS: Final = Table(
         field("IMAGE", "default_image_id", wide=True),
         field("REASON", "status_description"),
     ),
+    empty="no clusters; svcd cluster create NAME --plugin vanilla creates one",
+)
+_GROUPS: Final = (
+    field("GROUP", "name"),
+    Column(title="MACHINES", text=lambda row, now: str(row.get("count", "")), cut=False),
+    field("FLAVOR", "flavor_id"),
+    field("PROCESSES", "node_processes"),
+)
+_INSTANCES: Final = (
+    field("MACHINE", "instance_name"),
+    field("STATUS", "status", status=True),
+    field("ADDRESS", "management_ip", cut=False),
+    field("INTERNAL", "internal_ip", cut=False),
+    field("SERVER", "server_id"),
+)
+_LINKS: Final = (
+    field("SERVICE", "service"),
+    field("LINK", "name"),
+    field("ADDRESS", "url", cut=False),
+)
+EVENTS: Final = Table(
+    many="events",
+    one="event",
+    columns=(
+        ago("WHEN", "at"),
+        field("STEP", "step"),
+        field("MACHINE", "machine"),
+        field("OUTCOME", "outcome", cut=False, status=True),
+        field("CODE", "code", cut=False),
+        field("TEXT", "text"),
+        field("ATTEMPT", "attempt", wide=True),
+        field("UNTIL", "until", wide=True),
+    ),
+    name=lambda row: get(row, "step"),
 )
 
-cluster = Group("cluster", help="Create, show, scale and delete clusters.")
+cluster: Final = Group(
+    "cluster",
+    help="Create, show, scale and delete clusters.",
+    lazy={
+        "create": ("svcd.cli.create:create", "create a cluster from a template, a file or a"
+                   " plugin"),
+        "ssh": ("svcd.cli.ssh:command", "log in on a machine of a cluster, or run a command there"),
+        "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine"),
+    },
+)  # fmt: skip
+
+wait_option = click.option(
+    "--wait", is_flag=True, help="wait until it is done, and show the progress"
+)
+yes_option = click.option("-y", "--yes", is_flag=True, help="do not ask")
 
 
 @cluster.command("ls")
@@ -50,3 +104,172 @@ cluster = Group("cluster", help="Create, show, scale and delete clusters.")
 def ls(session: Session) -> None:
     """List the clusters of the project."""
     session.show(session.api.listed("/clusters", "clusters"), CLUSTERS)
+
+
+@cluster.command("show")
+@click.argument("name", metavar="CLUSTER")
+@click.pass_obj
+def show(session: Session, name: str) -> None:
+    """Show a cluster: its groups, machines and links."""
+    found = find(session.api, CLUSTER, name)
+    if session.output not in ("table", "wide"):
+        session.show({"cluster": found}, CLUSTERS)
+        return
+    for line in _shown(session, found):
+        write(f"{line}\n")
+
+
+def _shown(session: Session, found: Json) -> Iterator[str]:
+    """The lines of `cluster show` for people."""
+    now, width, style = session.now(), session.width(), session.style
+    session.show({"cluster": found}, CLUSTERS)
+    groups = found.get("node_groups") or []
+    yield ""
+    yield from table_lines(_GROUPS, groups, width, now, style)
+    instances = [each for group in groups for each in group.get("instances") or []]
+    if instances:
+        yield ""
+        yield from table_lines(_INSTANCES, instances, width, now, style)
+    info = found.get("info") or {}
+    links = [
+        {"service": service, "name": name, "url": url}
+        for service, named in info.items()
+        for name, url in (named or {}).items()
+    ]
+    if links:
+        yield ""
+        yield from table_lines(_LINKS, links, width, now, style)
+        session.note(f"web pages on this machine: svcd cluster tunnel {get(found, 'name')}")
+    if get(found, "status_description"):
+        session.note(f"its history and what to do: svcd why {get(found, 'name')}")
+
+
+@cluster.command("scale")
+@click.argument("name", metavar="CLUSTER")
+@click.argument("sizes", metavar="GROUP=N…", nargs=-1, required=True)
+@wait_option
+@click.pass_obj
+def scale(session: Session, name: str, sizes: Sequence[str], wait: bool) -> None:
+    """Change the number of machines of groups; 0 removes a group."""
+    resized = [_size(text) for text in sizes]
+    _changed(session, name, {"resize_node_groups": resized}, wait)
+
+
+def _size(text: str) -> Mapping[str, Any]:
+    """The wire form of `GROUP=N`. Raises UsageError."""
+    group, equals, number = text.partition("=")
+    if not group or not equals or not (number.isascii() and number.isdigit()):
+        raise click.UsageError(f"{text!r}: write GROUP=N, for example worker=3")
+    return {"name": group, "count": int(number)}
+
+
+@cluster.command("add")
+@click.argument("name", metavar="CLUSTER")
+@click.option(
+    "-f",
+    "--file",
+    "file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="YAML or JSON: a list of node groups, or an object with add_node_groups; - is stdin",
+)
+@wait_option
+@click.pass_obj
+def add(session: Session, name: str, file: Path, wait: bool) -> None:  # fmt: skip
+    """Add node groups to a cluster."""
+    from svcd.cli.files import read
+
+    content = read(file)
+    groups = content
+    if isinstance(content, dict):
+        groups = content.get("add_node_groups", content.get("node_groups"))
+    if not isinstance(groups, list) or not groups:
+        text = f"{file} has no node groups: write a list of them, each with name, count and"
+        raise click.UsageError(f"{text} node_group_template_id (or flavor_id, node_processes)")
+    _changed(session, name, {"add_node_groups": groups}, wait)
+
+
+@cluster.command("retry")
+@click.argument("name", metavar="CLUSTER")
+@wait_option
+@click.pass_obj
+def retry(session: Session, name: str, wait: bool) -> None:
+    """Repeat the request that failed, for a cluster in Error (an empty resize of the API)."""
+    _changed(session, name, {}, wait)
+
+
+def _changed(session: Session, name: str, body: Json, wait: bool) -> None:
+    """Send a change of the cluster's size, and show the cluster."""
+    found = find(session.api, CLUSTER, name)
+    answer = session.api.put(f"/clusters/{safe(get(found, 'id'))}", body)
+    finish(session, answer, wait)
+
+
+def finish(session: Session, answer: Any, wait: bool) -> None:
+    """Show the cluster of an accepted request, after the work when `wait`. Raises CommandError."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("cluster"), dict):
+        raise CommandError("the answer has no cluster: does --api name svcd's daemon?")
+    name = get(answer["cluster"], "name")
+    if wait:
+        from svcd.cli.waiting import await_cluster
+
+        answer = await_cluster(session, answer["cluster"])
+    session.show(answer, CLUSTERS)
+    if not wait:
+        session.note(f"follow it: svcd cluster events {name} -f")
+
+
+@cluster.command("rm")
+@click.argument("names", metavar="CLUSTER…", nargs=-1, required=True)
+@click.option(
+    "--force", is_flag=True, help="forget the cluster even if objects in the cloud cannot go"
+)
+@yes_option
+@wait_option
+@click.pass_obj
+def rm(session: Session, names: Sequence[str], force: bool, yes: bool, wait: bool) -> None:
+    """Delete clusters, with their machines and data."""
+    found = [find(session.api, CLUSTER, name) for name in names]
+    session.confirm("delete cluster", [get(each, "name") for each in found], yes)
+    for each in found:
+        query = "?force=true" if force else ""
+        session.api.delete(f"/clusters/{safe(get(each, 'id'))}{query}")
+    for each in found:
+        if wait:
+            from svcd.cli.waiting import await_cluster
+
+            await_cluster(session, each, gone=True)
+            session.note(f"cluster {get(each, 'name')} is deleted")
+        else:
+            session.note(f"cluster {get(each, 'name')} is being deleted")
+
+
+@cluster.command("events")
+@click.argument("name", metavar="CLUSTER")
+@click.option("-f", "--follow", is_flag=True, help="go on with new events, until Ctrl-C")
+@click.pass_obj
+def events(session: Session, name: str, follow: bool) -> None:
+    """List the events of a cluster, the oldest first."""
+    found = find(session.api, CLUSTER, name)
+    path = f"/clusters/{safe(get(found, 'id'))}/events"
+    if not follow:
+        session.show(session.api.listed(path, "events"), EVENTS)
+        return
+    from svcd.cli.following import new_events
+
+    session.api.be_patient(60)
+    for event in new_events(session.api, path):
+        write(event_line(event, session))
+
+
+def event_line(event: Json, session: Session) -> str:
+    """One event as one line: JSON in one line with `-o json`."""
+    if session.output == "json":
+        return " ".join(as_json(event).split("\n")).strip() + "\n"
+    cells = [get(event, key) for key in ("step", "machine", "outcome", "code", "text")]
+    text = " ".join(part for part in cells if part)
+    from svcd.model.controls import visible
+
+    stamp = get(event, "at")[11:19] or since(get(event, "at"), session.now())
+    return f"{stamp}  {visible(' '.join(text.split()))}\n"

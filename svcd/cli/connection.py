@@ -250,6 +250,7 @@ def _read(response: http.client.HTTPResponse) -> Answer:
     if response.length:
         text = f"the answer ended too early: {response.length} bytes are missing"
         raise Lost(text, sent=True)
+    response.close()  # the connection stays open for the next request
     return Answer(status=response.status, headers=_names(response), body=b"".join(pieces))
 
 

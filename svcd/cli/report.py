@@ -51,7 +51,7 @@ def of_cluster(
     yield f"  {cluster['plugin_name']} {cluster['engine_version']}, {_sizes(cluster)}"
     if status not in _RESTING:
         yield from _progress(cluster, events, now)
-    yield from _failure(cluster, events)
+    yield from failure(cluster, events)
     requests = _requests(events)
     shown = requests if whole else requests[-1:]
     if len(requests) > len(shown):
@@ -161,7 +161,7 @@ def _unfinished(events: Sequence[Json]) -> Sequence[Json]:
     return list(found.values())[-10:]
 
 
-def _failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
+def failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     """The failure that the cluster shows, with its meaning and advice."""
     if not cluster["status_description"]:
         return

@@ -22,7 +22,8 @@ from svcd.cli.api import Api
 from svcd.cli.connection import Connections
 from svcd.cli.door import Given
 from svcd.cli.exits import REFUSED, TIMED_OUT, CommandError
-from svcd.cli.show import Style, Table, printed
+from svcd.cli.show import Style, Table, cut, printed
+from svcd.model.controls import visible
 
 _STATE_DIR: Final = "state"
 
@@ -63,6 +64,7 @@ class Session:
         self.output = output or "table"
         self.quiet = bool(quiet)
         self.style = Style(colour=sys.stdout.isatty() and not environment.get("NO_COLOR"))
+        self._drawn = False
         self.interactive = sys.stderr.isatty() and not self.quiet
         """Whether progress may be drawn over on stderr."""
 
@@ -83,6 +85,7 @@ class Session:
         if self._timeout is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._former)
+        self.clear()
         if "connections" in self.__dict__:
             self.connections.close()
 
@@ -155,23 +158,26 @@ class Session:
 
     def width(self) -> int | None:
         """Columns of the terminal; None when stdout is none: then nothing is cut."""
-        if not sys.stdout.isatty():
-            return None
-        try:
-            columns = int(os.environ.get("COLUMNS") or 0)
-        except ValueError:
-            columns = 0
-        if columns < 1:
-            try:
-                columns = os.get_terminal_size(sys.stdout.fileno()).columns
-            except OSError:
-                columns = 80
-        return max(columns, 20) if columns else 80
+        return _columns(sys.stdout) if sys.stdout.isatty() else None
 
     def note(self, text: str) -> None:
         """A line for people, on stderr; nothing with `--quiet`."""
         if not self.quiet:
+            self.clear()
             print(text, file=sys.stderr, flush=True)
+
+    def draw(self, text: str) -> None:
+        """Show `text` on stderr in the place of the last drawn one; only on a terminal."""
+        if self.interactive:
+            shown = cut(visible(text), _columns(sys.stderr) - 1)
+            write(f"\r\x1b[K{shown}", sys.stderr)
+            self._drawn = True
+
+    def clear(self) -> None:
+        """Remove the drawn text. Idempotent."""
+        if self._drawn:
+            write("\r\x1b[K", sys.stderr)
+            self._drawn = False
 
     def confirm(self, what: str, names: Sequence[str], yes: bool) -> None:
         """Ask before something is destroyed. what: the act, `delete cluster`.
@@ -189,7 +195,24 @@ class Session:
             raise CommandError("nothing was changed", REFUSED)
 
 
-def write(text: str) -> None:
-    """Write text that may have colours; it is safe already."""
-    raw = getattr(sys.stdout, "raw", sys.stdout.write)
+def write(text: str, stream: Any = None) -> None:
+    """Write text that may have colours; it is safe already. stream: default stdout."""
+    to = sys.stdout if stream is None else stream
+    raw = getattr(to, "raw", to.write)
     raw(text)
+    if stream is not None:
+        to.flush()
+
+
+def _columns(stream: Any) -> int:
+    """The width of the terminal of `stream`: COLUMNS, else its own."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0)
+    except ValueError:
+        columns = 0
+    if columns < 1:
+        try:
+            columns = os.get_terminal_size(stream.fileno()).columns
+        except OSError:
+            columns = 0
+    return max(columns, 20) if columns else 80

@@ -61,14 +61,17 @@ def _key_file(_ctx: click.Context, _option: click.Parameter, path: Path | None) 
         ) from None
 
 
-@click.command("tunnel", cls=Command)
-@click.argument("cluster", metavar="CLUSTER")
-@click.argument("target", metavar="[TARGET]", required=False)
-@click.option(
+identity_option = click.option(
     "-i", "identity", type=click.Path(path_type=Path), callback=_key_file, metavar="FILE",
     help="private key of the cluster's key pair (default: of the embedded cloud, its own; else the"
     " choice of ssh)",
 )  # fmt: skip
+
+
+@click.command("tunnel", cls=Command)
+@click.argument("cluster", metavar="CLUSTER")
+@click.argument("target", metavar="[TARGET]", required=False)
+@identity_option
 @click.option("--open", "show", is_flag=True, help="open the pages in the browser")
 @settings_options
 @click.pass_obj
@@ -154,27 +157,35 @@ def ssh_command(
     Raises CommandError when svcd has not pinned the host key of the machine.
     """
     master = next(each for each in machines if each["internal_ip"] == pages[0].address)
-    if not master.get("host_key"):
-        raise CommandError(f"svcd has not logged in on {master['instance_name']} yet: try later")
-    address, port = master["address"], int(master["port"])
-    name = address if port == 22 else f"[{address}]:{port}"
-    known_hosts.write_text(f"{name} {master['host_key']}\n", encoding="ascii")
-    options = {
-        "UserKnownHostsFile": known_hosts,
-        "GlobalKnownHostsFile": "/dev/null",
-        "StrictHostKeyChecking": "yes",
-        "ExitOnForwardFailure": "yes",
-        "ServerAliveInterval": 30,
-    }
-    words = ["ssh", "-N", "-p", str(port), "-D", f"127.0.0.1:{socks}"]
-    for key, value in options.items():
-        words += ["-o", f"{key}={value}"]
-    if identity is not None:
-        words += ["-i", str(identity)]
+    *options, end, login = login_words(master, known_hosts, identity)
+    words = ["ssh", "-N", "-D", f"127.0.0.1:{socks}", "-o", "ExitOnForwardFailure=yes", *options]
     places = dict.fromkeys((page.local, page.address, page.port) for page in pages)
     for local, there, remote in places:
         words += ["-L", f"127.0.0.1:{local}:{there}:{remote}"]
-    return [*words, "--", f"{master['username']}@{address}"]
+    return [*words, end, login]
+
+
+def login_words(machine: Any, known_hosts: Path, identity: Path | None) -> Sequence[str]:
+    """The words of ssh that log in on `machine`, `--` and the login last.
+
+    Writes its host key to `known_hosts`. Raises CommandError when svcd has not pinned one.
+    """
+    if not machine.get("host_key"):
+        raise CommandError(f"svcd has not logged in on {machine['instance_name']} yet: try later")
+    address, port = machine["address"], int(machine["port"])
+    name = address if port == 22 else f"[{address}]:{port}"
+    known_hosts.write_text(f"{name} {machine['host_key']}\n", encoding="ascii")
+    words = ["-p", str(port)]
+    for option in (
+        f"UserKnownHostsFile={known_hosts}",
+        "GlobalKnownHostsFile=/dev/null",
+        "StrictHostKeyChecking=yes",
+        "ServerAliveInterval=30",
+    ):
+        words += ["-o", option]
+    if identity is not None:
+        words += ["-i", str(identity)]
+    return [*words, "--", f"{machine['username']}@{address}"]
 
 
 def free_port(wanted: int) -> int:

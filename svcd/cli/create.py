@@ -1,0 +1,296 @@
+"""`svcd cluster create`: makes a cluster from a template, a file, or a plugin with defaults.
+
+What a person leaves out is chosen where there is one sensible choice, and the choice is shown:
+the newest version of a plugin, the only registered image with its tags, the only key pair, the
+smallest flavor that is large enough. On the embedded cloud the image is registered, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from svcd.cli.api import safe
+from svcd.cli.cloud import Cloud, fitting_flavor
+from svcd.cli.clusters import finish, wait_option
+from svcd.cli.command import Command
+from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError
+from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
+from svcd.cli.session import Session
+from svcd.cli.show import as_json, as_yaml, get
+
+_WORKERS: Final = ("datanode", "nodemanager")
+"""Processes of a worker; all others but the following run on the master."""
+_LEFT_OUT: Final = frozenset({"secondarynamenode"})
+_DEFAULT_WORKERS: Final = 2
+
+
+@click.command("create", cls=Command)
+@click.argument("name", required=False)
+@click.option("--template", metavar="T", help="cluster template, by its id or name")
+@click.option(
+    "-f",
+    "--file",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="YAML or JSON: the body of the request; - is stdin",
+)
+@click.option("--plugin", metavar="P", help="plugin, for a master and workers with all its parts")
+@click.option("--plugin-version", metavar="V", help="version of the plugin (default: its newest)")
+@click.option(
+    "--workers",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"workers of --plugin (default: {_DEFAULT_WORKERS})",
+)
+@click.option("--flavor", metavar="F", help="flavor of the machines of --plugin, by id or name")
+@click.option("--network", metavar="N", help="id of the network of the machines")
+@click.option("--image", metavar="I", help="registered image, by its id or name")
+@click.option("--keypair", metavar="K", help="key pair of the cloud, to log in on the machines")
+@click.option("--description", metavar="TEXT", help="a description")
+@click.option(
+    "--set",
+    "configs",
+    multiple=True,
+    metavar="TARGET.NAME=VALUE",
+    help="one option of the plugin, for example HDFS.dfs.replication=1; repeatable",
+)
+@click.option("--dry-run", is_flag=True, help="show what would be made, and make nothing")
+@wait_option
+@click.pass_obj
+def create(
+    session: Session,
+    name: str | None,
+    template: str | None,
+    file: Path | None,
+    plugin: str | None,
+    plugin_version: str | None,
+    workers: int | None,
+    flavor: str | None,
+    network: str | None,
+    image: str | None,
+    keypair: str | None,
+    description: str | None,
+    configs: Sequence[str],
+    dry_run: bool,
+    wait: bool,
+) -> None:
+    """Create a cluster: from a template, a file, or a plugin."""
+    sources = [each for each in (template, file, plugin) if each is not None]
+    if len(sources) != 1:
+        raise click.UsageError("give one of --template T, -f FILE and --plugin P")
+    for option, value in (("--workers", workers), ("--flavor", flavor)):
+        if value is not None and plugin is None:
+            raise click.UsageError(f"{option} needs --plugin")
+    given = {
+        "name": name,
+        "description": description,
+        "neutron_management_network": network,
+        "user_keypair_id": keypair,
+    }
+    body: dict[str, Any] = {}
+    if file is not None:
+        body = _of_file(file)
+    elif template is not None:
+        found = find(session.api, CLUSTER_TEMPLATE, template)
+        body = {key: found[key] for key in ("plugin_name", "engine_version")}
+        body["cluster_template_id"] = found["id"]
+    else:
+        body = _of_plugin(session, plugin or "", plugin_version, workers, flavor)
+    body |= {key: value for key, value in given.items() if value is not None}
+    if not body.get("name"):
+        raise click.UsageError("the cluster has no name: svcd cluster create NAME …")
+    body = with_configs(body, [parsed(text) for text in configs])
+    if image is not None:
+        body["default_image_id"] = find_image(session, image)
+    elif file is None:
+        body["default_image_id"] = _default_image(session, body, register=not dry_run)
+    if file is None:
+        body.setdefault("user_keypair_id", _default_keypair(session))
+    if dry_run:
+        _plan(session, body)
+        return
+    finish(session, session.api.post("/clusters", body), wait)
+
+
+def _of_file(file: Path) -> dict[str, Any]:
+    from svcd.cli.files import read
+
+    content = read(file)
+    if isinstance(content, dict) and isinstance(content.get("cluster"), dict):
+        content = content["cluster"]
+    if not isinstance(content, dict):
+        text = f"{file} holds no object: write the body of POST clusters (name, plugin_name …)"
+        raise CommandError(text, USAGE)
+    return content
+
+
+# ---- a plugin -----------------------------------------------------------------------------------
+
+
+def _of_plugin(
+    session: Session, plugin: str, version: str | None, workers: int | None, flavor: str | None
+) -> dict[str, Any]:
+    api = session.api
+    known = api.one(f"/plugins/{safe(plugin)}", "plugin")
+    if known is None:
+        chosen_rows = api.listed("/plugins", "plugins")["plugins"]
+        known = {"plugin": chosen(_named(chosen_rows), _PLUGIN, plugin, api.door.tenant)}
+    title = get(known["plugin"], "name")
+    versions = known["plugin"].get("versions") or []
+    version = version or (str(versions[-1]) if versions else "")
+    detail = api.one(f"/plugins/{safe(title)}/{safe(version)}", "plugin")
+    if detail is None:
+        text = f"plugin {title} has no version {version!r}; its versions are"
+        raise CommandError(f"{text} {', '.join(map(str, versions)) or 'none'}", NOT_FOUND)
+    groups = layout(detail["plugin"], _DEFAULT_WORKERS if workers is None else workers)
+    flavor_id = _flavor(session, flavor)
+    return {
+        "plugin_name": title,
+        "engine_version": version,
+        "node_groups": [{**group, "flavor_id": flavor_id} for group in groups],
+    }
+
+
+_PLUGIN: Final = CLUSTER_TEMPLATE._replace(path="/plugins", noun="plugin", many="plugins")
+
+
+def _named(rows: Sequence[Any]) -> Sequence[Any]:
+    """Plugins have no id: their name is one."""
+    return [{"id": get(row, "name"), **row} for row in rows]
+
+
+def layout(plugin: Mapping[str, Any], workers: int) -> Sequence[Mapping[str, Any]]:
+    """The node groups of a small cluster: a master, and workers. Pure. Raises CommandError."""
+    services: Mapping[str, Sequence[str]] = plugin.get("node_processes") or {}
+    processes = [each for named in services.values() for each in named]
+    on_workers = [each for each in processes if each in _WORKERS]
+    on_master = [each for each in processes if each not in (*_WORKERS, *_LEFT_OUT)]
+    if not on_workers or not on_master:
+        text = f"plugin {get(plugin, 'name')} has no processes that svcd can lay out by itself: "
+        raise CommandError(f"{text}use --template T or -f FILE", USAGE)
+    master = {"name": "master", "count": 1, "node_processes": on_master}
+    if workers == 0:
+        return [{**master, "node_processes": [*on_master, *on_workers]}]
+    return [master, {"name": "worker", "count": workers, "node_processes": on_workers}]
+
+
+def _flavor(session: Session, given: str | None) -> str:
+    """The id of the flavor: the named one, else the smallest one that is large enough."""
+    cloud = Cloud(session)
+    if given is None:
+        found = fitting_flavor(cloud.flavors())
+        session.note(f"flavor {get(found, 'name')}; --flavor names another")
+        return get(found, "id")
+    try:
+        flavors = cloud.flavors()
+    except CommandError:
+        return given  # svcd checks it
+    kind = IMAGE._replace(noun="flavor")
+    return get(chosen(flavors, kind, given, session.api.door.tenant), "id")
+
+
+# ---- image, key pair, options -------------------------------------------------------------------
+
+
+def find_image(session: Session, given: str) -> str:
+    """The id of the registered image that `given` names. Raises CommandError."""
+    return get(find(session.api, IMAGE, given), "id")
+
+
+def _default_image(session: Session, body: Mapping[str, Any], register: bool) -> str:
+    """The only registered image with the tags of the plugin. Raises CommandError."""
+    api = session.api
+    plugin, version = str(body["plugin_name"]), str(body["engine_version"])
+    detail = api.one(f"/plugins/{safe(plugin)}/{safe(version)}", "plugin")
+    tags = [] if detail is None else list(detail["plugin"].get("required_image_tags") or [])
+    query = "&".join(f"tags={safe(tag)}" for tag in tags)
+    images = api.listed(f"/images?{query}" if query else "/images", "images")["images"]
+    if not images and register:
+        images = _registered(session, tags)
+    if len(images) == 1:
+        session.note(f"image {get(images[0], 'name')}; --image names another")
+        return get(images[0], "id")
+    names = ", ".join(get(each, "name") for each in images)
+    tagged = " and ".join(tags)
+    if images:
+        text = f"several images have the tags {tagged}: choose one with --image: {names}"
+        raise CommandError(text, USAGE)
+    raise CommandError(
+        f"no registered image has the tags {tagged}: register one with its login and these tags"
+        " (POST images/ID and images/ID/tag), or name one with --image",
+        NOT_FOUND,
+    )
+
+
+def _registered(session: Session, tags: Sequence[str]) -> Sequence[Any]:
+    """The image of the embedded cloud with these tags, which is registered now; [] if none."""
+    api = session.api
+    for each in session.endpoints.get("images") or []:
+        if tags and set(tags) <= set(each.get("tags") or []):
+            path = f"/images/{safe(str(each['id']))}"
+            api.post(path, {"username": each["username"], "description": ""})
+            answer = api.post(f"{path}/tag", {"tags": list(tags)})
+            session.note(f"registered image {each['name']} with the login {each['username']}")
+            return [answer["image"]]
+    return []
+
+
+def _default_keypair(session: Session) -> str:
+    """The user's only key pair. Raises CommandError when there is not one."""
+    names = [str(each) for each in session.endpoints.get("keypairs") or []]
+    names = names or list(Cloud(session).keypairs())
+    if len(names) == 1:
+        session.note(f"key pair {names[0]}; --keypair names another")
+        return names[0]
+    if not names:
+        text = "the cloud has no key pair of yours: create one (openstack keypair create NAME)"
+        raise CommandError(f"{text}, or name one with --keypair", NOT_FOUND)
+    raise CommandError(f"choose a key pair with --keypair: {', '.join(sorted(names))}", USAGE)
+
+
+def parsed(text: str) -> tuple[str, str, Any]:
+    """Target, name and value of `TARGET.NAME=VALUE`. Pure. Raises UsageError.
+
+    true, false and whole numbers are values of these types, as the API wants them.
+    """
+    path, equals, raw = text.partition("=")
+    target, dot, name = path.partition(".")
+    if not (equals and dot and target and name):
+        text = f"--set {path!r}: write TARGET.NAME=VALUE, for example HDFS.dfs.replication=1"
+        raise click.UsageError(text)
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        value = raw
+    return target, name, value if isinstance(value, (bool, int)) else raw
+
+
+def with_configs(
+    body: Mapping[str, Any], configs: Sequence[tuple[str, str, Any]]
+) -> dict[str, Any]:
+    """`body` with options added to its cluster_configs. Pure."""
+    made = {target: dict(named) for target, named in (body.get("cluster_configs") or {}).items()}
+    for target, name, value in configs:
+        made.setdefault(target, {})[name] = value
+    return {**body, "cluster_configs": made} if made else dict(body)
+
+
+# ---- the plan -----------------------------------------------------------------------------------
+
+
+def _plan(session: Session, body: Mapping[str, Any]) -> None:
+    """Show what the daemon would make. An older daemon would create it: so ask what it knows."""
+    api = session.api
+    root = f"{api.door.api.rstrip('/')}/openapi.json"
+    described = session.connections.send("GET", root, None, {"Accept": "application/json"})
+    if described.status != 200 or b'"dry_run"' not in described.body:
+        text = f"the daemon at {api.door.api} cannot plan a cluster: it is an older release"
+        raise CommandError(text, REFUSED)
+    plan = api.post("/clusters?dry_run=true", body)
+    print(as_json(plan) if session.output == "json" else as_yaml(plan), end="")

@@ -1,0 +1,196 @@
+"""Waits until a cluster rests, and shows its progress; the same for its deletion.
+
+On a terminal one line is drawn over: the phase, a bar over machines and steps, what is waited for
+and until when. Elsewhere each new phase and each trouble is a line. All of it goes to stderr. The
+waiting ends with the cluster, with svcd's own deadlines, with `--timeout`, or by Ctrl-C; the last
+two leave the cluster as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from svcd.cli.api import safe
+from svcd.cli.exits import FAILED, INTERRUPTED, CommandError
+from svcd.cli.session import OutOfTime, Session
+from svcd.cli.show import get
+from svcd.cli.times import duration, seconds
+
+Json = Mapping[str, Any]
+
+_LOOK_S: Final = 0.5
+"""Time between two looks at first; it doubles up to the next one."""
+_SLOW_S: Final = 2.0
+_PATIENCE_S: Final = 300.0
+"""How long the daemon may be away."""
+_BAR: Final = 20
+PHASES: Final = ("Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting")
+"""The statuses on the way to Active. A cluster may also pass Decommissioning, when it shrinks."""
+_RESTING: Final = frozenset({"Active", "Error"})
+
+
+def await_cluster(session: Session, cluster: Json, gone: bool = False) -> Any:
+    """The body of the cluster when it rests; None when it is gone. Raises CommandError for Error.
+
+    gone: wait for its deletion.
+    """
+    name, id_ = get(cluster, "name"), get(cluster, "id")
+    session.api.be_patient(_PATIENCE_S)
+    try:
+        body = _watched(session, id_, gone)
+    except KeyboardInterrupt:
+        session.clear()
+        session.note(_goes_on(name, gone))
+        raise CommandError("interrupted", INTERRUPTED) from None
+    except OutOfTime as late:
+        session.clear()
+        raise OutOfTime(f"{late}; {_goes_on(name, gone)}", late.code) from None
+    finally:
+        session.clear()
+    if body is None:
+        if gone:
+            return None
+        raise CommandError(f"cluster {name} was deleted meanwhile", FAILED)
+    if body["cluster"]["status"] == "Error":
+        _explain(session, body["cluster"])
+    return body
+
+
+def _goes_on(name: str, gone: bool) -> str:
+    if gone:
+        return f"the deletion of {name} goes on; follow it: svcd cluster events {name} -f"
+    return (
+        f"the work on {name} goes on; follow it: svcd cluster events {name} -f; "
+        f"give it up: svcd cluster rm {name}"
+    )
+
+
+def _watched(session: Session, id_: str, gone: bool) -> Any:
+    """The body when the cluster rests, None when it is gone; draws its progress."""
+    api, path = session.api, f"/clusters/{safe(id_)}"
+    pause, seen = _LOOK_S, -1
+    shown = ""
+    while True:
+        body = api.one(path, "cluster")
+        if body is None:
+            return None
+        cluster = body["cluster"]
+        found = api.get(f"{path}/events")
+        events = [] if found is None else [e for e in found["events"] if isinstance(e, dict)]
+        fresh = events[seen if seen >= 0 else _newest_request(events) :]
+        pause = _LOOK_S if fresh else min(pause * 1.5, _SLOW_S)
+        seen = len(events)
+        if not session.interactive:
+            for text in news(fresh):
+                if text != shown:
+                    session.note(f"{get(cluster, 'name')}: {text}")
+                shown = text
+        status = get(cluster, "status")
+        if not gone and status in _RESTING:
+            return body
+        session.draw(progress(cluster, events, session.now()))
+        time.sleep(pause)
+
+
+def news(events: Sequence[Json]) -> Sequence[str]:
+    """The lines about new events for a log: phases and troubles. Pure."""
+    lines = []
+    for event in events:
+        step, outcome, where = get(event, "step"), get(event, "outcome"), get(event, "machine")
+        on = f" on {where}" if where else ""
+        if step[:1].isupper() and outcome == "started":
+            lines.append(step)
+        elif outcome in ("retry", "failed", "waiting"):
+            said = " ".join(get(event, "text").split())
+            code = get(event, "code")
+            lines.append(f"{outcome}: {step}{on}: {code} {said}".rstrip(": "))
+    return lines
+
+
+def progress(cluster: Json, events: Sequence[Json], now: float) -> str:
+    """The line of progress: phase, bar, what is waited for, until when. Pure."""
+    status = get(cluster, "status")
+    begin = _phase_begin(events, status)
+    here = events[begin:] if begin is not None else []
+    machines = [
+        get(each, "instance_name")
+        for group in cluster.get("node_groups") or []
+        for each in group.get("instances") or []
+    ]
+    done = {get(e, "machine") for e in here if get(e, "outcome") == "done" and get(e, "machine")}
+    ready = len(done & set(machines))
+    parts = [status]
+    if status in PHASES:
+        share = ready / len(machines) if machines else 0.0
+        whole = (PHASES.index(status) + share) / len(PHASES)
+        filled = int(whole * _BAR)
+        parts.append(f"[{'#' * filled}{'.' * (_BAR - filled)}]")
+        parts.append(f"{ready}/{len(machines)} machines")
+    waiting = _waited_for(cluster, here)
+    if waiting:
+        parts.append(f"waiting for {waiting}")
+    until = seconds(get(events[begin], "until")) if begin is not None else None
+    if until is not None:
+        parts.append(f"gives up in {duration(until - now)}")
+    return "  ".join(parts)
+
+
+def _newest_request(events: Sequence[Json]) -> int:
+    """The index of the event of the newest request."""
+    found = [n for n, event in enumerate(events) if get(event, "step") == "request"]
+    return found[-1] if found else 0
+
+
+def _phase_begin(events: Sequence[Json], status: str) -> int | None:
+    """The index of the event with which the present phase began."""
+    for number in range(len(events) - 1, -1, -1):
+        step = get(events[number], "step")
+        if step == status and get(events[number], "outcome") == "started":
+            return number
+        if step == "request":
+            return number
+    return None
+
+
+def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
+    """The step that has not ended, else the servers that do not run. Pure."""
+    unfinished: dict[tuple[str, str], Json] = {}
+    for event in events[1:]:
+        key = (get(event, "step"), get(event, "machine"))
+        if get(event, "outcome") in ("started", "retry", "waiting"):
+            unfinished[key] = event
+        else:
+            unfinished.pop(key, None)
+    if unfinished:
+        step, machine = list(unfinished)[-1]
+        more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
+        return f"{step}{f' on {machine}' if machine else ''}{more}"
+    if get(cluster, "status") not in ("Waiting", "Spawning"):
+        return ""
+    missing = [
+        get(each, "instance_name")
+        for group in cluster.get("node_groups") or []
+        for each in group.get("instances") or []
+        if get(each, "status") != "ACTIVE"
+    ]
+    if not missing:
+        return ""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return f"server {missing[0]}{more}"
+
+
+def _explain(session: Session, cluster: Json) -> None:
+    """End with the reason and the advice of `svcd why`. Raises CommandError."""
+    from svcd.cli.report import failure
+
+    found = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/events")
+    for text in failure(cluster, [] if found is None else found["events"]):
+        if text:
+            session.note(text)
+    name = get(cluster, "name")
+    text = f"cluster {name} is in Error; svcd why {name} shows its history; "
+    raise CommandError(
+        f"{text}svcd cluster retry {name} tries again, svcd cluster rm {name} deletes it", FAILED
+    )

@@ -1,0 +1,264 @@
+"""The commands of the API as a person and a script run them, on a FakeService behind a socket."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+from tests.support.fake_daemon import FakeDaemonCase
+from tests.support.fakes import Api
+from tests.support.processes import reactor, until
+
+
+class ClusterTests(FakeDaemonCase):
+    async def test_a_cluster_from_its_creation_to_its_deletion(self) -> None:
+        """With all choices left to the command."""
+        made = await self.ran("cluster", "create", "first", "--plugin", "fake", "--wait")
+        self.assertEqual(made.code, 0, made.err)
+        self.assertIn("image plain; --image names another\n", made.err)
+        self.assertIn("key pair demo; --keypair names another\n", made.err)
+        self.assertIn("flavor m1.medium; --flavor names another\n", made.err)
+        self.assertIn("first: Spawning\n", made.err)
+        self.assertRegex(made.out, r"^NAME +STATUS +PLUGIN +MACHINES +CREATED +REASON\n")
+        self.assertRegex(made.out, r"\nfirst +Active +fake 0\.1 +3 .* ago +-\n$")
+
+        listed = await self.ran("cluster", "ls", "-o", "json")
+        self.assertEqual(
+            json.loads(listed.out),
+            self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/clusters").json,
+        )
+        self.assertEqual((await self.ran("cluster", "ls", "-o", "name")).out, "first\n")
+
+        shown = await self.ran("cluster", "show", "fir")
+        self.assertEqual(shown.code, 0, shown.err)
+        self.assertRegex(shown.out, r"\nworker +2 +3 +datanode,nodemanager\n")
+        self.assertRegex(shown.out, r"\nfirst-worker-002 +ACTIVE +127\.1\.0\.12 ")
+        self.assertRegex(shown.out, r"\nHDFS +NameNode +hdfs://127\.1\.0\.10:8020\n")
+
+        scaled = await self.ran("cluster", "scale", "first", "worker=3", "--wait", "-o", "json")
+        self.assertEqual(scaled.code, 0, scaled.err)
+        groups = json.loads(scaled.out)["cluster"]["node_groups"]
+        self.assertEqual([group["count"] for group in groups], [1, 3])
+
+        events = await self.ran("cluster", "events", "first", "-o", "json")
+        steps = {each["step"] for each in json.loads(events.out)["events"]}
+        self.assertLessEqual({"request", "create server", "Active"}, steps)
+
+        kept = await self.ran("cluster", "rm", "first")
+        self.assertEqual(kept.code, 4)
+        self.assertEqual(
+            kept.err,
+            "svcd cluster rm: delete cluster first needs --yes, because there is no terminal to ask"
+            " on\n",
+        )
+        gone = await self.ran("cluster", "rm", "first", "--yes", "--wait")
+        self.assertEqual((gone.code, gone.out), (0, ""), gone.err)
+        self.assertTrue(gone.err.endswith("cluster first is deleted\n"), gone.err)
+        self.assertEqual(
+            (await self.ran("cluster", "ls")).out,
+            "no clusters; svcd cluster create NAME --plugin vanilla creates one\n",
+        )
+
+    async def test_a_cluster_that_fails(self) -> None:
+        """The waiting ends with reason and advice, and code 1; a retry repeats the request."""
+        self.svcd.faults.add(
+            where="ssh", path="(?s)11 .*cp processes running", status=1, body="cp: no space left"
+        )
+        made = await self.ran("cluster", "create", "bad", "--plugin", "fake", "--wait")
+        self.assertEqual((made.code, made.out), (1, ""))
+        self.assertIn("cp: no space left", made.err)
+        self.assertIn("what to do: read the quoted output", made.err)
+        self.assertTrue(
+            made.err.endswith(
+                "svcd cluster create: cluster bad is in Error; svcd why bad shows its history; svcd"
+                " cluster retry bad tries again, svcd cluster rm bad deletes it\n"
+            ),
+            made.err,
+        )
+        self.svcd.faults.clear()
+        again = await self.ran("cluster", "retry", "bad", "--wait", "--quiet")
+        self.assertEqual((again.code, again.err), (0, ""))
+        self.assertRegex(again.out, r"\nbad +Active ")
+
+    async def test_interrupted_waiting_leaves_the_cluster(self) -> None:
+        """Code 130, and how to follow it and to give it up."""
+        for method in ("POST", "GET", "DELETE"):
+            self.svcd.faults.add(where="compute", method=method, path="/servers", status=503)
+        program = self.command("cluster", "create", "slow", "--plugin", "fake", "--wait")
+
+        async def under_way() -> bool:
+            return "Spawning" in program.err
+
+        await until(under_way, "it waits", 30)
+        program.signal(signal.SIGINT)
+        ended = await program.end()
+        self.assertEqual((ended.code, ended.out), (130, ""))
+        self.assertIn("follow it: svcd cluster events slow -f", ended.err)
+        self.assertIn("give it up: svcd cluster rm slow", ended.err)
+        self.assertNotIn("Traceback", ended.err)
+        self.assertEqual(Api(self.svcd).get("/clusters")["clusters"][0]["name"], "slow")
+
+        late = await self.ran("cluster", "rm", "slow", "--yes", "--wait", "--timeout", "0.6")
+        self.assertEqual(late.code, 124, late.err)
+        self.assertIn("--timeout of 0.6 s ran out; the deletion of slow goes on;", late.err)
+
+    async def test_a_daemon_that_restarts_is_waited_for(self) -> None:
+        """Its port is closed for a while."""
+        self.svcd.faults.add(where="compute", method="POST", path="/servers$", status=503)
+        program = self.command("cluster", "create", "calm", "--plugin", "fake", "--wait")
+
+        async def under_way() -> bool:
+            return "Spawning" in program.err
+
+        await until(under_way, "it waits", 30)
+        await self.deaf()
+        asked = len(self.forward.asked)
+
+        def back() -> None:
+            self.svcd.faults.clear()
+            self.serve()
+
+        reactor.callLater(2, back)
+        ended = await program.end()
+        self.assertEqual(ended.code, 0, ended.err)
+        self.assertGreater(len(self.forward.asked), asked)
+        self.assertRegex(ended.out, r"\ncalm +Active ")
+
+    async def test_a_file_and_options_make_a_request(self) -> None:
+        """What stands on the command line wins."""
+        api = Api(self.svcd)
+        file = self.state / "cluster.yaml"
+        file.write_text(
+            "name: other\nplugin_name: fake\nengine_version: '0.1'\nuser_keypair_id: demo\n"
+            f"default_image_id: {self.svcd.image_id}\n"
+            "node_groups:\n- {name: all, count: 1, flavor_id: '3', node_processes: [namenode,"
+            " datanode, resourcemanager, nodemanager, oozie, historyserver]}\n"
+        )
+        made = await self.ran(
+            "cluster", "create", "mine", "-f", str(file), "--set", "HDFS.dfs.replication=1",
+            "-o", "yaml",
+        )  # fmt: skip
+        self.assertEqual(made.code, 0, made.err)
+        self.assertTrue(made.out.startswith("cluster:\n  id: "), made.out)
+        (found,) = api.get("/clusters")["clusters"]
+        self.assertEqual(found["name"], "mine")
+        self.assertEqual(found["cluster_configs"], {"HDFS": {"dfs.replication": 1}})
+        key = self.forward.asked[-1][2].get("idempotency-key", "")
+        self.assertEqual(len(key), 32)
+
+
+class RefusalTests(FakeDaemonCase):
+    async def test_unknown_names(self) -> None:
+        """Code 3, and the nearest name."""
+        Api(self.svcd).new_cluster(name="first")
+        Api(self.svcd).new_cluster(name="fine")
+        wrong = await self.ran("cluster", "show", "firts")
+        self.assertEqual((wrong.code, wrong.out), (3, ""))
+        self.assertEqual(
+            wrong.err,
+            "svcd cluster show: tenant demo has no cluster 'firts'; did you mean first?\n",
+        )
+        several = await self.ran("cluster", "show", "fi")
+        self.assertEqual(several.code, 2)
+        self.assertIn("'fi' is the beginning of several clusters: first (", several.err)
+
+    async def test_refusals_of_the_api(self) -> None:
+        """Code 4, in one line."""
+        Api(self.svcd).new_cluster(name="first")
+        twice = await self.ran("cluster", "create", "first", "--plugin", "fake", "-q")
+        self.assertEqual((twice.code, twice.out), (4, ""))
+        self.assertEqual(len(twice.err.splitlines()), 1, twice.err)
+        self.assertIn("was answered 400: ", twice.err)
+
+    async def test_an_api_that_is_away(self) -> None:
+        """Code 5."""
+        await self.deaf()
+        away = await self.ran("cluster", "ls")
+        self.assertEqual((away.code, away.out), (5, ""))
+        self.assertRegex(
+            away.err, r"^svcd cluster ls: http://127\.0\.0\.1:\d+\S+ cannot be reached:"
+        )
+
+    async def test_an_api_that_is_none(self) -> None:
+        """HTML, other JSON, nothing, an error page: one line and code 5."""
+        html = {"Content-Type": "text/html"}
+        for status, body in (
+            (200, b"<html>\x1b[2J</html>"),
+            (200, b"[1, 2]"),
+            (200, b'{"clusters": [1]}'),
+            (200, b'{"clusters": {}}'),
+            (200, b""),
+            (200, b"[" * 100_000),
+            (500, b"<html>broken</html>"),
+        ):
+            self.forward.answers = [(status, html, body)]
+            odd = await self.ran("cluster", "ls", "--api", self.api, "--tenant", "demo")
+            self.assertEqual((odd.code, odd.out), (5, ""), (body[:20], odd.err))
+            self.assertEqual(len(odd.err.splitlines()), 1, odd.err)
+            self.assertNotIn("\x1b", odd.err)
+
+    async def test_a_token_that_expires_is_renewed(self) -> None:
+        """The command logs in again."""
+        refused = b'{"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "expired"}'
+        self.svcd.restart({"auth.mode": "keystone"})
+        first = await self.ran("cluster", "ls")
+        self.assertEqual(first.code, 0, first.err)
+        logins = [path for method, path, _ in self.forward.asked if path.endswith("/auth/tokens")]
+        self.assertEqual(len(logins), 1)
+        asked = len(self.forward.asked)
+        answer = self.forward.render
+        served: list[str] = []
+
+        def render(request: object) -> bytes:
+            path = request.uri.decode()  # type: ignore[attr-defined]
+            if path.endswith("/clusters") and not served:
+                served.append(path)
+                self.forward.answers.append((401, {}, refused))
+            return answer(request)
+
+        self.forward.render = render  # type: ignore[method-assign]
+        again = await self.ran("cluster", "ls")
+        self.assertEqual(again.code, 0, again.err)
+        paths = [path.rpartition("/")[2] for _, path, _ in self.forward.asked[asked:]]
+        self.assertEqual(paths, ["tokens", "clusters", "tokens", "clusters"])
+
+
+class TerminalTests(FakeDaemonCase):
+    async def test_tables_fit_the_terminal(self) -> None:
+        """80 and 200 columns; colours only on a terminal and without NO_COLOR."""
+        api = Api(self.svcd)
+        for name in ("short", "a-name-that-is-long-and-takes-most-of-a-terminal"):
+            api.new_cluster(name=name)
+        self.svcd.advance(60)
+        for columns in (80, 200):
+            code, got = await self.seen(columns, "cluster", "ls", "-o", "wide", NO_COLOR="1")
+            lines = got.splitlines()
+            self.assertEqual((code, len(lines)), (0, 3), got)
+            self.assertLessEqual(max(map(len, lines)), columns)
+            self.assertNotIn("\x1b", got)
+        _, coloured = await self.seen(80, "cluster", "ls")
+        self.assertIn("\x1b[32mActive\x1b[0m", coloured)
+        piped = await self.ran("cluster", "ls")
+        self.assertNotIn("\x1b", piped.out)
+        self.assertIn("a-name-that-is-long-and-takes-most-of-a-terminal", piped.out)
+
+    async def test_progress_is_drawn_over(self) -> None:
+        """And nothing of it stays."""
+        code, got = await self.seen(
+            80, "cluster", "create", "first", "--plugin", "fake", "--wait", NO_COLOR="1"
+        )
+        self.assertEqual(code, 0, got)
+        drawn = [part for part in got.split("\r\x1b[K") if part]
+        self.assertTrue(any("machines" in part for part in drawn), got)
+        self.assertTrue(all(len(part) < 80 for part in drawn[1:-1]), got)
+        self.assertRegex(drawn[-1], r"\nfirst +Active ")
+
+    async def test_a_deletion_is_asked_for(self) -> None:
+        """Only y deletes."""
+        Api(self.svcd).new_cluster(name="first")
+        code, got = await self.seen(80, "cluster", "rm", "first", typed="n\n")
+        self.assertEqual(code, 4)
+        self.assertIn("delete cluster first? [y/N] ", got)
+        self.assertIn("nothing was changed", got)
+        code, got = await self.seen(80, "cluster", "rm", "first", typed="y\n")
+        self.assertEqual(code, 0, got)
