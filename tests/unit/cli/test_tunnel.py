@@ -81,7 +81,7 @@ class CommandTests(SynchronousTestCase):
         known = Path(self.mktemp())
         words = tunnel.ssh_command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
         self.assertEqual(known.read_text(), "203.0.113.2 ssh-ed25519 AAAA\n")
-        self.assertEqual(words[:6], ["ssh", "-N", "-p", "22", "-D", "127.0.0.1:1080"])
+        self.assertEqual(words[:4], ["ssh", "-N", "-D", "127.0.0.1:1080"])
         self.assertIn("StrictHostKeyChecking=yes", words)
         self.assertIn(f"UserKnownHostsFile={known}", words)
         self.assertEqual(
