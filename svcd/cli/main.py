@@ -19,6 +19,9 @@ from svcd.cli.output import visible_output
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "cluster": ("svcd.cli.clusters:cluster", "create, show, scale and delete clusters"),
+    "run": ("svcd.cli.run:command", "run a file as a job: upload it, follow its log, end with its"
+            " result"),
+    "job": ("svcd.cli.jobs:job", "list, show, follow, cancel, repeat and delete job executions"),
     "image": ("svcd.cli.images:image", "software of a distribution, and images of the cloud"),
     "why": ("svcd.cli.why:command", "show the history of a cluster or a job execution, its failure,"
             " and what to do"),

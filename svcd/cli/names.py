@@ -42,6 +42,11 @@ NODE_GROUP_TEMPLATE: Final = Kind(
 )
 
 
+def is_id(text: str) -> bool:
+    """Whether `text` has the form of an id."""
+    return _ID.match(text) is not None
+
+
 def find(api: Api, kind: Kind, what: str) -> Any:
     """The resource that `what` names. Raises CommandError: unknown, or several match."""
     if _ID.match(what) and (body := api.one(f"{kind.path}/{safe(what)}", kind.one)) is not None:

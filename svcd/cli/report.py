@@ -327,7 +327,9 @@ def of_execution(
             yield f"  {word} at {moment(at)}{after}"
     if status not in _OVER:
         yield from _waiting(execution, cluster, events, now)
-    yield from _execution_failure(info)
+    if info.get("failure"):
+        yield ""
+        yield from failure_of(info)
     yield from _engine(execution, info)
     yield ""
     yield "logs"
@@ -369,11 +371,11 @@ def _waiting(
         yield "  svcd is submitting it to the workflow engine"
 
 
-def _execution_failure(info: Json) -> Iterator[str]:
+def failure_of(info: Json) -> Iterator[str]:
+    """The failure of an execution with its meaning and advice; no line without one."""
     failure = info.get("failure")
     if not failure:
         return
-    yield ""
     yield f"failure: {failure['code']} in step {failure['step']}"
     yield from _indented(_without_advice(failure["text"], failure["code"]), "  ")
     yield from explained(failure["code"])

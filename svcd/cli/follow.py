@@ -1,0 +1,146 @@
+"""Follows a job execution on the terminal: its log on stdout, its story on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Final
+
+from svcd.cli.api import safe
+from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError
+from svcd.cli.job_story import Part, Shown, changes, fresh, is_over, outcome, part_of, state
+from svcd.cli.session import OutOfTime, Session
+from svcd.model.controls import visible
+
+_PATIENCE_S: Final = 120.0
+"""How long a daemon may be away, as when it restarts, before the command gives up."""
+_WAIT_S: Final = 1
+"""Seconds that the daemon waits for new text of the log before it answers."""
+_LOOK_S: Final = 0.5
+"""Time between two requests for the status."""
+_READ_S: Final = 3.0
+"""Time between two requests for the log of a daemon that answers all of it each time."""
+_LAST_S: Final = 15.0
+"""Time for the end of the log after the end of the job."""
+
+
+class Followed:
+    """One execution that a command follows."""
+
+    def __init__(self, session: Session, id_: str, shows_log: bool = True) -> None:
+        self._session = session
+        self._id = id_
+        self._shows_log = shows_log
+        self._shown = Shown()
+        self._read_at = 0.0
+        self._keeps = True
+        self._drawn = 0
+
+    def to_its_end(self) -> int:
+        """Follow until the execution has ended; return the exit code of its result.
+
+        Raises CommandError: interrupted, out of time, or the API is away. The job goes on then.
+        """
+        session = self._session
+        session.api.patience_s, session.api.patient_when_refused = _PATIENCE_S, True
+        try:
+            execution = self._until_over()
+        except KeyboardInterrupt:
+            raise CommandError(f"interrupted; {self._goes_on()}", INTERRUPTED) from None
+        except OutOfTime as error:
+            raise OutOfTime(f"{error}; {self._goes_on()}", error.code) from None
+        except CommandError as error:
+            if error.code == UNREACHABLE:
+                raise CommandError(f"{error}; {self._goes_on()}", error.code) from None
+            raise
+        except BrokenPipeError:
+            session.note(self._goes_on())
+            raise
+        finally:
+            self._draw("")
+        code, lines = outcome(execution)
+        for line in lines:
+            session.note(line)
+        if code:
+            session.note(f"its history: svcd job why {self._id}")
+        return code
+
+    def _goes_on(self) -> str:
+        return (
+            f"the job goes on: svcd job logs -f {self._id} follows it,"
+            f" svcd job cancel {self._id} cancels it"
+        )
+
+    def _until_over(self) -> Any:
+        before: Any = None
+        end = 0.0
+        while True:
+            execution = self._session.api.get(f"/job-executions/{safe(self._id)}")
+            if execution is None:
+                raise CommandError(f"job execution {self._id} was deleted", NOT_FOUND)
+            for line in changes(before, execution):
+                self._draw("")
+                self._session.note(line)
+            before = execution
+            over = is_over(execution)
+            if over:
+                end = end or time.monotonic() + _LAST_S
+            self._read_log(over)
+            if over and (not self._shows_log or self._shown.complete or not self._keeps):
+                return execution
+            if over and time.monotonic() > end:
+                return execution
+            if not over:
+                self._draw(state(execution, self._session.now()))
+            if over or not self._keeps or not self._shows_log:
+                time.sleep(_LOOK_S)
+
+    def _read_log(self, over: bool) -> None:
+        """Show what is new. A daemon without offsets is asked less often."""
+        if not self._shows_log:
+            return
+        now = time.monotonic()
+        if not self._keeps and not over and now - self._read_at < _READ_S:
+            return
+        self._read_at = now
+        part = self.part(0 if over else _WAIT_S)
+        if part is None:
+            return
+        self._keeps = part.offset is not None
+        text, self._shown = fresh(self._shown, part)
+        if text:
+            self._draw("")
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def part(self, wait_s: int) -> Part | None:
+        """The log after what was shown; None when the daemon cannot read it now."""
+        path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}&wait={wait_s}"
+        try:
+            answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
+        except CommandError as error:
+            if error.code == UNREACHABLE or isinstance(error, OutOfTime):
+                raise
+            self._session.note(f"the log cannot be read: {error}")
+            self._shows_log = False
+            return None
+        return None if answer.status == 404 else part_of(answer.body, answer.headers)
+
+    def once(self) -> None:
+        """Show the present log."""
+        part = self.part(0)
+        if part is None:
+            return
+        text, self._shown = fresh(self._shown, part)
+        sys.stdout.write(text)
+
+    def _draw(self, text: str) -> None:
+        """Write over the last line of a terminal."""
+        if not self._session.interactive or not (text or self._drawn):
+            return
+        columns = (self._session.width() or 80) - 1
+        shown = text[:columns]
+        raw = getattr(sys.stderr, "raw", sys.stderr.write)
+        raw("\r" + visible(shown) + " " * (self._drawn - len(shown)) + "\r")
+        sys.stderr.flush()
+        self._drawn = len(shown)

@@ -1,0 +1,276 @@
+"""The files of `svcd run`: the type of a job, and the names of what is uploaded. Pure.
+
+Note: names that hold a digest. The API does not show digests, and a name is unique in a tenant. So
+`svcd run` gives a binary's data a name with a part of its SHA-256. A second run of the same file
+finds the name and uploads nothing. A changed file gets another name, and old jobs keep their data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Final
+
+from attrs import frozen
+
+from svcd.cli.exits import USAGE, CommandError
+from svcd.model.choices import listed
+from svcd.model.job import INTERNAL_URL, JobType
+from svcd.model.names import MAX_NAME
+from svcd.model.redaction import shown_url
+from svcd.workflow.decide.job_configs import MAIN_CLASS
+from svcd.workflow.decide.rules import WITH_DATA
+
+_DIGITS: Final = 12
+"""Hexadecimal digits of a digest in a name."""
+_BY_ENDING: Final[Mapping[str, JobType]] = {
+    ".pig": JobType.PIG,
+    ".hql": JobType.HIVE,
+    ".hive": JobType.HIVE,
+    ".sh": JobType.SHELL,
+    ".bash": JobType.SHELL,
+    ".py": JobType.SHELL,
+    ".rb": JobType.SHELL,
+    ".pl": JobType.SHELL,
+}
+_NEEDS_PROGRAM: Final = frozenset({".py", ".rb", ".pl"})
+"""Endings of scripts that a shell would misread without a first line that names their program."""
+_CLASSES: Final = frozenset(
+    {
+        "mapred.mapper.class",
+        "mapreduce.map.class",
+        "mapreduce.job.map.class",
+        "edp.streaming.mapper",
+    }
+)
+"""Configurations that name the mapper of a MapReduce job."""
+_BY_NAME: Final = {each.value.lower(): each for each in JobType}
+
+
+class Unusable(CommandError):
+    """The command cannot do what it was given: what, why and what to do, in one line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, USAGE)
+
+
+@frozen(kw_only=True)
+class Kind:
+    """The type of a job. why: for people; "" when it was given. main_class: of a Java job."""
+
+    type: JobType
+    why: str = ""
+    main_class: str = ""
+
+
+def kind_of(
+    file: str, head: bytes, manifest_class: str, given: str, main_class: str, configs: Iterable[str]
+) -> Kind:
+    """The type of the job in `file`. Raises Unusable.
+
+    head: its first bytes. manifest_class: of a jar. given: `--type`, "" without it. configs: the
+    names of the given configurations.
+    """
+    ending = PurePath(file).suffix.lower()
+    main = main_class or manifest_class
+    if given:
+        found = _given(given)
+        if found is JobType.JAVA and not main and MAIN_CLASS not in configs:
+            raise Unusable(f"{file} names no main class in its manifest: give --main-class")
+        return Kind(type=found, main_class=main if found is JobType.JAVA else "")
+    mapper = next((each for each in configs if each in _CLASSES), "")
+    if ending == ".jar":
+        if mapper and not main_class:
+            return Kind(type=JobType.MAP_REDUCE, why=f"a .jar with {mapper}")
+        if main or MAIN_CLASS in configs:
+            why = "a .jar with a main class"
+            return Kind(type=JobType.JAVA, why=why, main_class=main)
+        raise Unusable(
+            f"{file} names no main class in its manifest: give --main-class CLASS for a program,"
+            " or -c mapreduce.map.class=CLASS and so on for a MapReduce job"
+        )
+    if main_class:
+        raise Unusable(f"--main-class is for a .jar, not for {file}")
+    type_ = _BY_ENDING.get(ending)
+    if type_ is not None and (type_ is not JobType.SHELL or ending not in _NEEDS_PROGRAM):
+        kind = Kind(type=type_, why=f"a {ending} file")
+    elif head.startswith(b"#!"):
+        kind = Kind(type=JobType.SHELL, why="a script with a #! line")
+    elif type_ is not None:
+        raise Unusable(
+            f"{file} has no first line that names its program, such as"
+            f" #!/usr/bin/env {_program(ending)}, so no machine can start it: add the line"
+        )
+    else:
+        raise Unusable(
+            f"the type of {file} cannot be guessed from its name: give --type,"
+            f" one of {listed([each.value for each in JobType])}"
+        )
+    if kind.type is JobType.SHELL and head.startswith(b"#!") and b"\r" in head.partition(b"\n")[0]:
+        raise Unusable(
+            f"the first line of {file} ends with a carriage return, so no machine finds its"
+            " program: save the file with line feeds only (dos2unix)"
+        )
+    return kind
+
+
+def _given(name: str) -> JobType:
+    try:
+        return _BY_NAME[name.lower()]
+    except KeyError:
+        known = listed([each.value for each in JobType])
+        raise Unusable(f"--type {name}: there is no such type of job; there are {known}") from None
+
+
+def _program(ending: str) -> str:
+    return {".py": "python3", ".rb": "ruby", ".pl": "perl"}[ending]
+
+
+def missing_places(kind: JobType, has_input: bool, has_output: bool) -> str:
+    """The refusal of a run that lacks places for its data; "" when it lacks none."""
+    if kind not in WITH_DATA or (has_input and has_output):
+        return ""
+    lacks = [
+        option for option, given in (("--input", has_input), ("--output", has_output)) if not given
+    ]
+    return (
+        f"a {kind.value} job needs {' and '.join(lacks)}, for example --input ./folder and"
+        " --output hdfs:///out"
+    )
+
+
+def takes_mains(kind: JobType) -> bool:
+    """Whether the file of a job of this type is its main binary, and not a library."""
+    return kind not in (JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA)
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def slug(text: str, most: int = MAX_NAME) -> str:
+    """`text` as a name of data processing, of at most `most` characters."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("._-")
+    return plain[:most].rstrip("-") or "x"
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """A short digest of several texts in their order."""
+    whole = hashlib.sha256()
+    for each in parts:
+        data = each.encode("utf-8", "surrogatepass")
+        whole.update(len(data).to_bytes(8, "big") + data)
+    return whole.hexdigest()[:_DIGITS]
+
+
+def with_digest(name: str, digest: str) -> str:
+    """`name` with the first digits of `digest` before its ending: `count-3f2a9c0b1d4e.pig`."""
+    path = PurePath(name)
+    ending = slug(path.suffix, 10) if path.suffix else ""
+    ending = f".{ending}" if ending else ""
+    stem = slug(path.stem, MAX_NAME - _DIGITS - 1 - len(ending))
+    return f"{stem}-{digest[:_DIGITS]}{ending}"
+
+
+# ---- reuse --------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Reuse:
+    """A row that is there already. id: "" when it must be created under `name`."""
+
+    name: str
+    id: str = ""
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
+    """The data of a binary. known: the internals of the tenant."""
+    wanted = with_digest(name, digest)
+    for each in known:
+        if each["name"] == wanted and each["datasize"] == size:
+            return Reuse(name=wanted, id=str(each["id"]))
+    return Reuse(name=wanted)
+
+
+def binary(name: str, digest: str, internal_id: str, known: Rows, named: bool = False) -> Reuse:
+    """The job binary for data of svcd. Raises Unusable.
+
+    known: the job binaries of the tenant. named: the job finds the file by its name.
+    """
+    url = INTERNAL_URL + internal_id
+    plain, own = slug(name), with_digest(name, digest)
+    by_name = {str(each["name"]): each for each in known}
+    for wanted in (plain, own):
+        found = by_name.get(wanted)
+        if found is not None and internal_id and found["url"] == url:
+            if wanted == own and named:
+                break
+            return Reuse(name=wanted, id=str(found["id"]))
+    if plain not in by_name:
+        return Reuse(name=plain)
+    if named:
+        raise Unusable(
+            f"a job finds its files by name, and the binary {plain} of the project has another"
+            " content: give the file another name"
+        )
+    return Reuse(name=own)
+
+
+def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:
+    """The job of these binaries. mains, libs: ids. known: the jobs of the tenant."""
+    by_name = {str(each["name"]): each for each in known}
+    wanted = (kind.value, list(mains), list(libs))
+    plain = slug(name)
+    own = with_digest(plain, digest_of([kind.value, *mains, "", *libs]))
+    for each in (plain, own):
+        found = by_name.get(each)
+        if found is None:
+            return Reuse(name=each)
+        has = [[str(b["id"]) for b in found[key]] for key in ("mains", "libs")]
+        if (found["type"], *has) == wanted:
+            return Reuse(name=each, id=str(found["id"]))
+    raise Unusable(f"the jobs {plain} and {own} exist with other binaries: rename the file")
+
+
+def source(kind: str, url: str, user: str, password: str, known: Rows, invocation: str) -> Reuse:
+    """The data source of a place. known: the data sources of the tenant."""
+    for each in known:
+        account = each["credentials"]
+        same = (account.get("user", ""), account.get("password", "")) == (user, password)
+        if (each["type"], each["url"]) == (kind, url) and same:
+            return Reuse(name=str(each["name"]), id=str(each["id"]))
+    last = url.rstrip("/").rpartition("/")[2] or kind
+    return Reuse(name=f"{slug(last, MAX_NAME - 9)}-{digest_of([invocation, url])[:8]}")
+
+
+# ---- places -------------------------------------------------------------------------------------
+
+
+def place_type(option: str, text: str) -> str:
+    """The type of the data source for a URL; "" when `text` is none. Raises Unusable."""
+    scheme, found, rest = text.partition("://")
+    if not found:
+        return ""
+    if scheme == "hdfs" and rest.strip("/"):
+        return "hdfs"
+    if scheme == "objstore" and all(rest.partition("/")[::2]):
+        return "objstore"
+    raise Unusable(
+        f"{option} {shown_url(text)}: expected hdfs:///PATH or objstore://CONTAINER/PATH"
+    )
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """The names and values of a repeated option `NAME=VALUE`. Raises Unusable."""
+    made = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not name or not equals:
+            shown = name if equals else each.partition("=")[0]
+            raise Unusable(f"{option} {shown}: expected NAME=VALUE")
+        made[name] = value
+    return made

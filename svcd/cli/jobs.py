@@ -1,0 +1,221 @@
+"""`svcd job …`: lists, shows, follows, cancels, repeats and deletes job executions.
+
+J is the id of an execution or its unique beginning. The name of a job means its latest execution.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from svcd.cli import names
+from svcd.cli.api import Api, safe
+from svcd.cli.command import Group
+from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
+from svcd.cli.names import Kind
+from svcd.cli.session import Session
+from svcd.cli.show import Column, Row, Table, ago, field, get
+from svcd.cli.times import duration, seconds
+
+JOB: Final = Kind(path="/jobs", one="job", many="jobs", noun="job")
+EXECUTION: Final = Kind(
+    path="/job-executions",
+    one="job_execution",
+    many="job_executions",
+    noun="job execution",
+    by="",
+)
+_MASK: Final = "***"
+
+
+def _spent(row: Row, now: float) -> str:
+    began = seconds(get(row, "created_at"))
+    ended = seconds(get(row, "end_time"))
+    return "" if began is None else duration((now if ended is None else ended) - began)
+
+
+def _progress(row: Row, _now: float) -> str:
+    share = row.get("progress")
+    return f"{share:.0%}" if isinstance(share, (int, float)) else ""
+
+
+def table(jobs: Mapping[str, str], clusters: Mapping[str, str]) -> Table:
+    """The table of executions. jobs, clusters: names by their ids."""
+    return Table(
+        many="job_executions",
+        one="job_execution",
+        columns=(
+            field("ID", "id", cut=False),
+            Column(title="JOB", text=lambda row, _: _named(row, "job_id", jobs)),
+            field("STATUS", "info.status", cut=False, status=True),
+            Column(title="PROGRESS", text=_progress, cut=False),
+            Column(title="CLUSTER", text=lambda row, _: _named(row, "cluster_id", clusters)),
+            ago("CREATED", "created_at"),
+            Column(title="TIME", text=_spent, cut=False),
+            field("EXIT", "return_code", wide=True),
+            field("WORKFLOW", "workflow_job_id", wide=True),
+            field("FAILURE", "info.failure.code"),
+        ),
+        name=lambda row: get(row, "id"),
+        empty="no job has run yet: svcd run FILE --on CLUSTER",
+    )
+
+
+def _named(row: Row, key: str, known: Mapping[str, str]) -> str:
+    id_ = get(row, key)
+    return known.get(id_, id_)
+
+
+EXECUTIONS: Final = table({}, {})
+
+
+def execution_of(api: Api, what: str) -> Any:
+    """The execution that `what` names. Raises CommandError."""
+    found = api.get(f"/job-executions/{safe(what)}") if names.is_id(what) else None
+    if found is not None:
+        return found
+    jobs = [j for j in api.listed(f"/jobs?name={safe(what)}", "jobs")["jobs"] if j["name"] == what]
+    if jobs:
+        path = f"/job-executions?job_id={safe(jobs[0]['id'])}"
+        executions = api.listed(path, "job_executions")["job_executions"]
+        if executions:
+            return executions[-1]
+        text = f"job {what} has not run yet: svcd run FILE --on CLUSTER runs a job"
+        raise CommandError(text, NOT_FOUND)
+    rows = api.listed("/job-executions", "job_executions")["job_executions"]
+    begins = [row for row in rows if what and str(row["id"]).startswith(what)]
+    if begins:
+        return names.chosen(begins, EXECUTION, what, api.door.tenant)
+    known = api.listed("/jobs", "jobs")["jobs"]
+    return names.chosen(known, JOB, what, api.door.tenant)  # refuses, with the nearest name
+
+
+job: Final = Group("job", help="List, show, follow, cancel, repeat and delete job executions.")
+
+
+@job.command("ls")
+@click.option("--status", metavar="STATUS", help="only those in this status, such as RUNNING")
+@click.option("--job", "of", metavar="JOB", help="only those of this job")
+@click.pass_obj
+def ls(session: Session, status: str | None, of: str | None) -> None:
+    """List the job executions of the project."""
+    api = session.api
+    filters = {"status": status} if status else {}
+    if of:
+        filters["job_id"] = str(names.find(api, JOB, of)["id"])
+    query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
+    path = "/job-executions" + (f"?{query}" if query else "")
+    session.show(api.listed(path, "job_executions"), _table_of(session))
+
+
+def _table_of(session: Session) -> Table:
+    """The table with the names of jobs and clusters, which only tables show."""
+    if session.output not in ("table", "wide"):
+        return EXECUTIONS
+    api = session.api
+    jobs = {str(row["id"]): str(row["name"]) for row in api.listed("/jobs", "jobs")["jobs"]}
+    clusters = api.listed("/clusters", "clusters")["clusters"]
+    return table(jobs, {str(row["id"]): str(row["name"]) for row in clusters})
+
+
+@job.command("show")
+@click.argument("what", metavar="J")
+@click.pass_obj
+def show(session: Session, what: str) -> None:
+    """Show a job execution."""
+    session.show(execution_of(session.api, what), _table_of(session))
+
+
+@job.command("logs")
+@click.argument("what", metavar="J")
+@click.option("-f", "--follow", is_flag=True, help="follow until the end, and end with its result")
+@click.pass_obj
+def logs(session: Session, what: str, follow: bool) -> int:
+    """Print the log of a job execution."""
+    from svcd.cli.follow import Followed
+
+    followed = Followed(session, str(execution_of(session.api, what)["id"]))
+    if follow:
+        return followed.to_its_end()
+    followed.once()
+    return 0
+
+
+@job.command("cancel")
+@click.argument("what", metavar="J")
+@click.pass_obj
+def cancel(session: Session, what: str) -> int:
+    """Cancel a job execution."""
+    id_ = str(execution_of(session.api, what)["id"])
+    after = session.api.post(f"/job-executions/{safe(id_)}/cancel", None)
+    status = after["info"]["status"]
+    session.note(f"job execution {id_} is {status}")
+    if session.output != "table":
+        session.show(after, EXECUTIONS)
+    return 0 if status == "KILLED" else FAILED
+
+
+@job.command("rm")
+@click.argument("what", metavar="J…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def rm(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Delete job executions; a running one is killed. The job itself stays."""
+    ids = [str(execution_of(session.api, each)["id"]) for each in what]
+    session.confirm("delete job execution", ids, yes)
+    for id_ in ids:
+        session.api.delete(f"/job-executions/{safe(id_)}")
+        session.note(f"deleted job execution {id_}")
+
+
+@job.command("rerun")
+@click.argument("what", metavar="J")
+@click.option("--on", metavar="CLUSTER", help="another cluster")
+@click.option("--output-source", "to", metavar="SOURCE", help="another data source for output")
+@click.option("--detach", is_flag=True, help="print the execution and do not follow it")
+@click.pass_obj
+def rerun(session: Session, what: str, on: str | None, to: str | None, detach: bool) -> int:
+    """Run the job of an execution again, with the same data and configuration."""
+    from svcd.cli.follow import Followed
+
+    api = session.api
+    before = execution_of(api, what)
+    body = {
+        name: before[name]
+        for name in ("cluster_id", "input_id", "output_id", "job_configs")
+        if before.get(name)
+    }
+    if _MASK in str(body.get("job_configs", "")):
+        text = f"job execution {before['id']} shows its secrets as {_MASK} to this login"
+        raise CommandError(f"{text}: run the job anew with svcd run", REFUSED)
+    if on:
+        body["cluster_id"] = names.find(api, names.CLUSTER, on)["id"]
+    if to:
+        body["output_id"] = names.find(api, SOURCE, to)["id"]
+    key = uuid.uuid4().hex
+    made = api.post(f"/jobs/{safe(before['job_id'])}/execute", body, key)["job_execution"]
+    if detach:
+        session.show(made, EXECUTIONS)
+        return 0
+    session.note(f"job execution {made['id']}")
+    return Followed(session, str(made["id"])).to_its_end()
+
+
+SOURCE: Final = Kind(
+    path="/data-sources", one="data_source", many="data_sources", noun="data source"
+)
+
+
+@job.command("why")
+@click.argument("what", metavar="J")
+@click.option("--all", "whole", is_flag=True, help="show every line")
+@click.pass_obj
+def why(session: Session, what: str, whole: bool) -> None:
+    """Show the history of a job execution, its failure, and what to do."""
+    from svcd.cli.why import history
+
+    for line in history(session.api, str(execution_of(session.api, what)["id"]), whole):
+        print(line)

@@ -1,0 +1,142 @@
+"""The caller's object store (Swift): lists and writes objects, with the login of the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+from svcd.cli.connection import Answer, Connections, Lost
+from svcd.cli.exits import REFUSED, UNREACHABLE, CommandError
+from svcd.cli.session import Session
+
+_TRIES: Final = 3
+"""Attempts for one file."""
+_MOST_PAGES: Final = 100
+_FINE: Final = range(200, 300)
+
+
+def endpoint(catalog: Sequence[Mapping[str, Any]], type_: str, region: str, interface: str) -> str:
+    """The URL of a service in a catalog of Keystone; "" when it has none. Pure."""
+    for service in catalog:
+        if service.get("type") != type_:
+            continue
+        for each in service.get("endpoints", ()):
+            here = not region or region in (each.get("region"), each.get("region_id"))
+            if here and each.get("interface") == interface:
+                return str(each.get("url", "")).rstrip("/")
+    return ""
+
+
+def service(session: Session, type_: str, known: str) -> str:
+    """The URL of a service of the cloud. known: its name in endpoints.json. Raises CommandError."""
+    own = session.endpoints.get(known)
+    if own:
+        return str(own).rstrip("/")
+    found = session.api.door
+    environment = session.environment
+    if not found.auth_url or not found.token:
+        raise CommandError(
+            f"the {type_} service of the cloud is not known: set OS_AUTH_URL and a login",
+            REFUSED,
+        )
+    url = f"{found.auth_url}/auth/tokens"
+    headers = {"X-Auth-Token": found.token, "X-Subject-Token": found.token}
+    answer = session.connections.send("GET", url, None, headers)
+    try:
+        catalog = answer.json["token"]["catalog"] if answer.status == 200 else []
+        region = environment.get("OS_REGION_NAME") or ""
+        interface = environment.get("OS_INTERFACE") or "public"
+        made = endpoint(catalog, type_, region, interface.removesuffix("URL"))
+    except (KeyError, TypeError, AttributeError):
+        made = ""
+    if not made:
+        raise CommandError(
+            f"the catalog of {url} names no {type_} service for this login and region", REFUSED
+        )
+    return made
+
+
+class ObjectStore:
+    """The objects of one account. token: gives the present token of the login."""
+
+    def __init__(self, connections: Connections, base: str, token: Callable[[], str]) -> None:
+        self._connections = connections
+        self._base = base
+        self._token = token
+
+    def make(self, container: str) -> None:
+        """Create a container, unless it is there."""
+        self._done("PUT", container, b"")
+
+    def has(self, container: str) -> bool:
+        """Whether the container exists."""
+        return self._send("GET", f"{container}?limit=1").status != 404
+
+    def list(self, container: str, prefix: str) -> Sequence[Mapping[str, Any]]:
+        """The objects below `prefix`, with name, bytes and hash; none in a missing container."""
+        found: list[Mapping[str, Any]] = []
+        for _ in range(_MOST_PAGES):
+            marker = quote(str(found[-1].get("name", "")), safe="") if found else ""
+            query = f"format=json&prefix={quote(prefix, safe='')}&marker={marker}"
+            answer = self._send("GET", f"{container}?{query}")
+            if answer.status == 404 or answer.status == 204:
+                break
+            rows = self._fine(answer, container).json
+            if not isinstance(rows, list) or not rows:
+                break
+            found += [each for each in rows if isinstance(each, dict)]
+        return found
+
+    def upload(self, container: str, name: str, file: Path, size: int) -> None:
+        """Write an object with the content of a file of `size` bytes. Raises CommandError."""
+        path = f"{container}/{quote(name)}"
+        headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
+        for attempt in range(_TRIES):
+            self._connections.close()  # a kept connection would make a second try of a read file
+            try:
+                with file.open("rb") as opened:
+                    answer = self._send("PUT", path, cast("bytes", opened), headers)
+            except Lost:
+                if attempt == _TRIES - 1:
+                    raise
+                continue
+            except OSError as error:
+                text = f"{file} cannot be read: {error.strerror}"
+                raise CommandError(text) from None
+            self._fine(answer, path)
+            return
+
+    def _done(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        return self._fine(self._send(method, path, body), path)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        given = {"X-Auth-Token": self._token(), **(headers or {})}
+        return self._connections.send(method, f"{self._base}/{path}", body, given)
+
+    def _fine(self, answer: Answer, path: str) -> Answer:
+        if answer.status in _FINE:
+            return answer
+        where = f"{self._base}/{path.partition('?')[0]}"
+        what = {
+            401: "it refuses the login",
+            403: "the login may not do this",
+            404: "it does not exist",
+            413: "the quota is used up",
+            507: "the object store is full",
+        }.get(answer.status, f"it answered {answer.status}")
+        code = UNREACHABLE if answer.status >= 500 else REFUSED
+        raise CommandError(f"object store: {where}: {what}", code)
+
+
+def of(session: Session) -> ObjectStore:
+    """The object store of the caller. Raises CommandError."""
+    base = service(session, "object-store", "object_store")
+    return ObjectStore(session.connections, base, lambda: session.api.door.token)

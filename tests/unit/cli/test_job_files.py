@@ -1,0 +1,144 @@
+"""The type of a job by its file, and the names under which `svcd run` keeps and finds things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli import job_files
+from svcd.cli.job_files import Kind, Reuse, Unusable, kind_of, missing_places, slug, with_digest
+from svcd.model.job import JobType
+
+DIGEST = "3f2a9c0b1d4e" + "0" * 52
+
+
+class KindTests(SynchronousTestCase):
+    def kind(self, file: str, head: bytes = b"", manifest: str = "", **more: Any) -> Kind:
+        given = {"given": "", "main_class": "", "configs": (), **more}
+        return kind_of(file, head, manifest, given["given"], given["main_class"], given["configs"])
+
+    def refusal(self, *arguments: Any, **more: Any) -> str:
+        return str(self.assertRaises(Unusable, self.kind, *arguments, **more))
+
+    def test_by_the_ending(self) -> None:
+        """In any case of letters."""
+        self.assertEqual(self.kind("a/count.PIG"), Kind(type=JobType.PIG, why="a .pig file"))
+        self.assertEqual(self.kind("q.hql").type, JobType.HIVE)
+        self.assertEqual(self.kind("go.sh"), Kind(type=JobType.SHELL, why="a .sh file"))
+
+    def test_script_of_another_language_needs_its_first_line(self) -> None:
+        """Without it a shell would read the script."""
+        kind = Kind(type=JobType.SHELL, why="a script with a #! line")
+        self.assertEqual(self.kind("a.py", b"#!/usr/bin/env python3\n"), kind)
+        self.assertEqual(self.kind("tool", b"#!/bin/sh\n"), kind)
+        self.assertIn("such as #!/usr/bin/env python3", self.refusal("a.py", b"import sys\n"))
+        self.assertIn("dos2unix", self.refusal("a.sh", b"#!/bin/sh\r\n"))
+
+    def test_jar(self) -> None:
+        """A main class makes a Java job, a mapper a MapReduce job; without both it is refused."""
+        java = Kind(type=JobType.JAVA, why="a .jar with a main class", main_class="org.Main")
+        self.assertEqual(self.kind("a.jar", main_class="org.Main"), java)
+        self.assertEqual(self.kind("a.jar", manifest="org.Main"), java)
+        self.assertEqual(
+            self.kind("a.jar", manifest="org.Main", configs=["mapreduce.map.class"]),
+            Kind(type=JobType.MAP_REDUCE, why="a .jar with mapreduce.map.class"),
+        )
+        self.assertEqual(self.kind("a.jar", configs=["edp.java.main_class"]).main_class, "")
+        self.assertIn("give --main-class CLASS", self.refusal("a.jar"))
+
+    def test_given_type(self) -> None:
+        """In any case of letters; an unknown one is refused with the known ones."""
+        self.assertEqual(self.kind("a.txt", given="pig"), Kind(type=JobType.PIG))
+        self.assertIn("there are Pig, Jar, MapReduce", self.refusal("a.txt", given="Perl"))
+        self.assertIn("give --main-class", self.refusal("a.jar", given="Java"))
+
+    def test_refusals(self) -> None:
+        """An ending that says nothing, and a main class of a script."""
+        self.assertIn("give --type, one of Pig, Jar", self.refusal("a.txt", b"x"))
+        self.assertIn("is for a .jar", self.refusal("a.pig", main_class="org.Main"))
+
+    def test_places(self) -> None:
+        """Types that need data name the missing options."""
+        self.assertEqual(missing_places(JobType.PIG, True, True), "")
+        self.assertEqual(missing_places(JobType.SHELL, False, False), "")
+        self.assertTrue(
+            missing_places(JobType.PIG, True, False).startswith("a Pig job needs --out")
+        )
+        self.assertIn("--input and --output", missing_places(JobType.JAR, False, False))
+
+
+class NameTests(SynchronousTestCase):
+    def test_names(self) -> None:
+        """Valid names of at most 50 characters, with the ending kept."""
+        self.assertEqual(slug("mein wörter.pig"), "mein-w-rter.pig")
+        self.assertEqual((slug("…"), slug("-_x-")), ("x", "x"))
+        self.assertEqual(with_digest("count.pig", DIGEST), "count-3f2a9c0b1d4e.pig")
+        self.assertEqual(with_digest("count", DIGEST), "count-3f2a9c0b1d4e")
+        self.assertEqual(len(with_digest("c" * 80 + ".pig", DIGEST)), 50)
+
+
+class ReuseTests(SynchronousTestCase):
+    def test_data_of_a_binary(self) -> None:
+        """The same name and size; a foreign row of another size is not taken."""
+        row = {"id": "i1", "name": "count-3f2a9c0b1d4e.pig", "datasize": 5}
+        found = job_files.internal("count.pig", DIGEST, 5, [row])
+        self.assertEqual(found, Reuse(name=row["name"], id="i1"))
+        self.assertEqual(job_files.internal("count.pig", DIGEST, 6, [row]).id, "")
+
+    def test_binary(self) -> None:
+        """Its plain name while that is free, else the name with the digest."""
+        mine = {"id": "b1", "name": "count.pig", "url": "internaldb://i1"}
+        other = {"id": "b2", "name": "count.pig", "url": "internaldb://i2"}
+        own = {"id": "b3", "name": "count-3f2a9c0b1d4e.pig", "url": "internaldb://i1"}
+
+        def found(*known: dict[str, str]) -> Reuse:
+            return job_files.binary("count.pig", DIGEST, "i1", known)
+
+        self.assertEqual(found(), Reuse(name="count.pig"))
+        self.assertEqual(found(mine), Reuse(name="count.pig", id="b1"))
+        self.assertEqual(found(other), Reuse(name="count-3f2a9c0b1d4e.pig"))
+        self.assertEqual(found(other, own), Reuse(name="count-3f2a9c0b1d4e.pig", id="b3"))
+
+    def test_file_that_the_job_finds_by_its_name(self) -> None:
+        """It gets no other name."""
+        other = {"id": "b2", "name": "helper.py", "url": "internaldb://i2"}
+        error = self.assertRaises(
+            Unusable, job_files.binary, "helper.py", DIGEST, "i1", [other], named=True
+        )
+        self.assertIn("give the file another name", str(error))
+
+    def test_job(self) -> None:
+        """The same type and binaries; the name with a digest when others have the plain one."""
+        mine = {"id": "j1", "name": "count", "type": "Pig", "mains": [{"id": "b1"}], "libs": []}
+        other = {**mine, "id": "j2", "mains": [{"id": "b9"}]}
+
+        def found(*known: dict[str, Any]) -> Reuse:
+            return job_files.job("count", JobType.PIG, ["b1"], [], known)
+
+        self.assertEqual(found(), Reuse(name="count"))
+        self.assertEqual(found(mine), Reuse(name="count", id="j1"))
+        second = found(other)
+        self.assertRegex(second.name, r"^count-[0-9a-f]{12}$")
+        self.assertEqual(found(other, {**mine, "name": second.name}).id, "j1")
+        self.assertRaises(Unusable, found, other, {**other, "name": second.name})
+
+    def test_data_source(self) -> None:
+        """The same place and the same account, for a job uses the account of its source."""
+        row = {
+            "id": "s1",
+            "name": "words",
+            "type": "objstore",
+            "url": "objstore://c/words",
+            "credentials": {"user": "demo", "password": "secret"},
+        }
+
+        def found(user: str, password: str) -> Reuse:
+            return job_files.source(row["type"], row["url"], user, password, [row], "n1")
+
+        self.assertEqual(found("demo", "secret"), Reuse(name="words", id="s1"))
+        other = found("demo", "changed")
+        self.assertEqual((other.id, other.name[:6]), ("", "words-"))
+        self.assertNotIn("changed", other.name)
+        plain = {**row, "type": "hdfs", "url": "hdfs:///out", "credentials": {}}
+        self.assertEqual(job_files.source("hdfs", "hdfs:///out", "", "", [plain], "n").id, "s1")

@@ -1,0 +1,157 @@
+"""How a command follows a job execution: with offsets of the log, without them, and its story."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.job_story import Part, Shown, changes, fresh, outcome, part_of, state
+
+
+def at(start: int, body: bytes, complete: bool = False) -> Part:
+    return Part(body=body, start=start, offset=start + len(body), complete=complete)
+
+
+class OffsetTests(SynchronousTestCase):
+    def test_headers(self) -> None:
+        """An answer without offsets is read as a whole log."""
+        headers = {"x-log-start": "3", "x-log-offset": "5", "x-log-complete": "true"}
+        self.assertEqual(part_of(b"ab", headers), at(3, b"ab", complete=True))
+        self.assertEqual(part_of(b"ab", {"x-log-offset": "5"}), at(3, b"ab"))
+        self.assertEqual(part_of(b"ab", {}), Part(body=b"ab"))
+        self.assertEqual(part_of(b"ab", {"x-log-offset": "-5"}), Part(body=b"ab"))
+
+    def test_each_byte_is_shown_once(self) -> None:
+        """Also when an answer repeats bytes, as after a daemon's restart."""
+        one, shown = fresh(Shown(), at(0, b"one\n"))
+        same, shown = fresh(shown, at(0, b"one\n"))
+        two, shown = fresh(shown, at(2, b"e\ntwo\n", complete=True))
+        self.assertEqual((one, same, two), ("one\n", "", "two\n"))
+        self.assertEqual((shown.offset, shown.complete), (8, True))
+
+    def test_character_in_two_answers(self) -> None:
+        """It is shown when its last byte is there."""
+        euro = "1 €\n".encode()
+        first, shown = fresh(Shown(), at(0, euro[:3]))
+        second, shown = fresh(shown, at(3, euro[3:4]))
+        third, shown = fresh(shown, at(4, euro[4:]))
+        self.assertEqual((first, second, third), ("1 ", "", "€\n"))
+        self.assertEqual(shown.offset, 6)
+
+    def test_end_inside_a_character(self) -> None:
+        """The last answer is shown whole."""
+        text, shown = fresh(Shown(), at(0, b"a\xe2\x82", complete=True))
+        self.assertEqual((text, shown.rest), ("a\ufffd", b""))
+
+    def test_bytes_that_are_gone(self) -> None:
+        """A gap is named, not hidden."""
+        _, shown = fresh(Shown(), at(0, b"one\n"))
+        text, shown = fresh(shown, at(10, b"three\n"))
+        self.assertEqual(text, "… 6 bytes of the log are no longer kept\nthree\n")
+        self.assertEqual(shown.offset, 16)
+
+
+class WholeLogTests(SynchronousTestCase):
+    """A daemon that answers the whole log each time."""
+
+    def read(self, *texts: str) -> list[str]:
+        shown, made = Shown(), []
+        for text in texts:
+            new, shown = fresh(shown, Part(body=text.encode()))
+            made.append(new)
+        return made
+
+    def test_parts_grow(self) -> None:
+        """New lines come once, below the title of their part. The head is not a part of the log."""
+        head = "==> job execution 1: RUNNING <==\n\n"
+        self.assertEqual(
+            self.read(
+                head,
+                head + "==> engine <==\nsubmitted\n\n",
+                head + "==> task 1 <==\nhello\n\n==> engine <==\nsubmitted\n\n",
+                head + "==> task 1 <==\nhello\n\n==> engine <==\nsubmitted\n\n",
+                head + "==> task 1 <==\nhello\nbye\n\n==> engine <==\nsubmitted\ndone\n\n",
+            ),
+            [
+                "",
+                "==> engine <==\nsubmitted\n",
+                "==> task 1 <==\nhello\n",
+                "",
+                "bye\n==> engine <==\ndone\n",
+            ],
+        )
+
+    def test_front_of_a_part_moves_out(self) -> None:
+        """The daemon answers only the end of a long log."""
+        self.assertEqual(
+            self.read("==> a <==\none\ntwo\nthree\n", "==> a <==\ntwo\nthree\nfour\n"),
+            ["==> a <==\none\ntwo\nthree\n", "four\n"],
+        )
+
+
+def execution(status: str, **more: Any) -> dict[str, Any]:
+    info = {"status": status, **more.pop("info", {})}
+    return {
+        "id": "e1",
+        "info": info,
+        "workflow_job_id": None,
+        "progress": None,
+        "return_code": None,
+        "created_at": "2026-01-01 00:00:00.000000",
+        "end_time": None,
+        **more,
+    }
+
+
+class StoryTests(SynchronousTestCase):
+    def test_changes(self) -> None:
+        """A line for each new status, step and wait; none when nothing has changed."""
+        pending = execution("Pending")
+        waits = {"code": "ENGINE_UNREACHABLE", "step": "submit", "text": "no answer", "until": None}
+        waiting = execution("Pending", info={"waiting": waits})
+        action = {"name": "job-node", "type": "pig", "externalId": "-"}
+        prep = execution("RUNNING", info={"actions": [action]}, workflow_job_id="w1")
+        runs = execution(
+            "RUNNING",
+            info={"actions": [{**action, "externalId": "application_1"}]},
+            workflow_job_id="w1",
+        )
+        self.assertEqual(list(changes(None, pending)), ["job is Pending"])
+        self.assertEqual(list(changes(pending, pending)), [])
+        self.assertEqual(list(changes(pending, waiting)), ["waits in step submit: no answer"])
+        self.assertEqual(list(changes(waiting, prep)), ["goes on", "job is RUNNING, workflow w1"])
+        self.assertEqual(list(changes(prep, runs)), ["step job-node runs as application_1"])
+        self.assertEqual(list(changes(runs, execution("SUCCEEDED"))), [])
+
+    def test_state_on_one_line(self) -> None:
+        """Status, progress and time."""
+        begun = 1_767_225_600.0
+        self.assertEqual(state(execution("Pending"), None), "job is Pending")
+        self.assertEqual(
+            state(execution("RUNNING", progress=0.5), begun + 12), "job is RUNNING, 50%, 12 s"
+        )
+
+    def test_outcome_of_a_success(self) -> None:
+        """Exit code 0 and one line."""
+        done = execution("SUCCEEDED", end_time="2026-01-01T00:00:41")
+        self.assertEqual(outcome(done), (0, ["job SUCCEEDED after 41 s"]))
+
+    def test_outcome_of_a_failure(self) -> None:
+        """Exit code 1, with reason, meaning, advice and the program's own code."""
+        failure = {"code": "OUTPUT_EXISTS", "step": "job-node", "text": "/out exists"}
+        code, lines = outcome(execution("KILLED", info={"failure": failure}, return_code=2))
+        self.assertEqual(code, 1)
+        self.assertEqual(
+            lines[:3], ["job KILLED", "failure: OUTPUT_EXISTS in step job-node", "  /out exists"]
+        )
+        self.assertTrue(lines[3].startswith("  OUTPUT_EXISTS means: "))
+        self.assertTrue(lines[4].startswith("  what to do: "))
+        self.assertEqual(lines[5], "its program ended with exit code 2")
+
+    def test_outcome_of_a_cancel(self) -> None:
+        """It is no success."""
+        self.assertEqual(
+            outcome(execution("KILLED")),
+            (1, ["job KILLED", "a user or the workflow engine cancelled it"]),
+        )
