@@ -261,6 +261,7 @@ class Daemon:
             audit=outside.audit,
         )
         metrics.watch_database(store.figures)
+        metrics.watchers(self.services.feeds.count)
         self.resource, self.site = api.build(self.services)
         has_own = bool(settings.server.admin_listen)
         self.admin_site = api.build_admin(self.services) if has_own else None
@@ -282,6 +283,8 @@ class Daemon:
     async def stop(self) -> None:
         """Park all work. The next start resumes it from the rows."""
         self.services.waits.end()
+        self.resource.end_streams()
+        await self.services.feeds.stop()
         await self._sweeps.stop()
         await self.health_checks.stop()
         await self.trusts.stop()

@@ -373,6 +373,9 @@ class Limits:
     instances: int = field(
         default=10_000, metadata=_doc("most instances of a tenant's clusters together; 0: any")
     )
+    watchers: int = field(
+        default=1000, metadata=_doc("most open watch requests of a tenant at one daemon; 0: any")
+    )
     idempotency_keys: int = field(
         default=10_000,
         metadata=_doc("most Idempotency-Keys that a tenant may use in 24 hours; 0: any"),

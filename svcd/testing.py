@@ -425,7 +425,12 @@ class FakeService:
             Headers({k: [v] for k, v in headers.items()}),
             Bytes.of(data),
         )
-        body: bytes = await readBody(response)
+        reading = readBody(response)
+        if response.headers.getRawHeaders(b"content-type") == [b"text/event-stream"]:
+            reading.addErrback(lambda _: None)
+            reading.cancel()
+            raise ValueError("the answer has no end: request it by `treq`, not by `call`")
+        body: bytes = await reading
         fields = [
             (name.decode("latin-1"), values[-1].decode("latin-1"))
             for name, values in response.headers.getAllRawHeaders()

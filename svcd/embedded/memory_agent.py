@@ -9,6 +9,7 @@ server for untrusted input: it does not parse requests.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from twisted.internet.address import IPv4Address
@@ -40,6 +41,7 @@ class MemoryAgent:
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._sites: dict[bytes, Site] = {}
+        self._streaming: dict[_Exchange, bytes] = {}
 
     def serve(self, origin: str, what: Site | IResource) -> None:
         """Answer requests to `origin` (scheme://host[:port], no slash at the end) with `what`."""
@@ -49,8 +51,11 @@ class MemoryAgent:
         self._sites[origin.encode("ascii")] = site
 
     def unserve(self, origin: str) -> None:
-        """Refuse connections to `origin` from now on."""
-        self._sites.pop(origin.encode("ascii"), None)
+        """Refuse connections to `origin` from now on, and break off the answers that go on."""
+        served = origin.encode("ascii")
+        self._sites.pop(served, None)
+        for exchange in [each for each, of in self._streaming.items() if of == served]:
+            exchange.loseConnection()
 
     def request(
         self,
@@ -65,7 +70,10 @@ class MemoryAgent:
         site = self._sites.get(origin)
         if site is None:
             return fail(ConnectionRefusedError(f"nothing serves {origin.decode('latin-1')}"))
-        return _Exchange(site).run(method, origin, path, headers, bodyProducer)
+        exchange = _Exchange(site)
+        self._streaming[exchange] = origin
+        exchange.ended = lambda: self._streaming.pop(exchange, None)
+        return exchange.run(method, origin, path, headers, bodyProducer)
 
 
 @implementer(IConsumer)
@@ -87,7 +95,10 @@ class _Upload:
 
 @implementer(IPushProducer)
 class _Exchange:
-    """One request: the channel the server writes to, and the response's transport."""
+    """One request: the channel the server writes to, and the response's transport.
+
+    ended: called when the answer is complete or broken off.
+    """
 
     queued = False
 
@@ -105,6 +116,7 @@ class _Exchange:
         self._streaming = False
         self._paused = True
         self._pumping = False
+        self.ended: Callable[[], object] = lambda: None
 
     # ---- client side ----
 
@@ -162,6 +174,7 @@ class _Exchange:
 
     def _lost(self, reason: Failure) -> None:
         """End the exchange after the connection broke, on either side."""
+        self.ended()
         request, self._request = self._request, None
         self._producer = None
         if request is not None and not request.finished:
@@ -255,6 +268,7 @@ class _Exchange:
 
     def requestDone(self, request: Request) -> None:
         """The answer is complete."""
+        self.ended()
         self._request = None
         if self._response is not None:
             self._response.end(Failure(ResponseDone("Response body fully received")))

@@ -106,6 +106,12 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         """The JSON object (unwrapped). Raises NotFound."""
         ...
 
+    async def rendered_many(
+        self, keys: Sequence[tuple[TenantId, str]]
+    ) -> Mapping[tuple[str, str], bytes]:
+        """The JSON object of each (tenant_id, id) that exists. At most a few hundred."""
+        ...
+
     async def rendered_page(self, tenant_id: TenantId, page: Page, rows: int) -> Rendered | None:
         """The JSON objects of the first rows of a page, whatever its limit.
 
@@ -161,6 +167,12 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
 
         The numbers have no gaps: only the oldest events are deleted.
         """
+        ...
+
+    async def events_at(
+        self, keys: Sequence[tuple[ClusterId, int]]
+    ) -> Mapping[tuple[ClusterId, int], ClusterEvent]:
+        """The events by cluster and number; those that exist. At most a few hundred."""
         ...
 
 

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from klein import Klein
 from twisted.internet.defer import Deferred
@@ -64,6 +64,7 @@ from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
 from svcd.resources._route import MOST_WAIT_S, Call, Options, Raw, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
+from svcd.resources._streams import Outlet, Stream
 from svcd.resources.openapi import document
 from svcd.runtime import logs
 from svcd.runtime.metrics import Metrics
@@ -72,6 +73,8 @@ from svcd.web.routing import HasRoutes, Routed, at_once
 from svcd.web.tree import Leaf, allowed, segments_of
 
 log = Logger()
+
+Reply: TypeAlias = Answer | Download | Stream
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
@@ -109,6 +112,7 @@ class Rest(Routed[Route]):
         self._count = 0
         self._running = 0
         self._idle: list[Deferred[None]] = []
+        self._streams: dict[Stream, None] = {}
         self._description: bytes | None = None
         super().__init__(self)
 
@@ -143,6 +147,11 @@ class Rest(Routed[Route]):
         limit = self._options.max_json_bytes if made.limit is None else made.limit
         return limit, made.spec.streams
 
+    def end_streams(self) -> None:
+        """See `_site.Door`."""
+        for stream in list(self._streams):
+            stream.end()
+
     def idle(self) -> Deferred[None]:
         """Fires when no handler runs any more."""
         done: Deferred[None] = Deferred()
@@ -174,7 +183,7 @@ class Rest(Routed[Route]):
             logs.request_id.reset(token)
         return NOT_DONE_YET
 
-    def _carry_on(self, x: Exchange, work: Deferred[Answer | Download]) -> None:
+    def _carry_on(self, x: Exchange, work: Deferred[Reply]) -> None:
         self._running += 1
         if not getattr(x.request, "early", False):
             x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
@@ -234,7 +243,7 @@ class Rest(Routed[Route]):
         found = self.tree.find(segments, method)
         return None if found is None else (*found, False)
 
-    async def _serve(self, x: Exchange) -> Answer | Download:
+    async def _serve(self, x: Exchange) -> Reply:
         request = x.request
         method: bytes = request.method
         x.method = _METHODS.get(method, "other")
@@ -276,6 +285,7 @@ class Rest(Routed[Route]):
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
         gone = partial(getattr, request, "_disconnected", False)
         call = Call(caller, version, request.args, policy, gone, request.notifyFinish)
+        call.renew = partial(self._renewed, x, made, call)
         if made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
             if keys is not None:
@@ -283,9 +293,18 @@ class Rest(Routed[Route]):
                 return await self._once(x, made, call, values, body)
         return await self._act(x, made, call, values, body)
 
+    async def _renewed(self, x: Exchange, made: Route, call: Call) -> Call:
+        """See `Call.renew`."""
+        caller = await self._authorize(x, call.tenant_id)
+        policy = self._options.policy
+        if not policy.allows(made.spec.needs, caller.roles):
+            request = f"{made.method} {made.pattern}"
+            raise policy.refusal(made.spec.needs, caller.roles, request)
+        return Call(caller, call.version, {}, policy, call.gone, x.request.notifyFinish)
+
     async def _act(
         self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
-    ) -> Answer | Download:
+    ) -> Reply:
         """The last checks, and the handler."""
         if made.exists is not None:
             await made.exists(call, **values)
@@ -329,7 +348,7 @@ class Rest(Routed[Route]):
 
     async def _once(
         self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
-    ) -> Answer | Download:
+    ) -> Reply:
         """The answer of the first request with this Idempotency-Key, or of this one if it is it.
 
         A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
@@ -434,9 +453,9 @@ class Rest(Routed[Route]):
 
     # ---- the answer ----
 
-    def _wrapped(self, made: Route, result: object) -> Answer | Download:
+    def _wrapped(self, made: Route, result: object) -> Reply:
         if made.spec.plain:
-            assert isinstance(result, (Answer, Download))
+            assert isinstance(result, (Answer, Download, Stream))
             return result
         if made.spec.success == 204:
             return Answer(204)
@@ -451,11 +470,14 @@ class Rest(Routed[Route]):
             parts = (before, encode(result), after)
         return Answer(made.spec.success, b"".join(parts))
 
-    def _answer(self, x: Exchange, answer: Answer | Download) -> None:
+    def _answer(self, x: Exchange, answer: Reply) -> None:
         if x.answered:
             return
         x.answered = True
         request = x.request
+        if isinstance(answer, Stream):
+            self._begin(x, answer)
+            return
         large = isinstance(answer, Download) or len(answer.body) > LARGE_ANSWER_BYTES
         if large and isinstance(request, ApiRequest) and request.crowded():
             if isinstance(answer, Download):
@@ -542,6 +564,49 @@ class Rest(Routed[Route]):
             self._ended()
 
         Deferred.fromCoroutine(self._pump(request, download)).addBoth(done)
+
+    def _begin(self, x: Exchange, stream: Stream) -> None:
+        """Start a stream. It counts as answered now, and as running until its end."""
+        request = x.request
+        self._finished(x, 200)
+        if request._disconnected:
+            return
+        head = request.method == b"HEAD"
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if isinstance(request, ApiRequest):
+            chunked = request.clientproto == b"HTTP/1.1"
+            if chunked:
+                headers["Transfer-Encoding"] = "chunked"
+            else:  # the end of the connection is the end of the answer
+                request.channel.persistent = False
+            lines = b"Content-Type: %b\r\nX-Request-Id: %b\r\n" % (
+                stream.content_type,
+                x.request_id.encode(),
+            )
+            request.respond(200, lines + header_lines(headers), b"", last=head)
+            request.chunked = int(chunked)  # so that `finish` ends the chunks
+        else:
+            request.setHeader(b"X-Request-Id", x.request_id.encode())
+            request.setHeader(b"Content-Type", stream.content_type)
+            for name, value in headers.items():
+                request.setHeader(name.encode(), value.encode())
+            if head:
+                request.finish()
+            else:
+                request.write(b"")  # sends the headers
+        if head:
+            return
+        self._running += 1
+        self._streams[stream] = None
+
+        def gone() -> None:
+            del self._streams[stream]
+            stream.gone()
+            self._ended()
+
+        stream.begin(Outlet(request, gone))
+        if isinstance(request, ApiRequest) and request.channel.site.draining:
+            stream.end()
 
     async def _pump(self, request: Any, download: Download) -> None:
         gone = request.notifyFinish()

@@ -202,6 +202,8 @@ class Call:
 
     version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
     Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
+    renew: checks the token again, and returns the call with the roles that the caller has now;
+    raises Unauthorized, Forbidden, ServiceUnavailable.
     """
 
     __slots__ = (
@@ -212,9 +214,11 @@ class Call:
         "gone",
         "headers",
         "keyed",
+        "renew",
         "tenant_id",
         "version",
     )
+    renew: Callable[[], Awaitable[Call]]
 
     def __init__(
         self,

@@ -51,6 +51,10 @@ class Door(Protocol):
 
     def new_request_id(self) -> str: ...
     def render(self, request: Any) -> object: ...
+    def end_streams(self) -> None:
+        """End all answers that would go on without an end."""
+        ...
+
     def idle(self) -> Deferred[None]:
         """Fires when no handler runs any more."""
         ...
@@ -345,6 +349,7 @@ class ApiSite(Site):
         self.draining = True
         for channel in list(self._channels):
             channel.close_when_idle()
+        self.door.end_streams()
         try:
             await with_deadline(self._clock, seconds, "draining", self._all_ended())
         except DeadlineExceeded:

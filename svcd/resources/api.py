@@ -23,6 +23,7 @@ from svcd.resources.node_group_templates import NodeGroupTemplates
 from svcd.resources.ownership_tags import OwnershipTags
 from svcd.resources.plugins import Plugins
 from svcd.resources.system import System, Telemetry
+from svcd.resources.watch import Watch
 from svcd.runtime.same_origin import SameOrigin
 
 __all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
@@ -45,6 +46,7 @@ FAMILIES = (
     Jobs,
     JobExecutions,
     OwnershipTags,
+    Watch,
 )
 """The classes of all resources, in the order of their routes."""
 

@@ -28,6 +28,7 @@ from svcd.model.wire_jobs import JobConfig
 from svcd.ports.cloud import Cloud, Identity, ObjectStore
 from svcd.ports.store import Also, Store
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.resources._feeds import Feeds
 from svcd.resources._lists import Lists
 from svcd.resources._waits import Waits
 from svcd.runtime.audit import Audit
@@ -117,6 +118,12 @@ class ApiServices:
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     installation: str = ""
     audit: Audit | None = None
+    feeds: Feeds = field(
+        default=Factory(
+            lambda self: Feeds(self.store, self.clock, self.settings.limits.watchers),
+            takes_self=True,
+        )
+    )
     lists: Lists = field(
         default=Factory(lambda self: Lists(self.store, self.clock), takes_self=True)
     )

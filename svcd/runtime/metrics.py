@@ -141,6 +141,11 @@ class Metrics:
         text = "Active clusters of this daemon in which the last health check found a failed part."
         Gauge("svcd_clusters_unwell", text, registry=self.registry).set_function(count)
 
+    def watchers(self, count: Callable[[], int]) -> None:
+        """Show the number of open `watch` requests."""
+        text = "Open watch requests of this daemon."
+        Gauge("svcd_watchers", text, registry=self.registry).set_function(count)
+
     def request_started(self) -> None:
         """Count a request that has reached the door."""
         self._requests.in_flight += 1

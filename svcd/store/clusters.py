@@ -178,3 +178,20 @@ class Clusters(Family[Cluster]):
         await self.get(tenant_id, id_)
         rows = await self._sql.all(_EVENTS, {"cluster_id": id_, "since": since})
         return [evolve(_event_decoder.decode(row[1]), number=row[0]) for row in rows]
+
+    async def events_at(
+        self, keys: Sequence[tuple[ClusterId, int]]
+    ) -> Mapping[tuple[ClusterId, int], ClusterEvent]:
+        values: dict[str, object] = {}
+        for index, (id_, number) in enumerate(keys):
+            values |= {f"c{index}": id_, f"n{index}": number}
+        wanted = ", ".join(f"(:c{index}, :n{index})" for index in range(len(keys)))
+        rows = await self._sql.all(
+            "select cluster_id, number, record from cluster_events"
+            f" where (cluster_id, number) in (values {wanted})",
+            values,
+        )
+        return {
+            (ClusterId(c), int(n)): evolve(_event_decoder.decode(record), number=n)
+            for c, n, record in rows
+        }

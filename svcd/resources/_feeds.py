@@ -1,0 +1,439 @@
+# mypy: allow-untyped-calls
+"""The watchers of the change feed: one reader for all watchers of a tenant.
+
+Note: a turn. All watchers of a tenant that have read everything have the same cursor. One read gets
+the changes after it, and those after the cursors of watchers that came later, on one snapshot. So
+after its turn such a watcher has the cursor of the others. Each version is rendered once for each
+class of roles, and each piece of the stream is encoded once for the watchers of the same kinds.
+
+Note: cursors of frames. Each frame carries the cursor after its change, also in the middle of a
+read. So a watcher whose connection breaks there neither misses nor repeats a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
+from svcd.model import wire, wire_jobs
+from svcd.model.changes import CLUSTER_EVENTS, KINDS, Change, Changes, Cursor
+from svcd.model.ids import ClusterId, JobBinaryId, TenantId
+from svcd.model.job import Job, JobBinary
+from svcd.ports.store import Store, Tx
+from svcd.resources._answers import encode
+from svcd.resources._streams import Outlet, Piece
+from svcd.runtime.tasks import KeyedTasks, gather, incident_id
+
+log = Logger()
+
+GAP_S: Final = 0.07
+"""Shortest time between two reads of a tenant's feed: changes within it share a read."""
+POLL_S: Final = 10.0
+"""Time between two reads without a signal: the signal of another daemon may have been lost."""
+HEARTBEAT_S: Final = 15.0
+_TICK_S: Final = 5.0
+"""Time between two looks at the tokens of the watchers and at those who do not read."""
+_STALL_S: Final = 60.0
+"""A watcher that reads nothing for so long is dropped."""
+_UNCHECKED_S: Final = 60.0
+"""How long a watcher goes on while the identity service cannot check its token."""
+_ROWS: Final = 500
+"""Most changes of one read for one cursor."""
+_SLICE: Final = 64
+"""Records that are rendered by one query."""
+_PART_BYTES: Final = 4 << 20
+"""A read for one cursor ends after about so many bytes; the next read continues."""
+_CURSORS: Final = 32
+"""Most cursors of one read; the others wait for the next one."""
+_AT_ONCE: Final = 8
+_OLDEST_S: Final = 24 * 3600
+"""Age from which a cursor is refused."""
+_UNUSABLE: Final = Cursor(epoch="", made_s=0, since="")
+
+Access: TypeAlias = Callable[[], Awaitable[bool]]
+"""Checks a caller's token again: whether answers to the caller mask credentials.
+
+Raises Unauthorized, Forbidden, ServiceUnavailable.
+"""
+Rendered: TypeAlias = Mapping[tuple[str, str], bytes]
+
+
+@frozen
+class View:
+    """What a watcher sees. hides: credentials are masked."""
+
+    hides: bool
+    kinds: frozenset[str]
+
+
+class Watcher:
+    """One caller that watches.
+
+    checked_at: when its token was found valid. paused_at: when it was found not reading, else None.
+    """
+
+    __slots__ = ("access", "checked_at", "outlet", "paused_at", "view")
+
+    def __init__(self, outlet: Outlet, view: View, access: Access, now_s: float) -> None:
+        self.outlet = outlet
+        self.view = view
+        self.access = access
+        self.checked_at = now_s
+        self.paused_at: float | None = None
+
+
+class _Feed:
+    """The watchers of one tenant.
+
+    groups: by their cursor; None: they begin now. reading: those for which a read is under way.
+    next_at: earliest time of the next read.
+    beat_at: of the next comment line. end: ends the signals of the store.
+    """
+
+    def __init__(self, end: Callable[[], None], now_s: float) -> None:
+        self.groups: dict[Cursor | None, list[Watcher]] = {}
+        self.reading: dict[Cursor | None, list[Watcher]] = {}
+        self.count = 0
+        self.next_at = now_s
+        self.beat_at = now_s + HEARTBEAT_S
+        self.end = end
+
+    def open(self) -> Iterator[tuple[Cursor | None, Watcher]]:
+        """The watchers that have not ended, with their cursors."""
+        for cursor, group in [*self.groups.items(), *self.reading.items()]:
+            for each in group:
+                if each.outlet.open:
+                    yield cursor, each
+
+
+class Feeds:
+    """Serves the watchers of all tenants. most: watchers of a tenant; 0: no limit."""
+
+    def __init__(self, store: Store, clock: IReactorTime, most: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._most = most
+        self._feeds: dict[TenantId, _Feed] = {}
+        self._turns = KeyedTasks[TenantId](clock, "changes", self._turn, limit=_AT_ONCE)
+        self._ticks = KeyedTasks[TenantId](clock, "watchers", self._tick, limit=_AT_ONCE)
+
+    def count(self) -> int:
+        """The number of watchers now."""
+        return sum(each.count for each in self._feeds.values())
+
+    def refuse_if_full(self, tenant_id: TenantId) -> None:
+        """Raises QuotaExceeded when the tenant may have no further watcher."""
+        feed = self._feeds.get(tenant_id)
+        if self._most and feed is not None and feed.count >= self._most:
+            raise QuotaExceeded(
+                f"the tenant has {self._most} watchers at this daemon, which is the limit"
+                " (limits.watchers): end some that you do not need"
+            )
+
+    def cursor_of(self, text: str) -> Cursor:
+        """The cursor that a caller has sent; one of no database when it cannot be used."""
+        cursor = Cursor.parse(text)
+        if cursor is None or cursor.made_s < self._clock.seconds() - _OLDEST_S:
+            return _UNUSABLE
+        return cursor
+
+    def begin(self, tenant_id: TenantId, watcher: Watcher, since: Cursor | None) -> None:
+        """Serve `watcher`, from the cursor `since` on, or from now on."""
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            end = self._store.on_change(tenant_id, partial(self._wake, tenant_id))
+            feed = self._feeds[tenant_id] = _Feed(end, self._clock.seconds())
+            self._ticks.wake(tenant_id, _TICK_S)
+        feed.groups.setdefault(since, []).append(watcher)
+        feed.count += 1
+        self._wake(tenant_id)
+
+    def left(self, tenant_id: TenantId) -> None:
+        """A watcher has ended; the next turn or tick forgets it."""
+        feed = self._feeds[tenant_id]
+        feed.count -= 1
+        if not feed.count:
+            del self._feeds[tenant_id]
+            feed.end()
+            self._turns.rest(tenant_id)
+            self._ticks.rest(tenant_id)
+
+    async def stop(self) -> None:
+        """End all reads. The door has ended the watchers before."""
+        await self._turns.stop()
+        await self._ticks.stop()
+
+    def _wake(self, tenant_id: TenantId) -> None:
+        feed = self._feeds.get(tenant_id)
+        if feed is not None:
+            self._turns.wake(tenant_id, max(0.0, feed.next_at - self._clock.seconds()))
+
+    # ---- reading ----
+
+    async def _turn(self, tenant_id: TenantId) -> float | None:
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            return None
+        wait_s = feed.next_at - self._clock.seconds()
+        if wait_s > 0:
+            return wait_s
+        groups, feed.groups = feed.groups, {}
+        asked: dict[Cursor | None, list[Watcher]] = {}
+        feed.reading = asked
+        for cursor, group in groups.items():
+            open_ = [each for each in group if each.outlet.open]
+            ready = len(asked) < _CURSORS and not all(each.outlet.paused for each in open_)
+            if open_:
+                (asked if ready else feed.groups)[cursor] = open_
+        if not asked:
+            return GAP_S if feed.groups else None
+        now_s = self._clock.seconds()
+        hides = {each.view.hides for group in asked.values() for each in group}
+        try:
+            here, parts, texts = await self._read(tenant_id, list(asked), hides, now_s)
+        except BaseException:
+            for cursor, group in asked.items():
+                feed.groups.setdefault(cursor, []).extend(group)
+            raise
+        finally:
+            feed.reading = {}
+        waiting, behind = bool(feed.groups), False
+        for cursor, group in asked.items():
+            part = None if cursor is None else parts.get(cursor)
+            after = here if part is None else part.cursor
+            if cursor is None:
+                _write(group, lambda _: _frame("hello", {}, here))
+            elif part is None:
+                _write(group, lambda _: _frame("reset", {"reason": _LOST}, here))
+            elif part.changes:
+                _write(group, partial(_piece, cursor, part, texts))
+            behind = behind or after != here
+            feed.groups.setdefault(after, []).extend(group)
+        done_s = self._clock.seconds()
+        feed.next_at = done_s if behind else done_s + GAP_S
+        return 0.0 if behind else GAP_S if waiting else POLL_S
+
+    async def _read(
+        self,
+        tenant_id: TenantId,
+        cursors: Sequence[Cursor | None],
+        hides: Iterable[bool],
+        now_s: float,
+    ) -> tuple[Cursor, Mapping[Cursor, Changes], Mapping[bool, Rendered]]:
+        """The cursor of now, the changes after each usable cursor, and their JSON by class."""
+
+        async def read(
+            tx: Tx,
+        ) -> tuple[Cursor, Mapping[Cursor, Changes], Mapping[bool, Rendered]]:
+            here = await tx.changes.here(now_s)
+            parts: dict[Cursor, Changes] = {}
+            texts: dict[bool, dict[tuple[str, str], bytes]] = {each: {} for each in hides}
+            for cursor in cursors:
+                if cursor is None:
+                    continue
+                part = await tx.changes.since(tenant_id, cursor, here, _ROWS)
+                if part is not None:
+                    parts[cursor] = await _rendered(tx, tenant_id, cursor, part, texts)
+            return here, parts, texts
+
+        return await self._store.read(read)
+
+    # ---- tokens and silence ----
+
+    async def _tick(self, tenant_id: TenantId) -> float | None:
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            return None
+        now_s = self._clock.seconds()
+        if now_s >= feed.beat_at:
+            feed.beat_at = now_s + HEARTBEAT_S
+            beats: dict[Cursor | None, Piece] = {}
+            for cursor, each in feed.open():
+                if cursor not in beats:
+                    beats[cursor] = Piece(b":\n%b\n" % _id(cursor))
+                each.outlet.write(beats[cursor])
+        watchers = [each for _, each in feed.open()]
+        for each in watchers:
+            if not each.outlet.paused:
+                each.paused_at = None
+            elif each.paused_at is None:
+                each.paused_at = now_s
+            elif now_s - each.paused_at >= _STALL_S:
+                each.outlet.abort()
+        checks = await gather([partial(self._check, each) for each in watchers], _AT_ONCE)
+        for each, error in zip(watchers, checks, strict=True):
+            if isinstance(error, Exception):
+                incident = incident_id()
+                failure = Failure(error)
+                log.failure("A token was not checked, incident {i}", failure=failure, i=incident)
+                each.outlet.end(bye(f"internal error, incident {incident}"))
+        return _TICK_S
+
+    async def _check(self, watcher: Watcher) -> None:
+        """End a watcher whose token is not valid any more, or cannot be checked for a while."""
+        try:
+            hides = await watcher.access()
+        except ServiceUnavailable as error:
+            if self._clock.seconds() - watcher.checked_at >= _UNCHECKED_S:
+                watcher.outlet.end(bye(error.message))
+        except SvcdError as error:
+            watcher.outlet.end(bye(error.message))
+        else:
+            watcher.checked_at = self._clock.seconds()
+            if hides != watcher.view.hides:
+                watcher.view = evolve(watcher.view, hides=hides)
+
+
+_LOST: Final = "the cursor is too old, or of another database: list anew"
+
+
+def bye(reason: str) -> Piece:
+    """The last piece of a stream."""
+    return _frame("bye", {"reason": reason}, None)
+
+
+def _frame(event: str, data: Mapping[str, object], cursor: Cursor | None) -> Piece:
+    return Piece(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), event.encode(), encode(data)))
+
+
+def _id(cursor: Cursor | None) -> bytes:
+    return b"" if cursor is None else b"id: %b\n" % cursor.text.encode()
+
+
+def _write(group: Sequence[Watcher], make: Callable[[View], Piece | None]) -> None:
+    """Send each watcher the piece of its view, which is made once."""
+    made: dict[View, Piece | None] = {}
+    for each in group:
+        view = each.view
+        if view not in made:
+            made[view] = make(view)
+        piece = made[view]
+        if piece is not None:
+            each.outlet.write(piece)
+
+
+def _piece(
+    start: Cursor, part: Changes, texts: Mapping[bool, Rendered], view: View
+) -> Piece | None:
+    """The frames of the changes that `view` shows; None without any."""
+    frames = []
+    shown = [each for each in part.changes if each.kind in view.kinds]
+    for change in shown:
+        text = texts[view.hides].get((change.kind, change.id))
+        if text is None:  # the event has been trimmed
+            continue
+        last = change is shown[-1]
+        cursor = part.cursor if last else start.at(change, part.until)
+        word = KINDS[change.kind].encode()
+        frames.append(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), word, text))
+    return Piece(b"".join(frames)) if frames else None
+
+
+# ---- rendering ----
+
+
+async def _rendered(
+    tx: Tx,
+    tenant_id: TenantId,
+    start: Cursor,
+    part: Changes,
+    texts: Mapping[bool, dict[tuple[str, str], bytes]],
+) -> Changes:
+    """Adds the JSON of the changes to `texts`, by class. Returns a shorter part for long JSON."""
+    size = 0
+    for first in range(0, len(part.changes), _SLICE):
+        if size > _PART_BYTES:
+            read = part.changes[:first]
+            return evolve(part, changes=read, cursor=start.at(read[-1], part.until), whole=False)
+        batch = part.changes[first : first + _SLICE]
+        for hides, known in texts.items():
+            new = [each for each in batch if (each.kind, each.id) not in known]
+            for change, text in await _texts(tx, tenant_id, new, hides):
+                known[change.kind, change.id] = text
+            size += sum(len(known.get((each.kind, each.id), b"")) for each in batch)
+    return part
+
+
+async def _texts(
+    tx: Tx, tenant_id: TenantId, changes: Sequence[Change], hides: bool
+) -> Sequence[tuple[Change, bytes]]:
+    """The JSON of each change that can be shown."""
+    found = [(each, _deleted(each)) for each in changes if each.word == "deleted"]
+    for kind in KINDS:
+        by_id = {each.id: each for each in changes if each.kind == kind and each.word != "deleted"}
+        if by_id:
+            records = await _records(tx, tenant_id, kind, list(by_id), hides)
+            found += [(by_id[id_], _text(by_id[id_], text)) for id_, text in records.items()]
+    return found
+
+
+def _deleted(change: Change) -> bytes:
+    return encode({"id": change.id, "change": "deleted", "version": change.version})
+
+
+def _text(change: Change, record: bytes) -> bytes:
+    """The JSON of the record with the fields of the change before its own."""
+    if change.kind == CLUSTER_EVENTS:
+        head: dict[str, Any] = {"cluster_id": change.id.rpartition("/")[0]}
+    else:
+        head = {"change": change.word, "version": change.version}
+    return encode(head)[:-1] + b"," + record[1:]
+
+
+async def _records(
+    tx: Tx, tenant_id: TenantId, kind: str, ids: Sequence[str], hides: bool
+) -> Mapping[str, bytes]:
+    """The JSON objects of the interface by id; those that exist."""
+    match kind:
+        case "clusters":
+            return await _stored(tx.clusters, tenant_id, ids)
+        case "job_executions":
+            return await _stored(tx.executions, tenant_id, ids)
+        case "cluster_templates":
+            return await _stored(tx.cluster_templates, tenant_id, ids)
+        case "node_group_templates":
+            return await _stored(tx.node_group_templates, tenant_id, ids)
+        case "data_sources":
+            sources = await tx.data_sources.several(tenant_id, _typed(ids))
+            return {r.id: encode(wire_jobs.DataSource.of(r, hides)) for r in sources}
+        case "job_binaries":
+            binaries = await tx.job_binaries.several(tenant_id, _typed(ids))
+            return {r.id: encode(wire_jobs.JobBinary.of(r, hides)) for r in binaries}
+        case "job_binary_internals":
+            internals = await tx.internals.several(tenant_id, _typed(ids))
+            return {r.id: encode(wire_jobs.JobBinaryInternal.of(r)) for r in internals}
+        case "jobs":
+            jobs = await tx.jobs.several(tenant_id, _typed(ids))
+            return await _jobs(tx, tenant_id, jobs, hides)
+        case _:
+            keys = [(ClusterId(c), int(n)) for c, _, n in (i.rpartition("/") for i in ids)]
+            events = await tx.clusters.events_at(keys)
+            return {f"{c}/{n}": encode(wire.Event.of(each)) for (c, n), each in events.items()}
+
+
+def _typed(ids: Sequence[str]) -> Any:
+    """Ids of the kind that the family wants."""
+    return ids
+
+
+async def _stored(rows: Any, tenant_id: TenantId, ids: Sequence[str]) -> Mapping[str, bytes]:
+    found = await rows.rendered_many([(tenant_id, id_) for id_ in ids])
+    return {id_: text for (_, id_), text in found.items()}
+
+
+async def _jobs(
+    tx: Tx, tenant_id: TenantId, jobs: Sequence[Job], hides: bool
+) -> Mapping[str, bytes]:
+    ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
+    binaries: dict[JobBinaryId, JobBinary] = {}
+    for first in range(0, len(ids), _SLICE):
+        several = await tx.job_binaries.several(tenant_id, ids[first : first + _SLICE])
+        binaries |= {each.id: each for each in several}
+    return {each.id: encode(wire_jobs.Job.of(each, binaries, hides)) for each in jobs}

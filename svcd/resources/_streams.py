@@ -1,0 +1,126 @@
+# mypy: allow-untyped-calls
+"""Answers without an end: one reader's side of a stream of events.
+
+The pieces of a stream are encoded once for all its readers. A reader that does not keep up holds
+references to pieces, up to a bound. Beyond the bound the connection is aborted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from attrs import frozen
+from twisted.internet.interfaces import IPushProducer
+from zope.interface import implementer
+
+from svcd.resources._site import ApiRequest
+
+_MOST_WAITING: Final = 1 << 20
+"""Bytes that may wait for one reader, beside those in the buffers of its connection."""
+
+
+class Piece:
+    """A piece of a stream. chunk: the piece as a chunk of HTTP/1.1."""
+
+    __slots__ = ("chunk", "plain")
+
+    def __init__(self, plain: bytes) -> None:
+        self.plain = plain
+        self.chunk = b"%x\r\n%b\r\n" % (len(plain), plain)
+
+
+@frozen(kw_only=True, eq=False)
+class Stream:
+    """An answer that goes on until its reader or its writer ends it.
+
+    begin: called once with the reader's side. end: called when the daemon stops. gone: called once
+    after the end; not called when it has not begun.
+    """
+
+    begin: Callable[[Outlet], None]
+    end: Callable[[], None]
+    gone: Callable[[], None]
+    content_type: bytes = b"text/event-stream"
+
+
+@implementer(IPushProducer)
+class Outlet:
+    """One reader of a stream.
+
+    gone: called once, when the reader has disconnected, was aborted, or `end` was called.
+    paused: the connection takes no data now. open: before the end.
+    """
+
+    def __init__(self, request: Any, gone: Callable[[], None]) -> None:
+        self._request = request
+        self._gone = gone
+        self._raw = isinstance(request, ApiRequest)
+        self._chunked = self._raw and bool(request.chunked)
+        self._waiting: deque[Piece] = deque()
+        self._waiting_bytes = 0
+        self.paused = False
+        self.open = True
+        request.notifyFinish().addErrback(lambda _: self._close())
+        request.registerProducer(self, True)
+
+    def write(self, piece: Piece) -> None:
+        """Send `piece`, or keep it until the connection takes it."""
+        if not self.open:
+            return
+        if not self.paused:
+            self._send(piece)
+            return
+        self._waiting.append(piece)
+        self._waiting_bytes += len(piece.plain)
+        if self._waiting_bytes > _MOST_WAITING:
+            self.abort()
+
+    def end(self, last: Piece) -> None:
+        """Send `last` and complete the answer; abort when the reader does not keep up."""
+        if self.paused:
+            self.abort()
+        if self.open:
+            self._send(last)
+            self._request.unregisterProducer()
+            self._close()
+            self._request.finish()
+
+    def abort(self) -> None:
+        """Close the connection; what waits is lost."""
+        if self.open:
+            self._close()
+            channel = self._request.channel
+            if self._raw:
+                channel.abort()
+            else:
+                channel.loseConnection()
+
+    def _send(self, piece: Piece) -> None:
+        if self._raw:
+            self._request.channel.transport.write(piece.chunk if self._chunked else piece.plain)
+        else:
+            self._request.write(piece.plain)
+
+    def _close(self) -> None:
+        if self.open:
+            self.open = False
+            self._waiting.clear()
+            self._gone()
+
+    def pauseProducing(self) -> None:
+        """The buffers of the connection are full."""
+        self.paused = True
+
+    def resumeProducing(self) -> None:
+        """The connection takes data again."""
+        self.paused = False
+        while self._waiting and not self.paused and self.open:
+            piece = self._waiting.popleft()
+            self._waiting_bytes -= len(piece.plain)
+            self._send(piece)
+
+    def stopProducing(self) -> None:
+        """The connection was lost."""
+        self._close()
