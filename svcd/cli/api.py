@@ -106,6 +106,16 @@ class Api:
             raise CommandError(self._refusal(path, answer), NOT_FOUND)
         return answer.body
 
+    def pieces(self, path: str, connections: Connections) -> Iterator[bytes]:
+        """The raw body of a success in pieces, of any length. Raises CommandError."""
+        url = self.door.base + path
+        answer, pieces = connections.stream("GET", url, self._token(), _SILENCE_S)
+        if answer.status == 401 and self._renewed():
+            answer, pieces = connections.stream("GET", url, self._token(), _SILENCE_S)
+        if answer.status != 200:
+            raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+        return pieces
+
     def call(
         self,
         method: str,

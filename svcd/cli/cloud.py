@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
 from svcd.cli.session import Session
@@ -60,6 +61,13 @@ class Cloud:
         """The names of the user's key pairs."""
         body = self._get(f"{self.url('compute')}/os-keypairs", "the key pairs")
         return [get(each, "keypair.name") for each in body.get("keypairs") or []]
+
+    def images(self, name: str) -> Sequence[Any]:
+        """The images of that name that the user may see."""
+        url = self.url("image")
+        base = url if url.endswith("/v2") else f"{url}/v2"
+        body = self._get(f"{base}/images?name={quote(name, safe='')}", "the images")
+        return [each for each in body.get("images") or [] if each.get("name") == name]
 
     def _get(self, url: str, what: str) -> Any:
         door = self._session.api.door

@@ -10,7 +10,6 @@ from svcd.cli.api import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError
 from svcd.cli.job_story import Part, Shown, changes, fresh, is_over, outcome, part_of, state
 from svcd.cli.session import OutOfTime, Session
-from svcd.model.controls import visible
 
 _PATIENCE_S: Final = 120.0
 """How long a daemon may be away, as when it restarts, before the command gives up."""
@@ -34,7 +33,6 @@ class Followed:
         self._shown = Shown()
         self._read_at = 0.0
         self._keeps = True
-        self._drawn = 0
 
     def to_its_end(self) -> int:
         """Follow until the execution has ended; return the exit code of its result.
@@ -42,7 +40,7 @@ class Followed:
         Raises CommandError: interrupted, out of time, or the API is away. The job goes on then.
         """
         session = self._session
-        session.api.patience_s, session.api.patient_when_refused = _PATIENCE_S, True
+        session.api.be_patient(_PATIENCE_S)
         try:
             execution = self._until_over()
         except KeyboardInterrupt:
@@ -57,7 +55,7 @@ class Followed:
             session.note(self._goes_on())
             raise
         finally:
-            self._draw("")
+            session.clear()
         code, lines = outcome(execution)
         for line in lines:
             session.note(line)
@@ -79,7 +77,6 @@ class Followed:
             if execution is None:
                 raise CommandError(f"job execution {self._id} was deleted", NOT_FOUND)
             for line in changes(before, execution):
-                self._draw("")
                 self._session.note(line)
             before = execution
             over = is_over(execution)
@@ -91,7 +88,7 @@ class Followed:
             if over and time.monotonic() > end:
                 return execution
             if not over:
-                self._draw(state(execution, self._session.now()))
+                self._session.draw(state(execution, self._session.now()))
             if over or not self._keeps or not self._shows_log:
                 time.sleep(_LOOK_S)
 
@@ -109,7 +106,7 @@ class Followed:
         self._keeps = part.offset is not None
         text, self._shown = fresh(self._shown, part)
         if text:
-            self._draw("")
+            self._session.clear()
             sys.stdout.write(text)
             sys.stdout.flush()
 
@@ -133,14 +130,3 @@ class Followed:
             return
         text, self._shown = fresh(self._shown, part)
         sys.stdout.write(text)
-
-    def _draw(self, text: str) -> None:
-        """Write over the last line of a terminal."""
-        if not self._session.interactive or not (text or self._drawn):
-            return
-        columns = (self._session.width() or 80) - 1
-        shown = text[:columns]
-        raw = getattr(sys.stderr, "raw", sys.stderr.write)
-        raw("\r" + visible(shown) + " " * (self._drawn - len(shown)) + "\r")
-        sys.stderr.flush()
-        self._drawn = len(shown)

@@ -1,4 +1,4 @@
-"""`svcd image …`: the software tree of a distribution, for the operator."""
+"""`svcd image …`: the software of a distribution, for the operator, and the registry of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from svcd.cli.api import safe
 from svcd.cli.command import Group, settings_of, settings_options
+from svcd.cli.exits import NOT_FOUND, CommandError
+from svcd.cli.names import IMAGE, find
+from svcd.cli.session import Session
+from svcd.cli.show import Table, field
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,3 +102,96 @@ def verify(
     elif not problems:
         print(f"{tree} is complete, but another recipe made it: its jars agree with its own list")
     return 1 if problems else 0
+
+
+# ---- the registry -------------------------------------------------------------------------------
+
+
+IMAGES: Final = Table(
+    many="images",
+    one="image",
+    columns=(
+        field("NAME", "name"),
+        field("ID", "id", cut=False),
+        field("USER", "username"),
+        field("TAGS", "tags"),
+        field("STATUS", "status", cut=False, status=True),
+        field("DESCRIPTION", "description", wide=True),
+    ),
+    empty="no image is registered: svcd image register IMAGE --user LOGIN --tag TAG",
+)
+
+
+@image.command("ls")
+@click.option("--tag", "tags", multiple=True, help="only images with this tag; repeatable")
+@click.pass_obj
+def ls(session: Session, tags: Sequence[str]) -> None:
+    """List the registered images of the cloud."""
+    query = "&".join(f"tags={safe(tag)}" for tag in tags)
+    session.show(session.api.listed("/images" + (f"?{query}" if query else ""), "images"), IMAGES)
+
+
+@image.command("register")
+@click.argument("what", metavar="IMAGE")
+@click.option("--user", required=True, metavar="LOGIN", help="login of the image's system")
+@click.option("--description", default="", metavar="TEXT")
+@click.option("--tag", "tags", multiple=True, help="tag, such as vanilla or 3.5.0; repeatable")
+@click.pass_obj
+def register(session: Session, what: str, user: str, description: str, tags: Sequence[str]) -> None:
+    """Register an image of the cloud, by its id or name, for clusters."""
+    id_ = _image_id(session, what)
+    body = {"username": user, "description": description}
+    _change(session, id_, "", body, tags)
+
+
+def _image_id(session: Session, what: str) -> str:
+    """The id of an image of the cloud, also of one that is not registered."""
+    from svcd.cli.cloud import Cloud
+    from svcd.cli.names import is_id
+
+    if is_id(what):
+        return what
+    rows = Cloud(session).images(what)
+    if len(rows) == 1:
+        return str(rows[0]["id"])
+    many = "no image" if not rows else "several images"
+    raise CommandError(f"the cloud has {many} of the name {what}: give the id", NOT_FOUND)
+
+
+def _change(session: Session, id_: str, what: str, body: Any, tags: Sequence[str] = ()) -> None:
+    path = f"/images/{safe(id_)}"
+    made = session.api.post(path + what, body)
+    if tags:
+        made = session.api.post(f"{path}/tag", {"tags": list(tags)})
+    session.show(made, IMAGES)
+
+
+@image.command("tag")
+@click.argument("what", metavar="IMAGE")
+@click.argument("tags", metavar="TAG…", nargs=-1, required=True)
+@click.pass_obj
+def tag(session: Session, what: str, tags: Sequence[str]) -> None:
+    """Add tags to a registered image."""
+    _change(session, str(find(session.api, IMAGE, what)["id"]), "/tag", {"tags": list(tags)})
+
+
+@image.command("untag")
+@click.argument("what", metavar="IMAGE")
+@click.argument("tags", metavar="TAG…", nargs=-1, required=True)
+@click.pass_obj
+def untag(session: Session, what: str, tags: Sequence[str]) -> None:
+    """Remove tags from a registered image."""
+    _change(session, str(find(session.api, IMAGE, what)["id"]), "/untag", {"tags": list(tags)})
+
+
+@image.command("rm")
+@click.argument("what", metavar="IMAGE…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def rm(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Remove the registration of images. The images stay in the cloud."""
+    found = [find(session.api, IMAGE, each) for each in what]
+    session.confirm("remove the registration of", [str(row["name"]) for row in found], yes)
+    for row in found:
+        session.api.delete(f"/images/{safe(str(row['id']))}")
+        session.note(f"removed the registration of {row['name']}")

@@ -14,6 +14,7 @@ import click
 from svcd.cli import names
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Group
+from svcd.cli.data import SOURCE
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
 from svcd.cli.session import Session
@@ -202,11 +203,6 @@ def rerun(session: Session, what: str, on: str | None, to: str | None, detach: b
         return 0
     session.note(f"job execution {made['id']}")
     return Followed(session, str(made["id"])).to_its_end()
-
-
-SOURCE: Final = Kind(
-    path="/data-sources", one="data_source", many="data_sources", noun="data source"
-)
 
 
 @job.command("why")

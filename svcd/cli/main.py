@@ -23,6 +23,13 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
             " result"),
     "job": ("svcd.cli.jobs:job", "list, show, follow, cancel, repeat and delete job executions"),
     "image": ("svcd.cli.images:image", "software of a distribution, and images of the cloud"),
+    "apply": ("svcd.cli.bundles:apply", "make what a bundle (YAML) names, and scale its clusters"),
+    "diff": ("svcd.cli.bundles:diff", "show how the project differs from a bundle"),
+    "export": ("svcd.cli.bundles:export", "print an object as a bundle"),
+    "plugin": ("svcd.cli.plugins:plugin", "show the distributions and their options"),
+    "template": ("svcd.cli.templates:template", "list, show and delete templates of clusters"),
+    "source": ("svcd.cli.data:source", "locations of the input and output of jobs"),
+    "binary": ("svcd.cli.data:binary", "the programs of jobs"),
     "why": ("svcd.cli.why:command", "show the history of a cluster or a job execution, its failure,"
             " and what to do"),
     "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine, through"

@@ -7,12 +7,10 @@ so that a request that is sent again never runs a job twice.
 
 from __future__ import annotations
 
-import hashlib
 import uuid
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from attrs import field, frozen
@@ -23,10 +21,8 @@ from svcd.cli.command import FORMATS, SHARED, Command
 from svcd.cli.exits import INTERRUPTED, REFUSED, CommandError
 from svcd.cli.follow import Followed
 from svcd.cli.job_files import (
-    Reuse,
     Unusable,
     binary,
-    internal,
     job,
     kind_of,
     missing_places,
@@ -37,15 +33,10 @@ from svcd.cli.job_files import (
 )
 from svcd.cli.local_input import LocalInput
 from svcd.cli.session import Session
-from svcd.model.job import INTERNAL_URL, JobType
+from svcd.cli.uploads import Program, kept, read, size, stored
+from svcd.model.job import JobType
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide.document import container_of
-
-_MOST_BYTES: Final = 512 * 2**20
-"""The largest file that is read; the daemon's limit is `server.max_binary_bytes`."""
-_MANIFEST: Final = "META-INF/MANIFEST.MF"
-_MOST_MANIFEST: Final = 1 << 20
-_NAME_TAKEN: Final = "exists already"
 
 
 class _Run(Command):
@@ -60,16 +51,6 @@ class _Run(Command):
             n for n, each in enumerate(self.params) if each in SHARED and each.name == "output"
         )
         self.params = [*self.params[:at], form, *self.params[at + 1 :]]
-
-
-@frozen(kw_only=True)
-class Program:
-    """A file that is read. digest: SHA-256 of the data."""
-
-    name: str
-    data: bytes = field(repr=False)
-    digest: str
-    main_class: str = ""
 
 
 @frozen(kw_only=True)
@@ -193,8 +174,8 @@ class Run:
         self._input, self._output = input_, place
         self._configs, self._params = pairs("-c", configs), pairs("-p", params)
         self._args = list(args)
-        self._main = _read(file)
-        self._libs = [_read(each) for each in libs]
+        self._main = read(file)
+        self._libs = [read(each) for each in libs]
         self._kind = kind_of(
             str(file), self._main.data[:4096], self._main.main_class, type_ or "",
             main_class or "", self._configs,
@@ -277,22 +258,7 @@ class Run:
         """User and password that the job uses at the object store; {} when it needs none."""
         if not any(each.needs_account for each in places):
             return {}
-        environment = self._session.environment
-        for user, password in (
-            ("SVCD_OBJSTORE_USER", "SVCD_OBJSTORE_PASSWORD"),
-            ("OS_USERNAME", "OS_PASSWORD"),
-        ):
-            if environment.get(user) and environment.get(password):
-                return {"user": environment[user], "password": environment[password]}
-        known = self._session.endpoints
-        if known.get("username") and known.get("password"):
-            return {"user": str(known["username"]), "password": str(known["password"])}
-        raise CommandError(
-            "a job reads and writes the object store with a user and password, and this login has"
-            " none: set SVCD_OBJSTORE_USER and SVCD_OBJSTORE_PASSWORD, or use hdfs:///… or a data"
-            " source that exists (nothing was uploaded)",
-            REFUSED,
-        )
+        return swift.account(self._session)
 
     # ---- what is made ---------------------------------------------------------------------------
 
@@ -333,34 +299,15 @@ class Run:
         return self._kind.type is JobType.SHELL or not file.name.endswith(".jar")
 
     def _binary(self, file: Program, number: int, named: bool) -> str:
-        api = self._session.api
-        known = api.listed("/job-binary-internals", "binaries")["binaries"]
-        binaries = api.listed("/job-binaries", "binaries")["binaries"]
-        data = internal(file.name, file.digest, len(file.data), known)
-        binary(file.name, file.digest, data.id, binaries, named)  # refuses before the upload
-        if not data.id:
-            data = self._uploaded(file, data.name)
+        binaries = self._session.api.listed("/job-binaries", "binaries")["binaries"]
+        known, _ = kept(self._session, file)
+        binary(file.name, file.digest, known, binaries, named)  # refuses before the upload
+        data = stored(self._session, file)
         found = binary(file.name, file.digest, data.id, binaries, named)
         if found.id:
             return found.id
-        body = {"name": found.name, "url": INTERNAL_URL + data.id}
+        body = {"name": found.name, "url": data.url}
         return str(self._post("/job-binaries", body, f"binary-{number}")["job_binary"]["id"])
-
-    def _uploaded(self, file: Program, name: str) -> Reuse:
-        """The new data of a binary. Another run may have uploaded it at the same moment."""
-        api = self._session.api
-        path = f"/job-binary-internals/{safe(name)}"
-        try:
-            made = api.upload(path, file.data)["job_binary_internal"]
-        except CommandError as error:
-            if error.code != REFUSED or _NAME_TAKEN not in str(error):
-                raise
-            rows = self._listed("/job-binary-internals", "binaries", name=name)
-            if not rows or rows[0]["datasize"] != len(file.data):
-                raise
-            made = rows[0]
-        self._session.note(f"uploaded {file.name}: {_size(len(file.data))}")
-        return Reuse(name=name, id=str(made["id"]))
 
     def _upload(self, store: swift.ObjectStore, wanted: LocalInput) -> None:
         there = store.list(local_input.CONTAINER, f"{wanted.prefix}/")
@@ -372,9 +319,9 @@ class Run:
         for each in files:
             name = f"{wanted.prefix}/{each.name}"
             store.upload(local_input.CONTAINER, name, each.path, each.size)
-        size = _size(sum(each.size for each in files))
+        sent = size(sum(each.size for each in files))
         left = f"; {wanted.ignored} hidden files left out" if wanted.ignored else ""
-        self._session.note(f"uploaded {len(files)} files, {size}, to {wanted.url}{left}")
+        self._session.note(f"uploaded {len(files)} files, {sent}, to {wanted.url}{left}")
 
     def _source(self, place: Place, account: Mapping[str, str]) -> str:
         given = account if place.type == "objstore" else {}
@@ -389,45 +336,6 @@ class Run:
         return str(self._post("/data-sources", body, found.name)["data_source"]["id"])
 
 
-def _read(file: Path) -> Program:
-    """The content of a file. Raises Unusable."""
-    try:
-        if file.is_dir():
-            raise Unusable(f"{file} is a folder: name the file of the program")
-        with file.open("rb") as opened:
-            data = opened.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise Unusable(f"{file} cannot be read: {error.strerror}") from None
-    if len(data) > _MOST_BYTES:
-        raise Unusable(f"{file} has more than {_MOST_BYTES >> 20} MiB")
-    if not data:
-        raise Unusable(f"{file} is empty")
-    main = _manifest_class(file) if file.suffix.lower() == ".jar" else ""
-    return Program(
-        name=file.name, data=data, digest=hashlib.sha256(data).hexdigest(), main_class=main
-    )
-
-
-def _manifest_class(file: Path) -> str:
-    """The main class that a jar names; "" without one. Raises Unusable when it is no jar."""
-    try:
-        with zipfile.ZipFile(file) as jar:
-            if _MANIFEST not in jar.namelist():
-                return ""
-            with jar.open(_MANIFEST) as opened:
-                text = opened.read(_MOST_MANIFEST).decode("utf-8", "replace")
-    except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        raise Unusable(f"{file} is not a jar: {error}") from None
-    unfolded = text.replace("\r\n", "\n").replace("\n ", "")
-    for line in unfolded.splitlines():
-        if not line:
-            break  # the main section ends
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "main-class":
-            return value.strip()
-    return ""
-
-
 def _refuse_present(store: swift.ObjectStore, output: Place) -> None:
     """Refuse an output in the object store that cannot be written. Raises CommandError."""
     if not output.needs_account:
@@ -440,10 +348,3 @@ def _refuse_present(store: swift.ObjectStore, output: Place) -> None:
     if store.list(container, path.rstrip("/") + "/"):
         text = f"--output {output.url} exists already: name another folder, or remove it first"
         raise CommandError(text, REFUSED)
-
-
-def _size(count: int) -> str:
-    """A number of bytes for people."""
-    if count < 1024:
-        return f"{count} bytes"
-    return f"{count / 1024:.1f} KiB" if count < 1024**2 else f"{count / 1024**2:.1f} MiB"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import quote
 
+from svcd.cli.cloud import Cloud
 from svcd.cli.connection import Answer, Connections, Lost
 from svcd.cli.exits import REFUSED, UNREACHABLE, CommandError
 from svcd.cli.session import Session
@@ -14,48 +15,9 @@ from svcd.cli.session import Session
 _TRIES: Final = 3
 """Attempts for one file."""
 _MOST_PAGES: Final = 100
+_SILENCE_S: Final = 60.0
+"""The longest time without a byte of an object."""
 _FINE: Final = range(200, 300)
-
-
-def endpoint(catalog: Sequence[Mapping[str, Any]], type_: str, region: str, interface: str) -> str:
-    """The URL of a service in a catalog of Keystone; "" when it has none. Pure."""
-    for service in catalog:
-        if service.get("type") != type_:
-            continue
-        for each in service.get("endpoints", ()):
-            here = not region or region in (each.get("region"), each.get("region_id"))
-            if here and each.get("interface") == interface:
-                return str(each.get("url", "")).rstrip("/")
-    return ""
-
-
-def service(session: Session, type_: str, known: str) -> str:
-    """The URL of a service of the cloud. known: its name in endpoints.json. Raises CommandError."""
-    own = session.endpoints.get(known)
-    if own:
-        return str(own).rstrip("/")
-    found = session.api.door
-    environment = session.environment
-    if not found.auth_url or not found.token:
-        raise CommandError(
-            f"the {type_} service of the cloud is not known: set OS_AUTH_URL and a login",
-            REFUSED,
-        )
-    url = f"{found.auth_url}/auth/tokens"
-    headers = {"X-Auth-Token": found.token, "X-Subject-Token": found.token}
-    answer = session.connections.send("GET", url, None, headers)
-    try:
-        catalog = answer.json["token"]["catalog"] if answer.status == 200 else []
-        region = environment.get("OS_REGION_NAME") or ""
-        interface = environment.get("OS_INTERFACE") or "public"
-        made = endpoint(catalog, type_, region, interface.removesuffix("URL"))
-    except (KeyError, TypeError, AttributeError):
-        made = ""
-    if not made:
-        raise CommandError(
-            f"the catalog of {url} names no {type_} service for this login and region", REFUSED
-        )
-    return made
 
 
 class ObjectStore:
@@ -108,6 +70,15 @@ class ObjectStore:
             self._fine(answer, path)
             return
 
+    def read(self, container: str, name: str) -> Iterator[bytes]:
+        """The content of an object in pieces. Raises CommandError."""
+        path = f"{container}/{quote(name)}"
+        headers = {"X-Auth-Token": self._token()}
+        url = f"{self._base}/{path}"
+        answer, pieces = self._connections.stream("GET", url, headers, _SILENCE_S)
+        self._fine(answer, path)
+        return pieces
+
     def _done(self, method: str, path: str, body: bytes | None = None) -> Answer:
         return self._fine(self._send(method, path, body), path)
 
@@ -138,5 +109,25 @@ class ObjectStore:
 
 def of(session: Session) -> ObjectStore:
     """The object store of the caller. Raises CommandError."""
-    base = service(session, "object-store", "object_store")
+    base = Cloud(session).url("object-store")
     return ObjectStore(session.connections, base, lambda: session.api.door.token)
+
+
+def account(session: Session) -> Mapping[str, str]:
+    """User and password with which jobs use the object store. Raises CommandError."""
+    environment = session.environment
+    for user, password in (
+        ("SVCD_OBJSTORE_USER", "SVCD_OBJSTORE_PASSWORD"),
+        ("OS_USERNAME", "OS_PASSWORD"),
+    ):
+        if environment.get(user) and environment.get(password):
+            return {"user": environment[user], "password": environment[password]}
+    known = session.endpoints
+    if known.get("username") and known.get("password"):
+        return {"user": str(known["username"]), "password": str(known["password"])}
+    raise CommandError(
+        "a job reads and writes the object store with a user and password, and this login has"
+        " none: set SVCD_OBJSTORE_USER and SVCD_OBJSTORE_PASSWORD, or use hdfs:///… or a data"
+        " source that exists (nothing was uploaded)",
+        REFUSED,
+    )

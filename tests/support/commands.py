@@ -58,6 +58,7 @@ class Shown:
         known = {
             "api": self.url,
             "identity": f"{self.url}/identity/v3",
+            "image": f"{self.url}/image",
             "object_store": f"{self.url}/object-store/v1/AUTH_{fake.tenant}",
             "tenant": fake.tenant,
             "username": user,

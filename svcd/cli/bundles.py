@@ -1,0 +1,301 @@
+"""`svcd apply`, `svcd diff` and `svcd export`: bundles of clusters, jobs and what they need."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import yaml
+
+from svcd.cli import bundle
+from svcd.cli.api import safe
+from svcd.cli.bundle import BY_NAME, KINDS, Change, Item, Kind, Step, There
+from svcd.cli.command import Command
+from svcd.cli.exits import FAILED, INTERRUPTED, REFUSED, CommandError
+from svcd.cli.job_files import Unusable, with_digest
+from svcd.cli.names import Kind as Named
+from svcd.cli.names import find
+from svcd.cli.session import Session, write
+from svcd.cli.uploads import Program, program, read, stored
+from svcd.model.controls import visible
+from svcd.model.job import INTERNAL_URL
+
+_MOST_TEXT: Final = 64 * 2**10
+"""The largest content of a binary that an export holds."""
+_MARKS: Final = {Change.CREATE: "+", Change.SCALE: "~", Change.NONE: "=", Change.REFUSED: "!"}
+_DONE: Final = {Change.CREATE: "created", Change.SCALE: "scaled", Change.NONE: "unchanged"}
+_WORDS: Final = {
+    "template": ("cluster_templates", "node_group_templates"),
+    "source": ("data_sources",),
+    "binary": ("job_binaries",),
+    "job": ("jobs",),
+    "cluster": ("clusters",),
+}
+
+_files: Final = click.option(
+    "-f", "files", type=click.Path(path_type=Path), multiple=True, required=True, metavar="FILE",
+    help="bundle (YAML; - is stdin); repeatable",
+)  # fmt: skip
+
+
+@click.command("apply", cls=Command)
+@_files
+@click.option("--dry-run", is_flag=True, help="show what would be done")
+@click.pass_obj
+def apply(session: Session, files: Sequence[Path], dry_run: bool) -> None:
+    """Make what a bundle names and the project lacks, and scale its clusters.
+
+    It may be repeated: what is there already stays. A change that the API cannot make is refused
+    before anything is done.
+    """
+    work = Work(session, files)
+    refused = [step for step in work.steps if step.change is Change.REFUSED]
+    if dry_run:
+        _show(work.steps)
+    for step in refused:
+        session.note(f"{step.item.where}: {step.item.title}: {'; '.join(step.texts)}")
+    if refused:
+        titles = ", ".join(step.item.title for step in refused[:5])
+        raise CommandError(f"the API cannot change {titles}; nothing was done", REFUSED)
+    if not dry_run:
+        work.perform()
+
+
+@click.command("diff", cls=Command)
+@_files
+@click.option("--exit-code", is_flag=True, help="end with 1 when something differs")
+@click.pass_obj
+def diff(session: Session, files: Sequence[Path], exit_code: bool) -> int:
+    """Show how the project differs from a bundle.
+
+    + is missing, ~ has other sizes, ! differs in what the API cannot change.
+    """
+    steps = [each for each in Work(session, files).steps if each.change is not Change.NONE]
+    _show(steps)
+    return FAILED if steps and exit_code else 0
+
+
+@click.command("export", cls=Command)
+@click.argument("kind", type=click.Choice(list(_WORDS)))
+@click.argument("name")
+@click.pass_obj
+def export(session: Session, kind: str, name: str) -> None:
+    """Print an object and what it refers to as a bundle, without secrets.
+
+    In the place of a secret is a variable of the environment, which apply reads.
+    """
+    there = _there(session)
+    found = _found(session, kind, name)
+    wanted: dict[tuple[str, str], Mapping[str, Any]] = {}
+    waiting = [found]
+    while waiting:
+        each, row = waiting.pop()
+        if (each.name, str(row["name"])) in wanted:
+            continue
+        body = bundle.exported(each, row, there)
+        wanted[each.name, str(row["name"])] = body
+        item = Item(kind=each, name=str(row["name"]), body=body)
+        for other, reference in bundle.references(item):
+            target = there.find(other, reference)
+            if target is not None:
+                waiting.append((BY_NAME[other], target))
+    made: dict[str, Any] = {}
+    for each in KINDS:
+        rows = [body for (of, _), body in wanted.items() if of == each.name]
+        if rows:
+            made[each.name] = rows
+    for body in made.get("job_binaries", ()):
+        _with_content(session, body, there)
+    secrets = sorted(set(_variables(made)))
+    if secrets:
+        session.note(f"svcd apply reads the secrets from the environment: {', '.join(secrets)}")
+    write(visible(yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Any:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _found(session: Session, word: str, name: str) -> tuple[Kind, Any]:
+    refusal: CommandError | None = None
+    for each in _WORDS[word]:
+        kind = BY_NAME[each]
+        noun = Named(path=kind.path, one=kind.key, many=kind.rows, noun=kind.word)
+        try:
+            return kind, find(session.api, noun, name)
+        except CommandError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _with_content(session: Session, body: Any, there: There) -> None:
+    """Add the content of a binary that svcd keeps, or the name of its file."""
+    if "url" in body:
+        return
+    row = there.find("job_binaries", str(body["name"]))
+    assert row is not None
+    data = b"".join(_pieces(session, row, _MOST_TEXT + 1))
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if text and len(data) <= _MOST_TEXT and visible(text) == text:
+        body["content"] = text
+        return
+    body["file"] = body["name"]
+    session.note(f"its content: svcd binary get {body['name']} {body['name']}")
+
+
+def _pieces(session: Session, row: Any, most: int) -> Any:
+    """The content of a binary in pieces, until there are `most` bytes."""
+    path = f"/job-binaries/{safe(str(row['id']))}/data"
+    count = 0
+    for piece in session.api.pieces(path, session.connections):
+        yield piece
+        count += len(piece)
+        if count >= most:
+            return
+
+
+def _variables(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"env"}:
+            yield str(value["env"])
+        for each in value.values():
+            yield from _variables(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _variables(each)
+
+
+def _there(session: Session) -> There:
+    api = session.api
+    rows = {kind.name: api.listed(kind.path, kind.rows)[kind.rows] for kind in KINDS}
+    return There(rows=rows, images=api.listed("/images", "images")["images"])
+
+
+def _show(steps: Sequence[Step]) -> None:
+    for step in steps:
+        texts = f": {'; '.join(step.texts)}" if step.texts else ""
+        print(f"{_MARKS[step.change]} {step.item.title}{texts}")
+
+
+class Work:
+    """A bundle, and the steps to it."""
+
+    def __init__(self, session: Session, files: Sequence[Path]) -> None:
+        self._session = session
+        self._items = [item for file in files for item in _parsed(file)]
+        self._programs = {
+            item.name: _program(item) for item in self._items if _has_content(item.body)
+        }
+        there = _there(session)
+        self._there = There(
+            rows=there.rows, images=there.images, digests=dict(self._digests(there))
+        )
+        digests = {name: each.digest for name, each in self._programs.items()}
+        self.steps = bundle.plan(self._items, self._there, digests)
+
+    def _digests(self, there: There) -> Any:
+        """The digests of binaries that are in the bundle and in the project."""
+        rows = self._session.api.listed("/job-binary-internals", "binaries")["binaries"]
+        internals = {INTERNAL_URL + str(each["id"]): each for each in rows}
+        for name, mine in self._programs.items():
+            row = there.find("job_binaries", name)
+            data = None if row is None else internals.get(str(row["url"]))
+            if row is None or data is None:
+                continue
+            if data["datasize"] != len(mine.data):
+                yield name, ""
+            elif data["name"] == with_digest(name, mine.digest):
+                yield name, mine.digest
+            else:
+                whole = hashlib.sha256()
+                for piece in _pieces(self._session, row, len(mine.data) + 1):
+                    whole.update(piece)
+                yield name, whole.hexdigest()
+
+    def perform(self) -> None:
+        """Do the steps in their order. Raises CommandError, which says what is done."""
+        there = self._there
+        ids = {
+            (kind, str(row["name"])): str(row["id"])
+            for kind, rows in there.rows.items()
+            for row in rows
+        }
+        for item in self._items:
+            for kind, name in bundle.references(item):
+                row = there.image(name) if kind == "images" else there.find(kind, name)
+                if row is not None:
+                    ids.setdefault((kind, name), str(row["id"]))
+        done = 0
+        try:
+            for step in self.steps:
+                self._perform(step, ids)
+                done += step.change is not Change.NONE
+                texts = f": {'; '.join(step.texts)}" if step.texts else ""
+                print(f"{_DONE[step.change]} {step.item.title}{texts}")
+        except CommandError as error:
+            text = f"{step.item.title}: {error}; {self._left(done)}"
+            raise CommandError(text, error.code) from None
+        except KeyboardInterrupt:
+            raise CommandError(f"interrupted; {self._left(done)}", INTERRUPTED) from None
+
+    def _left(self, done: int) -> str:
+        all_ = sum(step.change is not Change.NONE for step in self.steps)
+        return f"{done} of {all_} changes are made, and svcd apply goes on with the others"
+
+    def _perform(self, step: Step, ids: dict[tuple[str, str], str]) -> None:
+        api, item = self._session.api, step.item
+        if step.change is Change.SCALE:
+            sizes = [{"name": name, "count": count} for name, count in step.sizes.items()]
+            groups = [bundle.group_request(each, ids) for each in step.groups]
+            body = {"resize_node_groups": sizes, "add_node_groups": groups}
+            api.put(f"/clusters/{safe(step.id)}", {k: v for k, v in body.items() if v})
+        elif step.change is Change.CREATE:
+            url = ""
+            if item.kind.name == "job_binaries" and item.name in self._programs:
+                url = stored(self._session, self._programs[item.name]).url
+            made = api.post(item.kind.path, bundle.request(item, ids, url), uuid.uuid4().hex)
+            ids[item.kind.name, item.name] = str(made[item.kind.key]["id"])
+
+
+def _parsed(file: Path) -> Sequence[Item]:
+    try:
+        if str(file) == "-":
+            data = sys.stdin.buffer.read(bundle.MOST_BYTES + 1)
+            return bundle.parse(data, "stdin", "", os.environ)
+        with file.open("rb") as opened:
+            data = opened.read(bundle.MOST_BYTES + 1)
+    except OSError as error:
+        raise Unusable(f"{file} cannot be read: {error.strerror}") from None
+    return bundle.parse(data, str(file), str(file.parent), os.environ)
+
+
+def _has_content(body: Mapping[str, Any]) -> bool:
+    return "content" in body or "file" in body
+
+
+def _program(item: Item) -> Program:
+    if "content" in item.body:
+        text = str(item.body["content"])
+        if not text:
+            raise Unusable(f"{item.where}.content is empty")
+        return program(item.name, text.encode())
+    found = read(Path(item.folder, str(item.body["file"])))
+    return found._replace(name=item.name)

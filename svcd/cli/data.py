@@ -1,0 +1,247 @@
+"""`svcd source …` and `svcd binary …`: locations of data, and the programs of jobs."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from svcd.cli import swift
+from svcd.cli.api import safe
+from svcd.cli.command import Group
+from svcd.cli.exits import REFUSED, USAGE, CommandError
+from svcd.cli.names import Kind, find
+from svcd.cli.session import Session
+from svcd.cli.show import Table, ago, field
+
+SOURCE: Final = Kind(
+    path="/data-sources", one="data_source", many="data_sources", noun="data source"
+)
+BINARY: Final = Kind(path="/job-binaries", one="job_binary", many="binaries", noun="job binary")
+SOURCES: Final = Table(
+    many="data_sources",
+    one="data_source",
+    columns=(
+        field("NAME", "name"),
+        field("TYPE", "type", cut=False),
+        field("URL", "url"),
+        field("USER", "credentials.user"),
+        ago("CREATED", "created_at"),
+        field("ID", "id", wide=True),
+    ),
+    empty="no data sources; svcd source add NAME URL makes one",
+)
+BINARIES: Final = Table(
+    many="binaries",
+    one="job_binary",
+    columns=(
+        field("NAME", "name"),
+        field("URL", "url"),
+        field("DESCRIPTION", "description"),
+        ago("CREATED", "created_at"),
+        field("ID", "id", wide=True),
+    ),
+    empty="no binaries; svcd binary add FILE makes one",
+)
+
+source: Final = Group("source", help="Locations of the input and output of jobs.")
+binary: Final = Group("binary", help="The programs of jobs.")
+
+
+# ---- data sources -------------------------------------------------------------------------------
+
+
+@source.command("ls")
+@click.pass_obj
+def sources(session: Session) -> None:
+    """List the data sources of the project."""
+    session.show(session.api.listed(SOURCE.path, SOURCE.many), SOURCES)
+
+
+@source.command("show")
+@click.argument("what", metavar="SOURCE")
+@click.pass_obj
+def show_source(session: Session, what: str) -> None:
+    """Show a data source."""
+    session.show({SOURCE.one: find(session.api, SOURCE, what)}, SOURCES)
+
+
+@source.command("add")
+@click.argument("name")
+@click.argument("url")
+@click.option(
+    "--user",
+    metavar="USER",
+    help="account of the object store; its password is read from"
+    " SVCD_OBJSTORE_PASSWORD or asked for (default: the account of the login)",
+)
+@click.option("--description", metavar="TEXT")
+@click.pass_obj
+def add_source(
+    session: Session, name: str, url: str, user: str | None, description: str | None
+) -> None:
+    """Make a data source for hdfs:///PATH or objstore://CONTAINER/PATH."""  # fmt: skip
+    from svcd.cli.job_files import Unusable, place_type
+
+    type_ = place_type("URL", url)
+    if not type_:
+        raise Unusable(f"URL {url}: expected hdfs:///PATH or objstore://CONTAINER/PATH")
+    body: dict[str, Any] = {"name": name, "type": type_, "url": url}
+    if description:
+        body["description"] = description
+    if user:
+        body["credentials"] = {"user": user, "password": _password(session, user)}
+    elif type_ == "objstore":
+        body["credentials"] = dict(swift.account(session))
+    made = session.api.post(SOURCE.path, body, uuid.uuid4().hex)
+    session.note(f"made data source {name}")
+    if session.output != "table":
+        session.show(made, SOURCES)
+
+
+def _password(session: Session, user: str) -> str:
+    given = session.environment.get("SVCD_OBJSTORE_PASSWORD")
+    if given:
+        return given
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        text = f"the password of {user} is missing: set SVCD_OBJSTORE_PASSWORD"
+        raise CommandError(text, USAGE)
+    return getpass.getpass(f"password of {user}: ", sys.stderr)
+
+
+@source.command("rm")
+@click.argument("what", metavar="SOURCE…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Delete data sources. The data stays."""
+    _remove(session, SOURCE, what, yes)
+
+
+@source.command("get")
+@click.argument("what", metavar="SOURCE")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.pass_obj
+def get_source(session: Session, what: str, folder: Path) -> None:
+    """Download the data of a source in the object store into FOLDER (default: this one)."""
+    from svcd.workflow.decide.document import container_of
+
+    found = find(session.api, SOURCE, what)
+    url = str(found["url"])
+    if found["type"] != "objstore":
+        text = f"{url} is not in the object store: svcd cluster ssh CLUSTER -- hdfs dfs -cat"
+        raise CommandError(f"{text} {url}/* prints it", REFUSED)
+    store = swift.of(session)
+    container, path = container_of(url), url.partition("://")[2].partition("/")[2].rstrip("/")
+    rows = store.list(container, path)
+    names = [n for n in (str(row.get("name")) for row in rows) if n == path or n[len(path)] == "/"]
+    files = [each for each in names if not each.endswith("/")]
+    if not files:
+        raise CommandError(f"there is no object at {url}", REFUSED)
+    for name in files:
+        inner = name[len(path) :].lstrip("/") or name.rpartition("/")[2]
+        if any(part in ("", ".", "..") for part in inner.split("/")):
+            raise CommandError(
+                f"the object {name} has no name of a file; get it by itself", REFUSED
+            )
+        _save(store.read(container, name), folder / inner)
+    session.note(f"got {len(files)} files of {url} into {folder}")
+
+
+# ---- binaries -----------------------------------------------------------------------------------
+
+
+@binary.command("ls")
+@click.pass_obj
+def binaries(session: Session) -> None:
+    """List the job binaries of the project."""
+    session.show(session.api.listed(BINARY.path, BINARY.many), BINARIES)
+
+
+@binary.command("show")
+@click.argument("what", metavar="BINARY")
+@click.pass_obj
+def show_binary(session: Session, what: str) -> None:
+    """Show a job binary."""
+    session.show({BINARY.one: find(session.api, BINARY, what)}, BINARIES)
+
+
+@binary.command("add")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", metavar="NAME", help="name of the binary (default: of the file)")
+@click.pass_obj
+def add_binary(session: Session, file: Path, name: str | None) -> None:
+    """Upload a file as a job binary. The same content is uploaded once."""
+    from svcd.cli.uploads import read, stored
+
+    program = read(file)
+    invocation = uuid.uuid4().hex
+    body = {"name": name or file.name, "url": stored(session, program).url}
+    made = session.api.post(BINARY.path, body, invocation)
+    session.note(f"made job binary {made[BINARY.one]['name']}")
+    if session.output != "table":
+        session.show(made, BINARIES)
+
+
+@binary.command("rm")
+@click.argument("what", metavar="BINARY…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def remove_binaries(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Delete job binaries, and their data when svcd keeps it for no other binary."""
+    from svcd.cli.uploads import forget
+
+    for url in _remove(session, BINARY, what, yes):
+        forget(session, url)
+
+
+@binary.command("get")
+@click.argument("what", metavar="BINARY")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.pass_obj
+def get_binary(session: Session, what: str, file: Path | None) -> None:
+    """Write the content of a job binary to FILE (default: stdout)."""
+    found = find(session.api, BINARY, what)
+    pieces = session.api.pieces(f"{BINARY.path}/{safe(str(found['id']))}/data", session.connections)
+    if file is not None:
+        _save(pieces, file)
+        return
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+# ---- both ---------------------------------------------------------------------------------------
+
+
+def _remove(session: Session, kind: Kind, what: Sequence[str], yes: bool) -> Sequence[str]:
+    """Delete rows, and return their URLs."""
+    found = [find(session.api, kind, each) for each in what]
+    session.confirm(f"delete {kind.noun}", [str(row["name"]) for row in found], yes)
+    for row in found:
+        session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
+        session.note(f"deleted {kind.noun} {row['name']}")
+    return [str(row["url"]) for row in found]
+
+
+def _save(pieces: Iterator[bytes], file: Path) -> None:
+    """Write a file, whole or not at all. Raises CommandError."""
+    part = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("xb") as opened:
+                for piece in pieces:
+                    opened.write(piece)
+            os.replace(part, file)  # noqa: PTH105 - it replaces on every system
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be written: {error.strerror}") from None

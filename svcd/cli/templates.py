@@ -1,0 +1,96 @@
+"""`svcd template …`: cluster templates and node group templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from svcd.cli.api import Api, safe
+from svcd.cli.command import Group
+from svcd.cli.exits import NOT_FOUND, CommandError
+from svcd.cli.names import CLUSTER_TEMPLATE, NODE_GROUP_TEMPLATE, Kind, find
+from svcd.cli.session import Session
+from svcd.cli.show import Column, Row, Table, field, plain
+
+
+def _plugin(row: Row, _now: float) -> str:
+    return f"{plain(row.get('plugin_name'))} {plain(row.get('engine_version'))}"
+
+
+def _groups(row: Row, _now: float) -> str:
+    return ", ".join(f"{each.get('name')} {each.get('count')}" for each in row["node_groups"])
+
+
+TEMPLATES: Final = Table(
+    many="cluster_templates",
+    one="cluster_template",
+    columns=(
+        field("NAME", "name"),
+        Column(title="PLUGIN", text=_plugin),
+        Column(title="GROUPS", text=_groups),
+        field("DESCRIPTION", "description"),
+        field("ID", "id", wide=True),
+    ),
+    empty="no templates; svcd apply -f FILE makes some",
+)
+GROUPS: Final = Table(
+    many="node_group_templates",
+    one="node_group_template",
+    columns=(
+        field("NAME", "name"),
+        Column(title="PLUGIN", text=_plugin),
+        field("PROCESSES", "node_processes"),
+        field("FLAVOR", "flavor_id"),
+        field("DESCRIPTION", "description"),
+        field("ID", "id", wide=True),
+    ),
+    empty="no node group templates; svcd apply -f FILE makes some",
+)
+
+template: Final = Group("template", help="Cluster templates and node group templates.")
+
+
+@template.command("ls")
+@click.option("--groups", is_flag=True, help="list the node group templates")
+@click.pass_obj
+def ls(session: Session, groups: bool) -> None:
+    """List the cluster templates, or the node group templates."""
+    kind, table = (NODE_GROUP_TEMPLATE, GROUPS) if groups else (CLUSTER_TEMPLATE, TEMPLATES)
+    session.show(session.api.listed(kind.path, kind.many), table)
+
+
+def _found(api: Api, what: str) -> tuple[Kind, Table, Any]:
+    """The cluster template that `what` names, else the node group template."""
+    try:
+        return CLUSTER_TEMPLATE, TEMPLATES, find(api, CLUSTER_TEMPLATE, what)
+    except CommandError as error:
+        if error.code != NOT_FOUND:
+            raise
+        try:
+            return NODE_GROUP_TEMPLATE, GROUPS, find(api, NODE_GROUP_TEMPLATE, what)
+        except CommandError as second:
+            raise error if second.code == NOT_FOUND else second from None
+
+
+@template.command("show")
+@click.argument("what", metavar="T")
+@click.pass_obj
+def show(session: Session, what: str) -> None:
+    """Show a cluster template or a node group template."""
+    kind, table, found = _found(session.api, what)
+    session.show({kind.one: found}, table)
+
+
+@template.command("rm")
+@click.argument("what", metavar="T…", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@click.pass_obj
+def rm(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Delete templates."""
+    found = [_found(session.api, each) for each in what]
+    session.confirm("delete template", [str(row["name"]) for _, _, row in found], yes)
+    for kind, _, row in found:
+        session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
+        session.note(f"deleted {kind.noun} {row['name']}")

@@ -1,0 +1,127 @@
+"""Keeps files of this machine as binaries of svcd: the same content once."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from svcd.cli.api import safe
+from svcd.cli.exits import REFUSED, CommandError
+from svcd.cli.job_files import Unusable, internal
+from svcd.cli.session import Session
+from svcd.model.job import INTERNAL_URL
+
+_MOST_BYTES: Final = 512 * 2**20
+"""The largest file that is read; the daemon's limit is `server.max_binary_bytes`."""
+_MANIFEST: Final = "META-INF/MANIFEST.MF"
+_MOST_MANIFEST: Final = 1 << 20
+_NAME_TAKEN: Final = "exists already"
+_INTERNALS: Final = "/job-binary-internals"
+
+
+class Program(NamedTuple):
+    """A file that is read. digest: SHA-256 of the data. main_class: of a jar's manifest."""
+
+    name: str
+    data: bytes
+    digest: str
+    main_class: str = ""
+
+    def __repr__(self) -> str:
+        return f"Program({self.name})"
+
+
+class Stored(NamedTuple):
+    """Data that svcd keeps."""
+
+    id: str
+
+    @property
+    def url(self) -> str:
+        return INTERNAL_URL + self.id
+
+
+def program(name: str, data: bytes, main_class: str = "") -> Program:
+    """A program of some bytes."""
+    return Program(name, data, hashlib.sha256(data).hexdigest(), main_class)
+
+
+def read(file: Path) -> Program:
+    """The content of a file. Raises Unusable."""
+    try:
+        if file.is_dir():
+            raise Unusable(f"{file} is a folder: name the file of the program")
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Unusable(f"{file} cannot be read: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise Unusable(f"{file} has more than {_MOST_BYTES >> 20} MiB")
+    if not data:
+        raise Unusable(f"{file} is empty")
+    main = _manifest_class(file) if file.suffix.lower() == ".jar" else ""
+    return program(file.name, data, main)
+
+
+def _manifest_class(file: Path) -> str:
+    """The main class that a jar names; "" without one. Raises Unusable when it is no jar."""
+    try:
+        with zipfile.ZipFile(file) as jar:
+            if _MANIFEST not in jar.namelist():
+                return ""
+            with jar.open(_MANIFEST) as opened:
+                text = opened.read(_MOST_MANIFEST).decode("utf-8", "replace")
+    except (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise Unusable(f"{file} is not a jar: {error}") from None
+    unfolded = text.replace("\r\n", "\n").replace("\n ", "")
+    for line in unfolded.splitlines():
+        if not line:
+            break  # the main section ends
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "main-class":
+            return value.strip()
+    return ""
+
+
+def kept(session: Session, file: Program) -> tuple[str, str]:
+    """The id of the data of `file` at svcd, "" when it is not there, and its name."""
+    known = session.api.listed(_INTERNALS, "binaries")["binaries"]
+    found = internal(file.name, file.digest, len(file.data), known)
+    return found.id, found.name
+
+
+def stored(session: Session, file: Program) -> Stored:
+    """The data of `file` at svcd, which is uploaded if it is not there. Raises CommandError."""
+    id_, name = kept(session, file)
+    if id_:
+        return Stored(id_)
+    api = session.api
+    try:
+        made = api.upload(f"{_INTERNALS}/{safe(name)}", file.data)["job_binary_internal"]
+    except CommandError as error:
+        if error.code != REFUSED or _NAME_TAKEN not in str(error):
+            raise
+        again, _ = kept(session, file)  # another command has uploaded it at the same moment
+        if not again:
+            raise
+        return Stored(again)
+    session.note(f"uploaded {file.name}: {size(len(file.data))}")
+    return Stored(str(made["id"]))
+
+
+def forget(session: Session, url: str) -> None:
+    """Delete the data behind the URL of a deleted binary, unless another binary has it."""
+    if not url.startswith(INTERNAL_URL):
+        return
+    rows = session.api.listed("/job-binaries", "binaries")["binaries"]
+    if all(row["url"] != url for row in rows):
+        session.api.call("DELETE", f"{_INTERNALS}/{safe(url.removeprefix(INTERNAL_URL))}")
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count / 1024:.1f} KiB" if count < 1024**2 else f"{count / 1024**2:.1f} MiB"

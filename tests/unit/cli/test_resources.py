@@ -1,0 +1,274 @@
+"""`svcd image`, `plugin`, `template`, `source`, `binary`, `apply`, `diff` and `export`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.commands import Said
+from tests.unit.cli.test_run import RunCase
+
+
+class ImageTests(RunCase):
+    def test_life_of_a_registration(self) -> None:
+        """By the name in the cloud before, by the name in the registry after."""
+        said = self.shown.run("image", "rm", "plain", "--yes")
+        self.assertEqual(said.code, 4, said)
+        self.assertIn("is used by cluster", said.err)
+        image = self.shown.body("image", "register", "vanilla-3.5.0", "--user", "me", "--tag", "a")
+        self.assertEqual((image["image"]["username"], image["image"]["tags"]), ("me", ["a"]))
+        self.shown.run("image", "tag", "vanilla", "b", "c")
+        self.shown.run("image", "untag", "vanilla-3.5.0", "a")
+        (row,) = self.shown.body("image", "ls", "--tag", "b")["images"]
+        self.assertEqual(row["tags"], ["b", "c"])
+        self.assertIn("vanilla-3.5.0", self.shown.run("image", "ls").out)
+        self.assertEqual(self.shown.run("image", "rm", "vanilla-3.5.0", "--yes").code, 0)
+        self.assertEqual(len(self.shown.body("image", "ls")["images"]), 1)
+
+    def test_unknown_image(self) -> None:
+        """One line, exit code 3."""
+        said = self.shown.run("image", "register", "nothing", "--user", "me")
+        self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
+        self.assertIn("the cloud has no image of the name nothing: give the id", said.err)
+
+
+class PluginTests(RunCase):
+    def test_plugins(self) -> None:
+        """The list, a version, and its options by a part of their text."""
+        self.assertEqual(self.shown.body("plugin", "ls"), self.api.get("/plugins"))
+        shown = self.shown.body("plugin", "show", "fake")
+        self.assertEqual(shown, self.api.get("/plugins/fake/0.1"))
+        all_ = self.shown.body("plugin", "configs", "fake")["configs"]
+        self.assertEqual(all_, shown["plugin"]["configs"])
+        name = all_[0]["name"]
+        some = self.shown.body("plugin", "configs", "fake", name.upper())["configs"]
+        self.assertIn(all_[0], some)
+        self.assertIn(f".{name}", self.shown.run("plugin", "configs", "fake", name).out)
+        said = self.shown.run("plugin", "show", "fake", "9")
+        self.assertEqual(said.code, 3, said)
+        self.assertIn("plugin fake has no version 9; it has 0.1", said.err)
+
+
+class DataTests(RunCase):
+    def test_source(self) -> None:
+        """Made with the account of the login, shown, and deleted."""
+        said = self.shown.run("source", "add", "in", "objstore://c/in")
+        self.assertEqual(said.code, 0, said)
+        (row,) = self.shown.body("source", "ls")["data_sources"]
+        self.assertEqual((row["name"], row["credentials"]["user"]), ("in", "demo"))
+        head = self.shown.run("source", "ls").out.splitlines()[0]
+        self.assertEqual(head.split(), ["NAME", "TYPE", "URL", "USER", "CREATED"])
+        self.assertEqual(self.shown.body("source", "show", "in"), {"data_source": row})
+        self.assertEqual(self.shown.run("source", "add", "x", "/in").code, 2)
+        self.assertEqual(self.shown.run("source", "rm", "in", "--yes").code, 0)
+        self.assertEqual(self.shown.body("source", "ls")["data_sources"], [])
+
+    def test_data_of_a_source(self) -> None:
+        """The objects become files; a source in HDFS is refused with the way out."""
+        self.file("text/a.txt", "one")
+        self.file("text/b/c.txt", "two")
+        self.shown.run(
+            "run", self.file("count.pig"), "--on", "first", "--output", "hdfs:///out",
+            "--input", str(self.folder / "text"),
+        )  # fmt: skip
+        rows = {row["type"]: row for row in self.shown.body("source", "ls")["data_sources"]}
+        to = self.folder / "got"
+        said = self.shown.run("source", "get", rows["objstore"]["name"], str(to))
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual((to / "a.txt").read_text(), "one")
+        self.assertEqual((to / "b" / "c.txt").read_text(), "two")
+        said = self.shown.run("source", "get", rows["hdfs"]["name"])
+        self.assertEqual((said.code, said.err.count("\n")), (4, 1), said)
+        self.assertIn("hdfs dfs -cat hdfs:///out/*", said.err)
+
+    def test_binary(self) -> None:
+        """Its content comes back as it was; its data goes with the last binary."""
+        content = bytes(range(256)) * 1000
+        file = self.file("tool.bin", content)
+        self.assertEqual(self.shown.run("binary", "add", file).code, 0)
+        self.assertEqual(self.shown.run("binary", "add", file, "--name", "two").code, 0)
+        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
+        to = self.folder / "got.bin"
+        self.assertEqual(self.shown.run("binary", "get", "two", str(to)).code, 0)
+        self.assertEqual(to.read_bytes(), content)
+        self.assertEqual(self.shown.run("binary", "rm", "two", "--yes").code, 0)
+        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
+        self.assertEqual(self.shown.run("binary", "rm", "tool.bin", "--yes").code, 0)
+        self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
+
+    def test_folder_that_cannot_be_written(self) -> None:
+        """One line; no part of a file stays."""
+        self.shown.run("binary", "add", self.file("a.pig"))
+        target = self.folder / "a.pig" / "x"
+        said = self.shown.run("binary", "get", "a.pig", str(target))
+        self.assertEqual((said.code, said.err.count("\n")), (1, 1), said)
+        self.assertIn("cannot be written: ", said.err)
+
+
+class BundleTests(RunCase):
+    def bundle(self, **more: Any) -> str:
+        content = {
+            "node_group_templates": [
+                {"name": "worker", "plugin_name": "fake", "engine_version": "0.1",
+                 "flavor_id": "3", "node_processes": ["datanode"]},
+            ],
+            "cluster_templates": [
+                {"name": "small", "plugin_name": "fake", "engine_version": "0.1",
+                 "node_groups": [
+                     {"name": "master", "count": 1, "flavor_id": "3",
+                      "node_processes": ["namenode", "resourcemanager"]},
+                     {"name": "worker", "count": 1, "node_group_template": "worker"},
+                 ]},
+            ],
+            "data_sources": [
+                {"name": "in", "type": "objstore", "url": "objstore://c/in",
+                 "credentials": {"user": "demo", "password": {"env": "IN_PASSWORD"}}},
+            ],
+            "job_binaries": [
+                {"name": "count.pig", "file": "count.pig"},
+                {"name": "lib.sh", "content": "#!/bin/sh\nexit 0\n"},
+            ],
+            "jobs": [{"name": "count", "type": "Pig", "mains": ["count.pig"]}],
+            "clusters": [
+                {"name": "second", "plugin_name": "fake", "engine_version": "0.1",
+                 "cluster_template": "small", "image": "plain"},
+            ],
+            **more,
+        }  # fmt: skip
+        self.file("b/count.pig")
+        return self.file("b/bundle.yaml", yaml.safe_dump(content))
+
+    def setUp(self) -> None:
+        super().setUp()
+        os.environ["IN_PASSWORD"] = "geheim"
+
+    def apply(self, *more: str, **changed: Any) -> Said:
+        return self.shown.run("apply", "-f", self.bundle(**changed), *more)
+
+    def test_apply_twice(self) -> None:
+        """All is made in order, then nothing is left to do; templates are shown."""
+        said = self.apply("--dry-run")
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual(said.out.splitlines()[0], "+ node group template worker")
+        self.assertEqual(self.api.get("/jobs")["jobs"], [])
+        said = self.apply()
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual(
+            said.out.splitlines(),
+            [
+                "created node group template worker",
+                "created template small",
+                "created source in",
+                "created binary count.pig",
+                "created binary lib.sh",
+                "created job count",
+                "created cluster second",
+            ],
+        )
+        said = self.apply()
+        self.assertEqual({line.split()[0] for line in said.out.splitlines()}, {"unchanged"}, said)
+        self.assertEqual(self.shown.run("diff", "-f", self.bundle(), "--exit-code").code, 0)
+        self.assertIn("master 1, worker 1", self.shown.run("template", "ls").out)
+        self.assertIn("worker", self.shown.run("template", "ls", "--groups").out)
+        self.assertEqual(
+            self.shown.body("template", "show", "worker")["node_group_template"]["flavor_id"], "3"
+        )
+
+    def test_half_applied(self) -> None:
+        """What is done is said, and the next apply goes on."""
+
+        def broken(method: str, path: str) -> None:
+            if method == "POST" and path.endswith("/jobs"):
+                raise ConnectionError
+
+        self.shown.before = broken
+        said = self.apply()
+        self.assertEqual((said.code, said.err.count("\n")), (5, 3), said)
+        self.assertIn("job count: ", said.err)
+        self.assertIn("5 of 7 changes are made, and svcd apply goes on with the others", said.err)
+        self.shown.before = lambda method, path: None
+        said = self.apply()
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual(
+            said.out.splitlines()[-2:], ["created job count", "created cluster second"]
+        )
+
+    def test_scale(self) -> None:
+        """Another size of a group is the change that the API makes."""
+        self.apply()
+        cluster_id = self.shown.body("cluster", "ls")["clusters"][1]["id"]
+        self.api.until_status(cluster_id, "Active")
+        groups = [{"name": "worker", "count": 3}]
+        cluster = {"name": "second", "node_groups": groups}
+        file = self.bundle(clusters=[cluster])
+        said = self.shown.run("diff", "-f", file, "--exit-code")
+        self.assertEqual(
+            (said.code, said.out), (1, "~ cluster second: group worker: 1 -> 3\n"), said
+        )
+        said = self.shown.run("apply", "-f", file)
+        self.assertEqual(said.code, 0, said)
+        shown = self.api.cluster(cluster_id)
+        self.assertEqual([g["count"] for g in shown["node_groups"]], [1, 3])
+
+    def test_change_that_is_refused(self) -> None:
+        """Nothing is done; the line says what differs and what to do."""
+        self.apply()
+        source = {"name": "in", "type": "objstore", "url": "objstore://c/other"}
+        said = self.apply(
+            data_sources=[source], jobs=[{"name": "new", "type": "Pig", "mains": ["count.pig"]}]
+        )
+        self.assertEqual((said.code, said.out), (4, ""), said)
+        self.assertIn(
+            "source in: url: 'objstore://c/in' -> 'objstore://c/other'; the API cann", said.err
+        )
+        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
+        self.file("b/other.pig", "-- other\n")
+        said = self.apply(job_binaries=[{"name": "count.pig", "file": "other.pig"}], jobs=[])
+        self.assertEqual(said.code, 4, said)
+        self.assertIn("binary count.pig: another content", said.err)
+
+    def test_export(self) -> None:
+        """A job with its binaries, a source without its password; applied again they are equal."""
+        self.apply()
+        said = self.shown.run("export", "job", "count")
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual(
+            yaml.safe_load(said.out),
+            {
+                "job_binaries": [{"name": "count.pig", "content": "-- does nothing\n"}],
+                "jobs": [{"name": "count", "type": "Pig", "mains": ["count.pig"]}],
+            },
+        )
+        file = self.file("e.yaml", said.out)
+        self.assertEqual(self.shown.run("diff", "-f", file).out, "")
+        said = self.shown.run("export", "source", "in")
+        self.assertNotIn("geheim", said.out)
+        self.assertIn("reads the secrets from the environment: IN_PASSWORD", said.err)
+        file = self.file("e.yaml", said.out)
+        self.assertEqual(self.shown.run("diff", "-f", file).out, "")
+        said = self.shown.run("export", "cluster", "second")
+        self.assertEqual(
+            set(yaml.safe_load(said.out)), {"node_group_templates", "cluster_templates", "clusters"}
+        )
+        file = self.file("e.yaml", said.out)
+        self.assertEqual(self.shown.run("diff", "-f", file).out, "", said.out)
+
+    def test_secret_that_is_missing(self) -> None:
+        """The variable is named before anything is made."""
+        del os.environ["IN_PASSWORD"]
+        said = self.apply()
+        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
+        self.assertIn(
+            "data_sources[0].credentials.password: set the variable IN_PASSWORD", said.err
+        )
+
+    def test_file_that_is_missing(self) -> None:
+        """Of the bundle, and of a binary in it: beside the bundle's file."""
+        said = self.shown.run("apply", "-f", "no.yaml")
+        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
+        said = self.apply(job_binaries=[{"name": "x", "file": "x.pig"}])
+        place = Path(self.folder, "b", "x.pig")
+        self.assertIn(f"{place} cannot be read: No such file", said.err)
