@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import bodies, cloud, fakes, forward, postgres, requests, restart, start
+from benchmarks import bodies, cloud, commands, fakes, forward, postgres, requests, restart, start
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
@@ -19,6 +19,7 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "bodies": bodies.run,
     "forward": forward.run,
     "start": start.run,
+    "commands": commands.run,
     "restart": restart.run,
     "cloud": cloud.run,
     "cloud-embedded": cloud.run_embedded,

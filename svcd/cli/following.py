@@ -19,28 +19,31 @@ def new_events(api: Api, path: str, pause: Callable[[float], None] = time.sleep)
 
     A daemon that numbers its events waits for new ones itself; others are asked every second.
     """
-    last: int | None = None
-    seen: list[Any] = []
+    last: Any = None
     while True:
-        query = "" if last is None else f"?since={last}&wait={_WAIT_S}"
-        body = api.get(path + query)
-        if body is None:
+        fresh = newer(api, path, last, _WAIT_S)
+        if fresh is None:
             return
-        events = [each for each in body.get("events") or [] if isinstance(each, dict)]
-        fresh = events if last is not None else _after(seen, events)
         yield from fresh
         sys.stdout.flush()
-        numbers = [e["number"] for e in events if isinstance(e.get("number"), int)]
-        if numbers:
-            last = max([*numbers, last or 0])
-        elif last is None:
-            seen = events or seen
+        last = fresh[-1] if fresh else last
+        if last is None or not isinstance(last.get("number"), int):
             pause(_LOOK_S)
 
 
-def _after(seen: list[Any], events: list[Any]) -> list[Any]:
-    """The events that come after the last of `seen`; all when it is no longer stored."""
-    if seen and seen[-1] in events:
-        at = len(events) - 1 - events[::-1].index(seen[-1])
-        return events[at + 1 :]
-    return events
+def newer(api: Api, path: str, last: Any, wait_s: int = 0) -> list[Any] | None:
+    """The events after `last`, all for None; None when the cluster is gone.
+
+    A daemon that numbers events sends only these, and waits up to `wait_s` for one.
+    """
+    number = None if last is None else last.get("number")
+    query = ""
+    if isinstance(number, int):
+        query = f"?since={number}" + (f"&wait={wait_s}" if wait_s else "")
+    body = api.get(path + query)
+    if body is None:
+        return None
+    events = [each for each in body.get("events") or [] if isinstance(each, dict)]
+    if query or last not in events:
+        return events
+    return events[len(events) - events[::-1].index(last) :]

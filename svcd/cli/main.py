@@ -18,6 +18,7 @@ from svcd.cli.exits import FAILED, INTERRUPTED, USAGE, CommandError
 from svcd.cli.output import visible_output
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "status": ("svcd.cli.status:command", "show the API, the project, and what needs attention"),
     "cluster": ("svcd.cli.clusters:cluster", "create, show, scale and delete clusters"),
     "run": ("svcd.cli.run:command", "run a file as a job: upload it, follow its log, end with its"
             " result"),
@@ -34,6 +35,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
             " and what to do"),
     "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine, through"
                " SSH"),
+    "watch": ("svcd.cli.changes:command", "show one line for each change"),
+    "open": ("svcd.cli.console:command", "open the console in a browser"),
+    "completion": ("svcd.cli.completion:command", "print the script that completes svcd in bash,"
+                   " zsh or fish"),
     "config": ("svcd.cli.config:config", "settings of the daemon"),
     "doctor": ("svcd.cli.doctor:doctor", "check this machine and the cloud for svcd; show the"
                " remedy of each fault"),
@@ -91,6 +96,10 @@ def _drop_output() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    if "_SVCD_COMPLETE" in os.environ:
+        from svcd.cli.completion import complete
+
+        return complete(root)
     try:
         with root.make_context("svcd", arguments) as ctx:
             code = root.invoke(ctx)

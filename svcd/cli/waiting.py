@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from svcd.cli.api import safe
 from svcd.cli.exits import FAILED, INTERRUPTED, CommandError
+from svcd.cli.following import newer
 from svcd.cli.session import OutOfTime, Session
 from svcd.cli.show import get
 from svcd.cli.times import duration, seconds
@@ -70,18 +71,19 @@ def _goes_on(name: str, gone: bool) -> str:
 def _watched(session: Session, id_: str, gone: bool) -> Any:
     """The body when the cluster rests, None when it is gone; draws its progress."""
     api, path = session.api, f"/clusters/{safe(id_)}"
-    pause, seen = _LOOK_S, -1
-    shown = ""
+    events: list[Json] = []
+    pause, shown = _LOOK_S, ""
     while True:
         body = api.one(path, "cluster")
         if body is None:
             return None
         cluster = body["cluster"]
-        found = api.get(f"{path}/events")
-        events = [] if found is None else [e for e in found["events"] if isinstance(e, dict)]
-        fresh = events[seen if seen >= 0 else _newest_request(events) :]
+        first = not events
+        fresh = newer(api, f"{path}/events", events[-1] if events else None) or []
+        events += fresh
+        if first:
+            events = fresh = events[_newest_request(events) :]
         pause = _LOOK_S if fresh else min(pause * 1.5, _SLOW_S)
-        seen = len(events)
         if not session.interactive:
             for text in news(fresh):
                 if text != shown:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.main import COMMANDS
+
 ROOMS = ("svcd.model", "svcd.provisioning.decide", "svcd.workflow.decide")
 """Every module of these packages."""
 PURE = (
@@ -16,6 +18,11 @@ PURE = (
     "svcd.provisioning.distributions.vanilla",
 )
 FORBIDDEN = ("twisted.internet.reactor", "twisted.web", "twisted.conch", "klein", "treq")
+
+NO_COMMAND = ("twisted", "OpenSSL", "cryptography", "msgspec", "svcd.settings", "svcd.store")
+"""What commands of the API never import."""
+OPERATORS = ("image", "config", "doctor", "backup", "restore", "db", "orphans", "demo")
+"""The operator's commands, some of which work with the daemon's own code."""
 
 _PROGRAM = """
 import importlib, pkgutil, sys
@@ -48,6 +55,45 @@ class PurityTests(SynchronousTestCase):
         }
         self.assertEqual({m: r for m, r in reached.items() if r}, {})
         self.assertEqual([m for m, each in running.items() if each.returncode], [])
+
+
+class CommandTests(SynchronousTestCase):
+    """What the commands of the API import: a person waits for it at each of them."""
+
+    def imported(self, program: str) -> list[str]:
+        """The first parts of the names of all modules that `program` imports."""
+        line = f"import sys\n{program}\nprint(*sorted({{n for n in sys.modules}}), file=sys.stderr)"
+        done = subprocess.run(
+            [sys.executable, "-c", line],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        return done.stderr.split()
+
+    def test_no_command_of_the_api_brings_the_daemon(self) -> None:
+        """All their modules in one interpreter."""
+        modules = [
+            f"import {place.partition(':')[0]}"
+            for name, (place, _) in COMMANDS.items()
+            if name not in OPERATORS
+        ]
+        modules += ["import svcd.cli.create, svcd.cli.ssh, svcd.cli.waiting, svcd.cli.cloud"]
+        found = self.imported("\n".join(modules))
+        self.assertEqual([name for name in NO_COMMAND if name in found], [])
+        self.assertIn("svcd.cli.clusters", found)
+
+    def test_help_and_lists_bring_even_less(self) -> None:
+        """Neither a module of a command, nor attrs, YAML or rich."""
+        program = "from svcd.cli.main import main\nmain(['--help'])"
+        found = self.imported(program)
+        heavy = [*NO_COMMAND, "attr", "yaml", "rich", "http.client", "svcd.cli.clusters"]
+        self.assertEqual([name for name in heavy if name in found], [])
+        found = self.imported(program.replace("'--help'", "'cluster', 'ls', '--api', 'x:'"))
+        heavy = [*NO_COMMAND, "attr", "yaml", "rich", "svcd.model.redaction"]
+        self.assertEqual([name for name in heavy if name in found], [])
 
 
 class PublicNamesTests(SynchronousTestCase):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import sys
 
 from tests.support.fake_daemon import FakeDaemonCase
 from tests.support.fakes import Api
-from tests.support.processes import reactor, until
+from tests.support.processes import Program, reactor, until
 
 
 class ClusterTests(FakeDaemonCase):
@@ -262,3 +264,103 @@ class TerminalTests(FakeDaemonCase):
         self.assertIn("nothing was changed", got)
         code, got = await self.seen(80, "cluster", "rm", "first", typed="y\n")
         self.assertEqual(code, 0, got)
+
+
+class OverviewTests(FakeDaemonCase):
+    async def test_status(self) -> None:
+        """For people and for scripts."""
+        Api(self.svcd).new_cluster(name="first")
+        shown = await self.ran("status")
+        self.assertEqual((shown.code, shown.err), (0, ""))
+        self.assertTrue(
+            shown.out.startswith(f"API       {self.api}\nproject   demo\nclusters  1 "), shown.out
+        )
+        body = json.loads((await self.ran("status", "-o", "json")).out)
+        self.assertEqual([each["name"] for each in body["clusters"]], ["first"])
+
+    async def test_watch_goes_on_where_the_stream_broke(self) -> None:
+        """From the last id; a daemon without a stream is asked for its lists."""
+        frames = (
+            b'id: c1\nevent: hello\ndata: {}\n\n: ping\n\nid: c2\nevent: cluster\ndata: {"id": "i",'
+            b' "change": "created", "name": "one", "status": "Waiting"}\n\n'
+        )
+        self.forward.answers = [(200, {"Content-Type": "text/event-stream"}, frames)]
+        program = self.command("watch", "clusters", "--api", self.api, "--tenant", "demo")
+
+        async def polls() -> bool:
+            return "asking every two seconds" in program.err
+
+        await until(polls, "the stream is gone", 30)
+
+        async def listed() -> bool:
+            return any(path.endswith("/clusters") for _, path, _ in self.forward.asked)
+
+        await until(listed, "the first list", 30)
+        Api(self.svcd).new_cluster(name="two")
+
+        async def seen() -> bool:
+            return "created two" in program.out
+
+        await until(seen, "the new cluster", 30)
+        program.signal(signal.SIGINT)
+        ended = await program.end()
+        self.assertEqual(ended.code, 130, ended.err)
+        self.assertRegex(ended.out, r"^\d\d:\d\d:\d\d  cluster           created one Waiting\n")
+        asked = [path for _, path, _ in self.forward.asked if "/watch" in path]
+        self.assertEqual(
+            asked,
+            [
+                "/v1.1/demo/watch?kinds=clusters",
+                "/v1.1/demo/watch?since=c2&kinds=clusters",
+            ],
+        )
+
+    async def test_open_prints_the_address(self) -> None:
+        """And starts no browser without a terminal."""
+        cluster_id = Api(self.svcd).new_cluster(name="first")
+        opened = await self.ran("open", "first")
+        self.assertEqual(
+            (opened.code, opened.out), (0, f"{self.api}/console/#/clusters/{cluster_id}\n")
+        )
+
+    async def test_completion(self) -> None:
+        """The script of each shell, and the answer to it."""
+        for shell in ("bash", "zsh", "fish"):
+            script = await self.ran("completion", shell)
+            self.assertEqual(script.code, 0, script.err)
+            self.assertIn("_SVCD_COMPLETE", script.out)
+        words = {"_SVCD_COMPLETE": "bash_complete", "COMP_WORDS": "svcd clu", "COMP_CWORD": "1"}
+        self.assertEqual((await self.ran(**words)).out, "plain,cluster\n")
+
+
+class OutputTests(FakeDaemonCase):
+    async def test_a_full_disk_and_a_closed_pipe(self) -> None:
+        """One line for the one, none for the other, never a traceback."""
+        Api(self.svcd).new_cluster(name="first")
+        svcd = f"{sys.executable} -m svcd cluster ls"
+        for line, said in (
+            (f"{svcd} >/dev/full", "svcd: the output cannot be written: No space left on device\n"),
+            (f"{{ {svcd}; echo $? >&3; }} 3>&2 | true", "1\n"),
+        ):
+            variables = {"SVCD_SERVER_STATE_DIR": str(self.state)}
+            ended = await Program(["/bin/sh", "-c", line], variables).end()
+            self.assertEqual(ended.err, said)
+
+    async def test_a_hung_api_ends_with_the_timeout(self) -> None:
+        """Code 124."""
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        api = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        hung = await self.ran("cluster", "ls", "--api", api, "--tenant", "t", "--timeout", "0.5")
+        self.assertEqual((hung.code, hung.out), (124, ""))
+        self.assertEqual(hung.err, "svcd cluster ls: --timeout of 0.5 s ran out\n")
+
+    async def test_options_before_and_after_the_command(self) -> None:
+        """Those after it win."""
+        Api(self.svcd).new_cluster(name="first")
+        before = await self.ran(
+            "-o", "name", "--api", self.api, "--tenant", "demo", "cluster", "ls"
+        )
+        self.assertEqual(before.out, "first\n")
+        after = await self.ran("-o", "json", "cluster", "ls", "-o", "name")
+        self.assertEqual(after.out, "first\n")

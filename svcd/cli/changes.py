@@ -1,0 +1,144 @@
+"""`svcd watch`: one line for each change in the project.
+
+It reads the stream `watch` of the API, and goes on after the last change it has seen when the
+connection breaks or the daemon restarts. A daemon without that stream is asked every two seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from svcd.cli.api import Api, safe
+from svcd.cli.command import Command
+from svcd.cli.connection import Lost
+from svcd.cli.session import Session, write
+from svcd.cli.show import as_json, get
+from svcd.model.controls import visible
+
+Json = Mapping[str, Any]
+
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "clusters": ("/clusters", "clusters"),
+    "cluster_templates": ("/cluster-templates", "cluster_templates"),
+    "node_group_templates": ("/node-group-templates", "node_group_templates"),
+    "data_sources": ("/data-sources", "data_sources"),
+    "job_binaries": ("/job-binaries", "binaries"),
+    "job_binary_internals": ("/job-binary-internals", "binaries"),
+    "jobs": ("/jobs", "jobs"),
+    "job_executions": ("/job-executions", "job_executions"),
+}
+"""Kind of `watch` -> path and key of its list."""
+_LOOK_S: Final = 2.0
+_AGAIN_S: Final = 1.0
+_PATIENCE_S: Final = 300.0
+
+
+@click.command("watch", cls=Command)
+@click.argument("kind", required=False)
+@click.pass_obj
+def command(session: Session, kind: str | None) -> None:
+    """Show one line for each change, until Ctrl-C.
+
+    KIND: clusters, job_executions, jobs, data_sources, job_binaries, job_binary_internals,
+    cluster_templates or node_group_templates; without it all of them, and the events of clusters.
+    """
+    kinds = [] if kind is None else [kind_of(kind)]
+    session.api.be_patient(_PATIENCE_S)
+    for event, data in changes(session, kinds):
+        write(line(event, data, session))
+        sys.stdout.flush()
+
+
+def kind_of(text: str) -> str:
+    """The kind that `text` names: `cluster`, `job-executions`, `job_ex`. Raises UsageError."""
+    plain = text.lower().replace("-", "_")
+    fits = [kind for kind in KINDS if plain in (kind, singular(kind))]
+    fits = fits or [kind for kind in KINDS if kind.startswith(plain)]
+    if len(fits) != 1:
+        raise click.UsageError(f"no kind {text!r}: the kinds are {', '.join(KINDS)}")
+    return fits[0]
+
+
+def singular(kind: str) -> str:
+    """The word of `watch` for one of a kind."""
+    return kind.replace("binaries", "binary").removesuffix("s")
+
+
+def line(event: str, data: Json, session: Session) -> str:
+    """One change as one line: JSON with `-o json`."""
+    if session.output == "json":
+        return " ".join(as_json({"kind": event, **data}).split("\n")).strip() + "\n"
+    if session.output == "name":
+        return f"{visible(get(data, 'name') or get(data, 'id'))}\n"
+    if event == "cluster_event":
+        cells = [get(data, key) for key in ("step", "machine", "outcome", "code", "text")]
+    else:
+        status = get(data, "status") or get(data, "info.status")
+        cells = [get(data, "change"), get(data, "name") or get(data, "id"), status]
+    at = time.strftime("%H:%M:%S", time.gmtime(session.now()))
+    text = " ".join(" ".join(cell for cell in cells if cell).split())
+    return f"{at}  {event:16}  {visible(text)}\n"
+
+
+def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]]:
+    """Kind and data of each change from now on. kinds: empty for all."""
+    api, since = session.api, ""
+    lost_at: float | None = None
+    while True:
+        parts = [f"since={safe(since)}"] if since else []
+        parts += [f"kinds={','.join(kinds)}"] if kinds else []
+        path = "/watch" + (f"?{'&'.join(parts)}" if parts else "")
+        try:
+            stream = api.events(path, session.connections)
+            if stream is None:
+                session.note("this daemon has no stream of changes: asking every two seconds")
+                yield from polled(api, kinds or list(KINDS))
+                return
+            for id_, event, data in stream:
+                lost_at = None
+                since = id_ or since
+                if event == "reset":
+                    since = id_
+                    session.note("some changes may be missing here: the stream began anew")
+                elif event not in ("hello", "bye", "message") and isinstance(data, dict):
+                    yield event, data
+        except Lost:
+            now = time.monotonic()
+            lost_at = now if lost_at is None else lost_at
+            if now - lost_at > _PATIENCE_S:
+                raise
+            session.note("the connection broke: trying again")
+        time.sleep(_AGAIN_S)
+
+
+def polled(
+    api: Api, kinds: Sequence[str], pause: Callable[[float], None] = time.sleep
+) -> Iterator[tuple[str, Json]]:
+    """The same for a daemon without a stream: the lists are compared with the former ones."""
+    former: dict[str, dict[str, Json]] = {}
+    while True:
+        for kind in kinds:
+            path, key = KINDS[kind]
+            rows = {get(row, "id"): row for row in api.listed(path, key)[key]}
+            if kind in former:
+                for word, row in compared(former[kind], rows):
+                    yield singular(kind), {**row, "change": word}
+            former[kind] = rows
+        pause(_LOOK_S)
+
+
+def compared(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """The changes between two lists by id: a word, and the row. Pure."""
+    for id_, row in after.items():
+        if id_ not in before:
+            yield "created", row
+        elif row != before[id_]:
+            yield "updated", row
+    for id_, row in before.items():
+        if id_ not in after:
+            yield "deleted", row

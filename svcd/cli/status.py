@@ -1,0 +1,108 @@
+"""`svcd status`: where the commands go, what runs there, and what needs attention."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from svcd.cli.api import Api
+from svcd.cli.command import Command
+from svcd.cli.session import Session, write
+from svcd.cli.show import as_json, as_yaml, get, since
+from svcd.cli.times import seconds
+from svcd.model.controls import visible
+
+Json = Mapping[str, Any]
+
+_UNDER_WAY: Final = ("Pending", "PREP", "RUNNING", "SUSPENDED")
+_RECENT_S: Final = 24 * 3600.0
+"""Age up to which a failed execution needs attention."""
+_MOST: Final = 10
+"""Lines of each part."""
+
+
+@click.command("status", cls=Command)
+@click.pass_obj
+def command(session: Session) -> None:
+    """Show the API, the project, its clusters and running jobs, and what needs attention."""
+    api = session.api
+    clusters = api.listed("/clusters", "clusters")["clusters"]
+    running = [row for status in _UNDER_WAY for row in _executions(api, status)]
+    failed = _executions(api, "FAILED")
+    body = {
+        "api": api.door.api,
+        "project": api.door.tenant,
+        "clusters": clusters,
+        "job_executions": running,
+        "attention": list(attention(clusters, failed, session.now())),
+    }
+    if session.output == "json":
+        write(as_json(body))
+    elif session.output == "yaml":
+        write(as_yaml(body))
+    else:
+        names = {get(row, "id"): get(row, "name") for row in _jobs(api, running)}
+        for line in lines(body, names, session.now()):
+            write(f"{visible(line)}\n")
+
+
+def _executions(api: Api, status: str) -> Sequence[Any]:
+    found: Sequence[Any] = api.listed(f"/job-executions?status={status}", "job_executions")[
+        "job_executions"
+    ]
+    return found
+
+
+def _jobs(api: Api, running: Sequence[Any]) -> Sequence[Any]:
+    return api.listed("/jobs", "jobs")["jobs"] if running else []
+
+
+def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> Iterator[Json]:
+    """What a person should look at: kind, name or id, and the reason. Pure."""
+    for row in clusters:
+        reason = get(row, "status_description")
+        if get(row, "status") == "Error" or reason:
+            yield {
+                "kind": "cluster",
+                "name": get(row, "name"),
+                "reason": f"{get(row, 'status')}: {reason}" if reason else get(row, "status"),
+            }
+    recent = [
+        row
+        for row in failed
+        if now - (seconds(get(row, "end_time") or get(row, "updated_at")) or 0.0) < _RECENT_S
+    ]
+    for row in recent[-_MOST:]:
+        code, text = get(row, "info.failure.code"), get(row, "info.failure.text")
+        reason = f"FAILED {since(get(row, 'end_time'), now)}: {code} {text}"
+        yield {"kind": "job execution", "name": get(row, "id"), "reason": reason.rstrip(": ")}
+
+
+def lines(body: Json, names: Mapping[str, str], now: float) -> Iterator[str]:
+    """The lines for people. names: of jobs, by their ids. Pure."""
+    yield f"API       {body['api']}"
+    yield f"project   {body['project']}"
+    counted = Counter(get(row, "status") for row in body["clusters"])
+    kinds = ", ".join(f"{number} {status}" for status, number in counted.items())
+    yield f"clusters  {kinds or 'none'}"
+    running = body["job_executions"]
+    yield f"jobs      {f'{len(running)} under way' if running else 'none under way'}"
+    for row in running[:_MOST]:
+        name = names.get(get(row, "job_id")) or get(row, "job_id")
+        status, begun = get(row, "info.status"), since(get(row, "created_at"), now)
+        yield f"  {name}  {status}  {begun}  {get(row, 'id')}"
+    if len(running) > _MOST:
+        yield f"  and {len(running) - _MOST} more"
+    if not body["attention"]:
+        return
+    yield ""
+    yield "needs attention"
+    for each in body["attention"][:_MOST]:
+        reason = " ".join(each["reason"].split())
+        yield f"  {each['kind']} {each['name']}: {reason}"
+        yield f"    svcd why {each['name']} shows its history"
+    if len(body["attention"]) > _MOST:
+        yield f"  and {len(body['attention']) - _MOST} more"

@@ -1,0 +1,96 @@
+"""The progress of a cluster, its news, and the events that follow others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.following import newer
+from svcd.cli.waiting import news, progress
+
+NOW = 1_767_225_600.0
+
+
+def event(step: str, outcome: str = "done", machine: str = "", **more: Any) -> dict[str, Any]:
+    return {"step": step, "outcome": outcome, "machine": machine, "code": "", "text": "", **more}
+
+
+CLUSTER = {
+    "name": "c",
+    "status": "Preparing",
+    "node_groups": [
+        {"instances": [{"instance_name": f"c-{n}", "status": "ACTIVE"} for n in (1, 2)]}
+    ],
+}
+UNTIL = "2026-01-01 00:10:00.000000"
+EVENTS = [
+    event("request", "accepted", until="2026-01-01 00:30:00"),
+    event("Spawning", "started"),
+    event("create server", machine="c-1"),
+    event("create server", machine="c-2"),
+    event("Preparing", "started", until=UNTIL),
+    event("log in", machine="c-1"),
+    event("log in", "retry", machine="c-2", code="SSH_FAILED", text="no\nroute", attempt=2),
+]
+
+
+class ProgressTests(SynchronousTestCase):
+    def test_phase_bar_step_and_deadline(self) -> None:
+        self.assertEqual(
+            progress(CLUSTER, EVENTS, NOW),
+            "Preparing  [###########.........]  1/2 machines  waiting for log in on c-2  "
+            "gives up in 10 min 00 s",
+        )
+
+    def test_servers_that_boot(self) -> None:
+        """Without a step that is under way."""
+        booting = {
+            "status": "Spawning",
+            "node_groups": [{"instances": [{"instance_name": "c-1"}, {"instance_name": "c-2"}]}],
+        }
+        self.assertEqual(
+            progress(booting, EVENTS[:2], NOW),
+            "Spawning  [######..............]  0/2 machines  waiting for server c-1 and 1 more",
+        )
+
+    def test_statuses_without_a_share(self) -> None:
+        """A deletion, and nonsense."""
+        self.assertEqual(progress({"status": "Deleting"}, [], NOW), "Deleting")
+        self.assertEqual(progress({}, [{}], NOW), "")
+
+    def test_news_are_phases_and_troubles(self) -> None:
+        self.assertEqual(
+            news(EVENTS),
+            ["Spawning", "Preparing", "retry: log in on c-2: SSH_FAILED no route"],
+        )
+
+
+class _Api:
+    """Answers that were written down."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def get(self, path: str) -> Any:
+        self.asked.append(path)
+        return self.answers.pop(0)
+
+
+class NewerTests(SynchronousTestCase):
+    def test_numbered_events_are_asked_for_by_number(self) -> None:
+        """The daemon sends only newer ones."""
+        first, second = event("a", number=4), event("b", number=5)
+        api: Any = _Api({"events": [first]}, {"events": [second]}, None)
+        self.assertEqual(newer(api, "/e", None), [first])
+        self.assertEqual(newer(api, "/e", first, 20), [second])
+        self.assertIsNone(newer(api, "/e", second))
+        self.assertEqual(api.asked, ["/e", "/e?since=4&wait=20", "/e?since=5"])
+
+    def test_events_without_numbers_are_compared(self) -> None:
+        """Those after the last known one; all when it is no longer kept."""
+        one, two, three = event("a"), event("b"), event("c")
+        api: Any = _Api({"events": [one, two, three]}, {"events": [two, three]})
+        self.assertEqual(newer(api, "/e", two), [three])
+        self.assertEqual(newer(api, "/e", one), [two, three])
