@@ -21,13 +21,14 @@ def new_events(api: Api, path: str, pause: Callable[[float], None] = time.sleep)
     """
     last: Any = None
     while True:
+        began = time.monotonic()
         fresh = newer(api, path, last, _WAIT_S)
         if fresh is None:
             return
         yield from fresh
         sys.stdout.flush()
         last = fresh[-1] if fresh else last
-        if last is None or not isinstance(last.get("number"), int):
+        if not fresh and time.monotonic() - began < _LOOK_S:  # the daemon did not wait
             pause(_LOOK_S)
 
 

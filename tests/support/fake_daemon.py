@@ -18,11 +18,13 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 
+import treq
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
-from twisted.web.server import Site
+from twisted.web.server import NOT_DONE_YET, Site
 
 from svcd.testing import CLOUD_URL, FakeService
 from tests.support.processes import ROOT, Ended, Program, reactor
@@ -61,6 +63,9 @@ class _Forward(Resource):
             headers.pop(name, None)
         if path.startswith("/cloud/"):
             path = CLOUD_URL + path.removeprefix("/cloud")
+        if "/watch" in path:
+            hand_on(self._service, path, headers, request)
+            return NOT_DONE_YET  # type: ignore[return-value]
         data = request.content.read() or None
         answer = self._service.call(request.method.decode(), path, data=data, headers=headers)
         request.setResponseCode(answer.status)
@@ -68,6 +73,21 @@ class _Forward(Resource):
             if name.lower() not in ("content-length", "transfer-encoding", "connection", "server"):
                 request.setHeader(name, value)
         return answer.body
+
+
+def hand_on(service: FakeService, path: str, headers: Mapping[str, str], request: Any) -> None:
+    """Hand on an answer that has no end, piece by piece."""
+
+    async def work() -> None:
+        request.notifyFinish().addErrback(lambda _: None)  # the client may leave
+        response = await service.treq.get(service.url + path, headers=headers, unbuffered=True)
+        request.setResponseCode(response.code)
+        for name, values in response.headers.getAllRawHeaders():
+            request.responseHeaders.setRawHeaders(name, values)
+        await treq.collect(response, request.write)
+        request.finish()
+
+    Deferred.fromCoroutine(work()).addErrback(lambda _: None)
 
 
 class FakeDaemonCase(TestCase):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.main import _parser
+from svcd.cli.main import root
 from svcd.model.failures import KNOWN
 from svcd.settings import schema
 
@@ -37,13 +37,14 @@ AVOIDED = (
 _FOUND = re.compile(rf"\b({'|'.join(AVOIDED)})\b", re.IGNORECASE)
 
 
-def usages(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, str]]:
+def usages(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str]]:
     """The help of a command and of its subcommands."""
-    yield name, parser.format_help()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for word, each in action.choices.items():
-                yield from usages(each, f"{name} {word}")
+    yield ctx.command_path, command.get_help(ctx)
+    if isinstance(command, click.Group):
+        for word in command.list_commands(ctx):
+            each = command.get_command(ctx, word)
+            if each is not None:
+                yield from usages(each, click.Context(each, parent=ctx, info_name=word))
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -52,7 +53,7 @@ def texts() -> Iterator[tuple[str, str]]:
     for page in (*pages, *sorted((ROOT / "newsfragments").glob("*.md"))):
         for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
             yield f"{page.relative_to(ROOT)}:{number}", line
-    for command, usage in usages(_parser(), "svcd"):
+    for command, usage in usages(root, click.Context(root, info_name="svcd")):
         yield f"help of {command}", usage
     for key, (_, description, _) in schema().items():
         yield f"setting {key}", description
