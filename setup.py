@@ -55,6 +55,8 @@ setup(
             "hypothesis>=6.115",
             "schemathesis>=4.0",
             "jsonschema-rs>=0.30",
+            "openapi-spec-validator>=0.7",
+            "openapi-python-client>=0.24",
             "pytest>=8",
             "coverage>=7.10",
             "towncrier>=24.8",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 
 class SvcdError(Exception):
@@ -297,3 +297,17 @@ class PlatformTimeout(SvcdError):
 
     status = 504
     name = "PLATFORM_TIMEOUT"
+
+
+# ---- for the description of the interface -------------------------------------------------------
+
+RULES: Final = (
+    ImageNotRegistered,
+    InvalidComponentCount,
+    InvalidData,
+    InvalidReference,
+    MissingService,
+    QuotaExceeded,
+    ValidationError,
+)
+"""What the rules of clusters and templates refuse."""

@@ -27,7 +27,7 @@ DAEMON_USER: Final = "svcd"
 
 
 class ClusterStatus(enum.StrEnum):
-    """The status of a cluster, by its name on the wire (behaviour 19)."""
+    """The status of a cluster, by its name on the wire."""
 
     WAITING = "Waiting"
     VALIDATING = "Validating"

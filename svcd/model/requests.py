@@ -76,7 +76,7 @@ Tree: TypeAlias = Mapping[str, Any]
 
 @frozen(kw_only=True)
 class NewNodeGroupTemplate:
-    """POST node-group-templates."""
+    """A new node group template."""
 
     name: HostName
     description: Text | None = None
@@ -139,7 +139,7 @@ def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
 
 @frozen(kw_only=True)
 class NewClusterTemplate:
-    """POST cluster-templates. default_image_id: additive; a cluster may then omit its own."""
+    """A new cluster template. With `default_image_id` its clusters need not name an image."""
 
     name: HostName
     description: Text | None = None
@@ -159,10 +159,10 @@ class NewClusterTemplate:
 
 @frozen(kw_only=True)
 class NewCluster:
-    """POST clusters, and `cluster` of execute.
+    """A new cluster.
 
-    The cluster template gives the values of fields that are None. Node groups in a request replace
-    the template's; cluster_configs are merged name by name.
+    The cluster template gives the values of fields that are left out. Node groups in a request
+    replace the template's; cluster_configs are merged name by name.
     """
 
     name: HostName
@@ -199,7 +199,7 @@ class ResizeGroup:
 
 @frozen(kw_only=True)
 class ScaleRequest:
-    """PUT clusters/ID. Both lists empty: repeat the failed request (behaviour 20)."""
+    """New sizes of a cluster. When both lists are empty, svcd repeats what has failed."""
 
     resize_node_groups: tuple[ResizeGroup, ...] = ()
     add_node_groups: tuple[AddGroup, ...] = ()
@@ -213,7 +213,7 @@ class ScaleRequest:
 
 @frozen(kw_only=True)
 class GivenCredentials:
-    """`credentials` and `extra`. The command decides whether credentials are needed."""
+    """User and password of the object store; both or none."""
 
     secret: ClassVar[bool] = True
 
@@ -236,7 +236,7 @@ class GivenCredentials:
 
 @frozen(kw_only=True)
 class NewDataSource:
-    """POST data-sources. url: the location itself is not validated (interface)."""
+    """A new data source. svcd does not check its location."""
 
     name: DataName
     description: Text | None = None
@@ -247,7 +247,7 @@ class NewDataSource:
 
 @frozen(kw_only=True)
 class NewJobBinary:
-    """POST job-binaries."""
+    """A new job binary."""
 
     name: DataName
     description: Text | None = None
@@ -257,7 +257,7 @@ class NewJobBinary:
 
 @frozen(kw_only=True)
 class NewJob:
-    """POST jobs. mains, libs: ids of job binaries."""
+    """A new job."""
 
     name: DataName
     description: Text | None = None
@@ -268,7 +268,7 @@ class NewJob:
 
 @frozen(kw_only=True)
 class ExecuteRequest:
-    """POST jobs/ID/execute. cluster: a cluster body for a new transient cluster (additive)."""
+    """An execution of a job, on a cluster or on a new transient one."""
 
     cluster_id: Reference | None = None
     cluster: NewCluster | None = None
@@ -296,7 +296,7 @@ class ExecuteRequest:
 
 @frozen(kw_only=True)
 class RegisterImage:
-    """POST images/ID."""
+    """The registration of an image."""
 
     username: Username
     description: Text | None = None
@@ -304,6 +304,6 @@ class RegisterImage:
 
 @frozen(kw_only=True)
 class Tags:
-    """POST images/ID/tag and untag."""
+    """Tags to add to an image, or to remove from it."""
 
     tags: Annotated[tuple[Tag, ...], Meta(max_length=100)]

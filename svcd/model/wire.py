@@ -277,7 +277,7 @@ class Cluster(View, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    status: str
+    status: cluster.ClusterStatus
     status_description: str
     info: Mapping[str, Mapping[str, str]]
     plugin_name: str
@@ -300,7 +300,7 @@ class Cluster(View, frozen=True, kw_only=True):
             id=record.id,
             name=record.name,
             description=record.description or "",
-            status=record.status.value,
+            status=record.status,
             status_description=record.explained(),
             info=record.info,
             plugin_name=record.plugin_name,
@@ -327,7 +327,7 @@ class Cluster(View, frozen=True, kw_only=True):
 
 
 class Machine(View, frozen=True, kw_only=True):
-    """The SSH login of a machine of a cluster (additive). host_key: the pinned line."""
+    """The SSH login of a machine of a cluster (additive)."""
 
     instance_name: str
     address: str

@@ -114,7 +114,7 @@ class Job(View, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    type: str
+    type: job.JobType
     mains: list[JobBinary]
     libs: list[JobBinary]
     tenant_id: str
@@ -134,7 +134,7 @@ class Job(View, frozen=True, kw_only=True):
             id=record.id,
             name=record.name,
             description=record.description or "",
-            type=record.type.value,
+            type=record.type,
             mains=expanded(record.mains),
             libs=expanded(record.libs),
             tenant_id=record.tenant_id,
@@ -164,7 +164,7 @@ class ExecutionWait(View, frozen=True, kw_only=True):
 class ExecutionInfo(View, frozen=True, kw_only=True):
     """The engine's record, with svcd's word for the status."""
 
-    status: str
+    status: job.ExecutionStatus
     failure: ExecutionFailure | Absent = UNSET
     waiting: ExecutionWait | Absent = UNSET
 
@@ -206,10 +206,7 @@ class ExecutionConfigs(View, frozen=True, kw_only=True):
 
 
 class JobExecution(View, frozen=True, kw_only=True):
-    """A job run on a cluster.
-
-    return_code: of the main program, null when it is not known. progress: 0.0 to 1.0.
-    """
+    """A job run on a cluster."""
 
     id: str
     job_id: str

@@ -62,7 +62,8 @@ from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json, is_of
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
-from svcd.resources._route import MOST_WAIT_S, Call, Options, Raw, Route, bound, route
+from svcd.resources._query import MOST_WAIT_S
+from svcd.resources._route import Call, Options, Raw, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources._streams import Outlet, Stream
 from svcd.resources.openapi import document
@@ -122,7 +123,7 @@ class Rest(Routed[Route]):
         """The routes of `resource`, each with its Spec."""
         return bound(resource, self._options.sizes)
 
-    @route(app, "GET", "/openapi.json", needs=Needs.OPEN, plain=True)
+    @route(app, "GET", "/openapi.json", needs=Needs.OPEN, plain=True, operation="getOpenApi")
     async def describe(self, call: Call) -> Answer:
         """Return this description of the interface."""
         if self._description is None:
@@ -284,7 +285,9 @@ class Rest(Routed[Route]):
         body = self._body_of(request, made, suffix)
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
         gone = partial(getattr, request, "_disconnected", False)
-        call = Call(caller, version, request.args, policy, gone, request.notifyFinish)
+        call = Call(
+            caller, version, request.args, policy, gone, request.notifyFinish, made.spec.query
+        )
         call.renew = partial(self._renewed, x, made, call)
         if made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
@@ -300,7 +303,8 @@ class Rest(Routed[Route]):
         if not policy.allows(made.spec.needs, caller.roles):
             request = f"{made.method} {made.pattern}"
             raise policy.refusal(made.spec.needs, caller.roles, request)
-        return Call(caller, call.version, {}, policy, call.gone, x.request.notifyFinish)
+        left = x.request.notifyFinish
+        return Call(caller, call.version, {}, policy, call.gone, left, made.spec.query)
 
     async def _act(
         self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
@@ -310,6 +314,7 @@ class Rest(Routed[Route]):
             await made.exists(call, **values)
             if body is not None:
                 _refuse_if_gone(body)
+        call.read_query()
         shape = made.spec.body
         if isinstance(shape, Shape):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)

@@ -9,15 +9,17 @@ from attrs import field, frozen
 from klein import Klein
 from twisted.internet.defer import Deferred
 
+from svcd.errors import SvcdError
 from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
 from svcd.model.wire import View
-from svcd.ports.store import Also, R, Tx
+from svcd.ports.store import Also, Page, R, Tx
 from svcd.resources._addresses import Addresses
-from svcd.resources._answers import encode
+from svcd.resources._answers import JSON, encode
 from svcd.resources._policy import Needs, Policy
+from svcd.resources._query import Queries, Query
 from svcd.runtime.audit import Audit
 from svcd.runtime.same_origin import SameOrigin
 from svcd.web import routing
@@ -26,8 +28,6 @@ from svcd.web.routing import Endpoint, HasRoutes, endpoints
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 
 VERSIONS = ("1.0", "1.1")
-MOST_WAIT_S: Final = 60
-"""Largest value of `?wait`."""
 _SUCCESS = {"GET": 200, "POST": 202, "PUT": 202, "DELETE": 204}
 
 
@@ -44,18 +44,6 @@ class Raw:
 RAW = Raw()
 
 
-@frozen
-class Query:
-    """A query parameter that is a whole number from 0 to `most`."""
-
-    name: str
-    most: int
-    text: str
-
-
-WAIT: Final = Query("wait", MOST_WAIT_S, "seconds to wait for something newer")
-
-
 @frozen(kw_only=True, eq=False)
 class Spec:
     """How the door serves a handler.
@@ -68,8 +56,11 @@ class Spec:
     the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
     `Call.keeping`.
-    query, headers: numbers of the query, and headers of the answer with their meanings; both are
-    for the description.
+    query: the query parameters.
+
+    For the description alone: operation: the id of the operation, "" for one made of the handler's
+    name. raises: errors beside those that the door itself raises. media: the media type of a plain
+    answer. headers: of the answer, with their meanings.
     """
 
     needs: Needs
@@ -83,13 +74,16 @@ class Spec:
     plain: bool = False
     suffix: bool = True
     creates: bool = False
-    query: tuple[Query, ...] = ()
+    query: Queries = field(factory=Queries)
+    operation: str = ""
+    raises: tuple[type[SvcdError], ...] = ()
+    media: str = JSON.decode()
     headers: Mapping[str, str] = field(factory=dict)
 
     @property
     def waits(self) -> bool:
         """Whether a request may wait for something newer."""
-        return any(each.name == "wait" for each in self.query)
+        return any(each.name == "wait" for each in self.query.declared)
 
 
 _SPEC: Final = "__svcd_spec__"
@@ -127,6 +121,9 @@ def route(
     suffix: bool = True,
     creates: bool = False,
     query: tuple[Query, ...] = (),
+    operation: str = "",
+    raises: tuple[type[SvcdError], ...] = (),
+    media: str = JSON.decode(),
     headers: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Registers a method of a resource class as the handler of `method` for all `paths`.
@@ -152,7 +149,10 @@ def route(
         plain=plain,
         suffix=suffix,
         creates=creates,
-        query=query,
+        query=Queries(query),
+        operation=operation,
+        raises=raises,
+        media=media,
         headers=headers or {},
     )
     register = routing.route(
@@ -204,16 +204,19 @@ class Call:
     Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
     renew: checks the token again, and returns the call with the roles that the caller has now;
     raises Unauthorized, Forbidden, ServiceUnavailable.
+    query: the values of the query parameters that the route declares.
     """
 
     __slots__ = (
         "_args",
         "_left",
         "_policy",
+        "_queries",
         "caller",
         "gone",
         "headers",
         "keyed",
+        "query",
         "renew",
         "tenant_id",
         "version",
@@ -228,12 +231,15 @@ class Call:
         policy: Policy,
         gone: Callable[[], bool],
         left: Callable[[], Deferred[None]],
+        queries: Queries,
     ) -> None:
         self.caller = caller
         self.gone = gone
         self.keyed: KeyedRequest | None = None
         self.headers: dict[str, str] = {}
+        self.query: Mapping[str, Any] = {}
         self._left = left
+        self._queries = queries
         self.tenant_id = caller.tenant_id
         self.version = version
         self._args = args
@@ -262,28 +268,18 @@ class Call:
         if self.keyed is not None:
             await tx.kept_answers.add(self.keyed, encode(answer))
 
-    def all(self, name: str) -> list[str]:
-        """All values of a query parameter."""
-        return [v.decode("utf-8", "replace") for v in self._args.get(name.encode(), ())]
-
-    def one(self, name: str) -> str | None:
-        """The last value of a query parameter; None when it is absent."""
-        values = self.all(name)
-        return values[-1] if values else None
+    def read_query(self) -> None:
+        """Read and check `query`. Raises ValidationError."""
+        self.query = self._queries.read(self._args, self.version)
 
     @property
-    def names(self) -> list[str]:
-        """The names of the query parameters."""
-        return [name.decode("utf-8", "replace") for name in self._args]
+    def page(self) -> Page:
+        """The page that a request for a list asks for."""
+        return self._queries.page(self.query)
 
     def when_left(self, work: Callable[[], None]) -> None:
         """Call `work` when the caller disconnects, or when the request has been answered."""
         self._left().addBoth(lambda _: work())
-
-    @property
-    def has_query(self) -> bool:
-        """Whether there are any query parameters."""
-        return bool(self._args)
 
 
 @frozen(kw_only=True)

@@ -16,8 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.errors import ServiceUnavailable
 from svcd.ports.store import Store
 from svcd.resources._bodies import Disconnected
-from svcd.resources._paging import whole_number
-from svcd.resources._route import MOST_WAIT_S, Call
+from svcd.resources._route import Call
 
 T = TypeVar("T")
 
@@ -101,10 +100,10 @@ class Waits:
 
         read: answers whether its result has something newer, and the result. It is called once, and
         while the request waits after changes of the tenant's rows and every `look_s` seconds.
-        Raises ValidationError for a wrong `wait`, ServiceUnavailable when too many requests of the
+        Raises ServiceUnavailable when too many requests of the
         tenant wait, and Disconnected.
         """
-        seconds = whole_number(call, "wait", MOST_WAIT_S) or 0
+        seconds = call.query["wait"] or 0
         wait, end = _Wait(self._clock), self._clock.seconds() + seconds
         if not seconds or self.never or self._ended:
             return (await read())[1]

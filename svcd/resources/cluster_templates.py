@@ -7,18 +7,19 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import RULES, ClusterTemplateNameTaken, InvalidReference
 from svcd.model import wire
 from svcd.model.ids import ClusterTemplateId
 from svcd.model.requests import NewClusterTemplate
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("name", "plugin_name", "engine_version")
+_LIST = paged("name", "plugin_name", "engine_version")
 
 
 class ClusterTemplates:
-    """The handlers of `/cluster-templates`."""
+    """Cluster templates: reusable definitions of a cluster."""
 
     app = Klein()
 
@@ -27,13 +28,13 @@ class ClusterTemplates:
         self._lists = services.lists
         self._commands = services.templates
 
-    @route(app, "GET", "/cluster-templates", returns="cluster_templates")
+    @route(app, "GET", "/cluster-templates", returns="cluster_templates", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
         """List the cluster templates of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
             return await reading.rendered(
-                page, lambda tx, *part: tx.cluster_templates.rendered_page(call.tenant_id, *part)
+                call.page,
+                lambda tx, *part: tx.cluster_templates.rendered_page(call.tenant_id, *part),
             )
 
     @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")
@@ -49,6 +50,7 @@ class ClusterTemplates:
         body=NewClusterTemplate,
         returns="cluster_template",
         creates=True,
+        raises=(*RULES, ClusterTemplateNameTaken),
     )
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
         """Create a cluster template."""
@@ -57,7 +59,7 @@ class ClusterTemplates:
             await self._commands.create_cluster_template(call.caller, body, also)
         )
 
-    @route(app, "DELETE", "/cluster-templates/<template_id>")
+    @route(app, "DELETE", "/cluster-templates/<template_id>", raises=(InvalidReference,))
     async def delete(self, call: Call, template_id: str) -> None:
         """Delete a cluster template. It is refused while a cluster uses the template."""
         id_ = ClusterTemplateId(template_id)

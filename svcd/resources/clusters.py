@@ -7,28 +7,25 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import RULES, ClusterCannotBeScaled, ClusterNameTaken, NodeGroupCannotBeScaled
 from svcd.model import wire
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
-from svcd.resources._paging import flag, page_of, refuse_misspelled, whole_number
-from svcd.resources._route import WAIT, Call, Query, route
+from svcd.resources._query import WAIT, Query, paged
+from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = (
-    "name",
-    "plugin_name",
-    "engine_version",
-    "status",
-    "cluster_template_id",
-    "default_image_id",
+_LIST = paged(
+    "name", "plugin_name", "engine_version", "status", "cluster_template_id", "default_image_id"
 )
-_SINCE = Query("since", 2**31 - 1, "only events with a larger number")
+_FORCE = Query("force", "drop the record even when objects of the cluster stay behind", flag=True)
+_SINCE = Query("since", "only events with a larger number", most=2**31 - 1)
 _TRIMMED = "X-Events-Trimmed"
 
 
 class Clusters:
-    """The handlers of `/clusters`."""
+    """Clusters: start, list, show, scale, delete, and their events."""
 
     app = Klein()
 
@@ -38,13 +35,12 @@ class Clusters:
         self._waits = services.waits
         self._commands = services.clusters
 
-    @route(app, "GET", "/clusters", returns="clusters")
+    @route(app, "GET", "/clusters", returns="clusters", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
             return await reading.rendered(
-                page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
+                call.page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
             )
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
@@ -56,32 +52,45 @@ class Clusters:
     async def _exists(self, call: Call, cluster_id: str) -> None:
         await self.get(call, cluster_id)
 
-    @route(app, "POST", "/clusters", body=NewCluster, returns="cluster", creates=True)
+    @route(
+        app,
+        "POST",
+        "/clusters",
+        body=NewCluster,
+        returns="cluster",
+        creates=True,
+        raises=(*RULES, ClusterNameTaken),
+    )
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster. svcd builds the cluster after the answer."""
         also = call.keeping(wire.Cluster.of)
         return wire.Cluster.of(await self._commands.create(call.caller, body, also))
 
     @route(
-        app, "PUT", "/clusters/<cluster_id>", body=ScaleRequest, returns="cluster", exists="_exists"
+        app,
+        "PUT",
+        "/clusters/<cluster_id>",
+        body=ScaleRequest,
+        returns="cluster",
+        exists="_exists",
+        raises=(*RULES, ClusterCannotBeScaled, NodeGroupCannotBeScaled),
     )
     async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:
         """Accept a change of the cluster's size."""
         id_ = ClusterId(cluster_id)
         return wire.Cluster.of(await self._commands.scale(call.caller, id_, body))
 
-    @route(app, "DELETE", "/clusters/<cluster_id>")
+    @route(app, "DELETE", "/clusters/<cluster_id>", query=(_FORCE,))
     async def delete(self, call: Call, cluster_id: str) -> None:
-        """Accept the deletion of a cluster. `?force=true` (v1.1, additive) drops the record."""
-        refuse_misspelled(call, ("force",))
-        force = call.version != "1.0" and flag(call, "force")
-        await self._commands.delete(call.caller, ClusterId(cluster_id), force)
+        """Accept the deletion of a cluster."""
+        await self._commands.delete(call.caller, ClusterId(cluster_id), call.query["force"])
 
     @route(
         app,
         "GET",
         "/clusters/<cluster_id>/events",
         returns="events",
+        operation="listClusterEvents",
         since="1.1",
         query=(_SINCE, WAIT),
         headers={_TRIMMED: "number of events after `since` that are no longer kept"},
@@ -92,8 +101,7 @@ class Clusters:
         With `wait` the answer comes when there is an event after `since`.
         """
         id_ = ClusterId(cluster_id)
-        refuse_misspelled(call, ("since", "wait"))
-        since = whole_number(call, _SINCE.name, _SINCE.most) or 0
+        since = call.query["since"] or 0
 
         async def read() -> tuple[bool, Sequence[ClusterEvent]]:
             found = await self._store.read(
@@ -106,7 +114,14 @@ class Clusters:
             call.headers[_TRIMMED] = str(events[0].number - since - 1)
         return [wire.Event.of(each) for each in events]
 
-    @route(app, "GET", "/clusters/<cluster_id>/machines", returns="machines", since="1.1")
+    @route(
+        app,
+        "GET",
+        "/clusters/<cluster_id>/machines",
+        returns="machines",
+        since="1.1",
+        operation="listClusterMachines",
+    )
     async def machines(self, call: Call, cluster_id: str) -> Sequence[wire.Machine]:
         """List the machines of a cluster with their logins and pinned host keys (additive)."""
         id_ = ClusterId(cluster_id)

@@ -8,18 +8,19 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import DataSourceNameTaken, DeletionFailed, InvalidCredentials, InvalidData
 from svcd.model import wire_jobs
 from svcd.model.ids import DataSourceId
 from svcd.model.requests import NewDataSource
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("name", "type", "url")
+_LIST = paged("name", "type", "url")
 
 
 class DataSources:
-    """The handlers of `/data-sources`."""
+    """Data sources: locations of the input and output of jobs."""
 
     app = Klein()
 
@@ -28,14 +29,13 @@ class DataSources:
         self._lists = services.lists
         self._commands = services.jobs
 
-    @route(app, "GET", "/data-sources", returns="data_sources", since="1.1")
+    @route(app, "GET", "/data-sources", returns="data_sources", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.DataSource]]:
         """List the data sources of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         hide = call.hides_credentials
         with self._lists.begin(call.gone) as reading:
             return await reading.encoded(
-                page,
+                call.page,
                 lambda tx, part: tx.data_sources.page(call.tenant_id, part),
                 lambda each: wire_jobs.DataSource.of(each, hide),
             )
@@ -55,13 +55,14 @@ class DataSources:
         returns="data_source",
         since="1.1",
         creates=True,
+        raises=(InvalidCredentials, InvalidData, DataSourceNameTaken),
     )
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Create a data source. svcd does not check its location."""
         view = partial(wire_jobs.DataSource.of, hide=call.hides_credentials, created=True)
         return view(await self._commands.create_data_source(call.caller, body, call.keeping(view)))
 
-    @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1")
+    @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, data_source_id: str) -> None:
         """Delete a data source. It is refused while an execution refers to the data source."""
         id_ = DataSourceId(data_source_id)

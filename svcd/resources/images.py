@@ -12,15 +12,16 @@ from svcd.model.cloud import Image
 from svcd.model.requests import RegisterImage, Tags
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
-from svcd.resources._paging import page_of
+from svcd.resources._query import Query, paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("name", "username", "status")
+_TAGS = Query("tags", "only images with all these tags", many=True, always=True)
+_LIST = (*paged("name", "username", "status"), _TAGS)
 
 
 class Images:
-    """The handlers of `/images`."""
+    """The registry of images: their login users and tags."""
 
     app = Klein()
 
@@ -42,16 +43,16 @@ class Images:
     async def _exists(self, call: Call, image_id: str) -> None:
         await self._image(call, image_id)
 
-    @route(app, "GET", "/images", returns="images")
+    @route(app, "GET", "/images", returns="images", query=_LIST)
     async def list(self, call: Call) -> Sequence[wire.Image]:
         """List the registered images that have all requested tags."""
-        page = page_of(call, _FILTERS, also=("tags",))
-        wanted = set(call.all("tags"))
+        wanted = set(call.query["tags"])
         shown = [
             wire.Image.of(image)
             for image in await self._session(call).images()
             if wire.is_registered(image) and wanted <= set(wire.image_tags(image))
         ]
+        page = call.page
         for name, value in page.filters.items():
             shown = [each for each in shown if getattr(each, name) == value]
         if page.marker is not None:
@@ -61,7 +62,7 @@ class Images:
             shown = shown[ids.index(page.marker) + 1 :]
         return shown if page.limit is None else shown[: page.limit]
 
-    @route(app, "GET", "/images/<image_id>", returns="image")
+    @route(app, "GET", "/images/<image_id>", returns="image", raises=(ImageNotRegistered,))
     async def get(self, call: Call, image_id: str) -> wire.Image:
         """Return one registered image."""
         image = await self._image(call, image_id)
@@ -87,7 +88,7 @@ class Images:
             gone += [name for name in image.properties if name.startswith(wire.IMAGE_TAG)]
         return await self._change(call, image_id, given, gone)
 
-    @route(app, "DELETE", "/images/<image_id>")
+    @route(app, "DELETE", "/images/<image_id>", raises=(InvalidReference,))
     async def unregister(self, call: Call, image_id: str) -> None:
         """Remove the registration of an image and its tags. Idempotent."""
         image = await self._image(call, image_id)

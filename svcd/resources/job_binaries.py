@@ -8,7 +8,14 @@ from typing import Annotated
 
 from klein import Klein
 
-from svcd.errors import BadJobBinary, InvalidReference
+from svcd.errors import (
+    BadJobBinary,
+    DeletionFailed,
+    InvalidCredentials,
+    InvalidData,
+    InvalidReference,
+    JobBinaryNameTaken,
+)
 from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId
 from svcd.model.job import JobBinary
@@ -16,16 +23,16 @@ from svcd.model.requests import NewJobBinary
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.resources._answers import Download
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 
-_FILTERS = ("name", "url")
+_LIST = paged("name", "url")
 
 
 class JobBinaries:
-    """The handlers of `/job-binaries`."""
+    """Job binaries: links to binaries in svcd or in the object store."""
 
     app = Klein()
 
@@ -35,14 +42,13 @@ class JobBinaries:
         self._commands = services.jobs
         self._binaries = Binaries(services.store, services.object_store)
 
-    @route(app, "GET", "/job-binaries", returns="binaries", since="1.1")
+    @route(app, "GET", "/job-binaries", returns="binaries", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinary]]:
         """List the job binaries of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         hide = call.hides_credentials
         with self._lists.begin(call.gone) as reading:
             return await reading.encoded(
-                page,
+                call.page,
                 lambda tx, part: tx.job_binaries.page(call.tenant_id, part),
                 lambda each: wire_jobs.JobBinary.of(each, hide),
             )
@@ -64,19 +70,35 @@ class JobBinaries:
         returns="job_binary",
         since="1.1",
         creates=True,
+        raises=(
+            BadJobBinary,
+            InvalidCredentials,
+            InvalidReference,
+            InvalidData,
+            JobBinaryNameTaken,
+        ),
     )
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Create a job binary."""
         view = partial(wire_jobs.JobBinary.of, hide=call.hides_credentials, created=True)
         return view(await self._commands.create_job_binary(call.caller, body, call.keeping(view)))
 
-    @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1")
+    @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, binary_id: str) -> None:
         """Delete a job binary. It is refused while a job uses the binary."""
         id_ = JobBinaryId(binary_id)
         await self._store.tx(lambda tx: tx.job_binaries.remove(call.tenant_id, id_))
 
-    @route(app, "GET", "/job-binaries/<binary_id>/data", plain=True, since="1.1")
+    @route(
+        app,
+        "GET",
+        "/job-binaries/<binary_id>/data",
+        plain=True,
+        since="1.1",
+        operation="downloadJobBinary",
+        media="text/html",
+        raises=(BadJobBinary, InvalidReference),
+    )
     async def data(self, call: Call, binary_id: str) -> Download:
         """Return the raw data of a job binary, from svcd or from the object store."""
         record = await self._record(call, binary_id)

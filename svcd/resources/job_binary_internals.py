@@ -15,22 +15,28 @@ from typing import Annotated
 
 from klein import Klein
 
-from svcd.errors import BadJobBinary, ServiceUnavailable
+from svcd.errors import (
+    BadJobBinary,
+    DeletionFailed,
+    JobBinaryInternalNameTaken,
+    QuotaExceeded,
+    ServiceUnavailable,
+)
 from svcd.model import names, wire_jobs
 from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.model.job import JobBinaryInternal
 from svcd.resources._answers import Download
 from svcd.resources._bodies import Body
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import RAW, Call, route
 from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 
-_FILTERS = ("name",)
+_LIST = paged("name")
 
 
 class JobBinaryInternals:
-    """The handlers of `/job-binary-internals`."""
+    """Job binary internals: binaries that svcd keeps."""
 
     app = Klein()
 
@@ -45,13 +51,12 @@ class JobBinaryInternals:
         self._left: set[str] = set()
         """Failed uploads that still hold pieces, because the database did not answer."""
 
-    @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1")
+    @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinaryInternal]]:
         """List the job binary internals of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
             return await reading.encoded(
-                page,
+                call.page,
                 lambda tx, part: tx.internals.page(call.tenant_id, part),
                 wire_jobs.JobBinaryInternal.of,
             )
@@ -74,6 +79,7 @@ class JobBinaryInternals:
         body=RAW,
         streams=True,
         limit="binary",
+        raises=(BadJobBinary, JobBinaryInternalNameTaken, QuotaExceeded),
         suffix=False,
         returns="job_binary_internal",
         since="1.1",
@@ -129,13 +135,23 @@ class JobBinaryInternals:
     async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
         await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))
 
-    @route(app, "GET", "/job-binary-internals/<binary_id>/data", plain=True, since="1.1")
+    @route(
+        app,
+        "GET",
+        "/job-binary-internals/<binary_id>/data",
+        plain=True,
+        since="1.1",
+        operation="downloadJobBinaryInternal",
+        media="text/html",
+    )
     async def data(self, call: Call, binary_id: str) -> Download:
         """Return the raw data."""
         record = await self._record(call, binary_id)
         return Download(size=record.datasize, pieces=self._binaries.pieces(record))
 
-    @route(app, "DELETE", "/job-binary-internals/<binary_id>", since="1.1")
+    @route(
+        app, "DELETE", "/job-binary-internals/<binary_id>", since="1.1", raises=(DeletionFailed,)
+    )
     async def delete(self, call: Call, binary_id: str) -> None:
         """Delete a job binary internal. It is refused while a job binary refers to the data."""
         id_ = JobBinaryInternalId(binary_id)

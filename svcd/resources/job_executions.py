@@ -10,16 +10,16 @@ from klein import Klein
 from svcd.model import wire_jobs
 from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
-from svcd.resources._paging import page_of
 from svcd.resources._policy import Needs
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("job_id", "cluster_id", "input_id", "output_id", "status")
+_LIST = paged("job_id", "cluster_id", "input_id", "output_id", "status")
 
 
 class JobExecutions:
-    """The handlers of `/job-executions`."""
+    """Job executions: runs of a job on a cluster."""
 
     app = Klein()
 
@@ -28,13 +28,12 @@ class JobExecutions:
         self._lists = services.lists
         self._commands = services.jobs
 
-    @route(app, "GET", "/job-executions", returns="job_executions", since="1.1")
+    @route(app, "GET", "/job-executions", returns="job_executions", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
         """List the job executions of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
             return await reading.rendered(
-                page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
+                call.page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
             )
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
@@ -44,30 +43,64 @@ class JobExecutions:
         return await self._store.rendered("executions", call.tenant_id, id_)
 
     @route(
-        app, "GET", "/job-executions/<execution_id>/refresh-status", needs=Needs.WRITE, since="1.1"
+        app,
+        "GET",
+        "/job-executions/<execution_id>/refresh-status",
+        needs=Needs.WRITE,
+        since="1.1",
+        operation="refreshJobExecutionByGet",
     )
     async def refresh(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Read the status from the engine now, and return the job execution."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.refresh(call.caller, id_))
 
-    @route(app, "POST", "/job-executions/<execution_id>/refresh-status", success=200, since="1.1")
+    @route(
+        app,
+        "POST",
+        "/job-executions/<execution_id>/refresh-status",
+        success=200,
+        since="1.1",
+        operation="refreshJobExecution",
+    )
     async def refresh_by_post(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Read the status from the engine now, and return the job execution (additive)."""
         return await self.refresh(call, execution_id)
 
-    @route(app, "GET", "/job-executions/<execution_id>/cancel", needs=Needs.WRITE, since="1.1")
+    @route(
+        app,
+        "GET",
+        "/job-executions/<execution_id>/cancel",
+        needs=Needs.WRITE,
+        since="1.1",
+        operation="cancelJobExecutionByGet",
+    )
     async def cancel(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Cancel a job execution. A finished one is returned unchanged."""
         id_ = ExecutionId(execution_id)
         return wire_jobs.JobExecution.of(await self._commands.cancel(call.caller, id_))
 
-    @route(app, "POST", "/job-executions/<execution_id>/cancel", success=200, since="1.1")
+    @route(
+        app,
+        "POST",
+        "/job-executions/<execution_id>/cancel",
+        success=200,
+        since="1.1",
+        operation="cancelJobExecution",
+    )
     async def cancel_by_post(self, call: Call, execution_id: str) -> wire_jobs.JobExecution:
         """Cancel a job execution. A finished one is returned unchanged (additive)."""
         return await self.cancel(call, execution_id)
 
-    @route(app, "GET", "/job-executions/<execution_id>/log", plain=True, since="1.1")
+    @route(
+        app,
+        "GET",
+        "/job-executions/<execution_id>/log",
+        plain=True,
+        since="1.1",
+        operation="getJobExecutionLog",
+        media="text/plain",
+    )
     async def log(self, call: Call, execution_id: str) -> Answer:
         """Return the engine's log of a job execution (additive)."""
         text = await self._commands.log(call.caller, ExecutionId(execution_id))

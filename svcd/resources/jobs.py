@@ -8,21 +8,30 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import (
+    RULES,
+    BadJobBinary,
+    ClusterNameTaken,
+    DeletionFailed,
+    InvalidData,
+    InvalidReference,
+    JobNameTaken,
+)
 from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
 from svcd.ports.store import Tx
 from svcd.resources._lists import ROWS, Reading, items
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("name", "type")
+_LIST = paged("name", "type")
 
 
 class Jobs:
-    """The handlers of `/jobs`."""
+    """Jobs: main binaries and libraries of a type, and their execution."""
 
     app = Klein()
 
@@ -32,12 +41,11 @@ class Jobs:
         self._commands = services.jobs
         self._distributions = services.distributions
 
-    @route(app, "GET", "/jobs", returns="jobs", since="1.1")
+    @route(app, "GET", "/jobs", returns="jobs", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.Job]]:
         """List the jobs of the tenant with their binaries, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
-            parts = reading.records(page, lambda tx, part: tx.jobs.page(call.tenant_id, part))
+            parts = reading.records(call.page, lambda tx, part: tx.jobs.page(call.tenant_id, part))
             async for part in parts:
                 for jobs in _batches(part):
                     if reading.found:
@@ -73,7 +81,16 @@ class Jobs:
                 binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
         return wire_jobs.Job.of(job, binaries, call.hides_credentials)
 
-    @route(app, "POST", "/jobs", body=NewJob, returns="job", since="1.1", creates=True)
+    @route(
+        app,
+        "POST",
+        "/jobs",
+        body=NewJob,
+        returns="job",
+        since="1.1",
+        creates=True,
+        raises=(InvalidData, InvalidReference, JobNameTaken),
+    )
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Create a job."""
 
@@ -84,12 +101,19 @@ class Jobs:
         made = await self._commands.create_job(call.caller, body, also)
         return await self._store.read(lambda tx: self._expanded(tx, call, made))
 
-    @route(app, "DELETE", "/jobs/<job_id>", since="1.1")
+    @route(app, "DELETE", "/jobs/<job_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, job_id: str) -> None:
         """Delete a job. It is refused while an execution refers to the job."""
         await self._store.tx(lambda tx: tx.jobs.remove(call.tenant_id, JobId(job_id)))
 
-    @route(app, "GET", "/jobs/config-hints/<job_type>", returns="job_config", since="1.1")
+    @route(
+        app,
+        "GET",
+        "/jobs/config-hints/<job_type>",
+        returns="job_config",
+        since="1.1",
+        operation="getJobConfigHints",
+    )
     async def hints(self, call: Call, job_type: str) -> wire_jobs.JobConfig:
         """Return the configuration hints for a job type."""
         return self._commands.hints(job_type)
@@ -106,6 +130,7 @@ class Jobs:
         exists="_exists",
         since="1.1",
         creates=True,
+        raises=(*RULES, ClusterNameTaken, BadJobBinary),
     )
     async def execute(
         self, call: Call, job_id: str, body: ExecuteRequest

@@ -7,18 +7,19 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import RULES, InvalidReference, NodeGroupTemplateNameTaken
 from svcd.model import wire
 from svcd.model.ids import NodeGroupTemplateId
 from svcd.model.requests import NewNodeGroupTemplate
-from svcd.resources._paging import page_of
+from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
-_FILTERS = ("name", "plugin_name", "engine_version", "flavor_id")
+_LIST = paged("name", "plugin_name", "engine_version", "flavor_id")
 
 
 class NodeGroupTemplates:
-    """The handlers of `/node-group-templates`."""
+    """Node group templates: reusable definitions of a group of machines."""
 
     app = Klein()
 
@@ -27,13 +28,13 @@ class NodeGroupTemplates:
         self._lists = services.lists
         self._commands = services.templates
 
-    @route(app, "GET", "/node-group-templates", returns="node_group_templates")
+    @route(app, "GET", "/node-group-templates", returns="node_group_templates", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """List the node group templates of the tenant, in the order of their creation."""
-        page = page_of(call, _FILTERS)
         with self._lists.begin(call.gone) as reading:
             return await reading.rendered(
-                page, lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part)
+                call.page,
+                lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part),
             )
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")
@@ -49,6 +50,7 @@ class NodeGroupTemplates:
         body=NewNodeGroupTemplate,
         returns="node_group_template",
         creates=True,
+        raises=(*RULES, NodeGroupTemplateNameTaken),
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
         """Create a node group template."""
@@ -57,7 +59,7 @@ class NodeGroupTemplates:
             await self._commands.create_node_group_template(call.caller, body, also)
         )
 
-    @route(app, "DELETE", "/node-group-templates/<template_id>")
+    @route(app, "DELETE", "/node-group-templates/<template_id>", raises=(InvalidReference,))
     async def delete(self, call: Call, template_id: str) -> None:
         """Delete a node group template. It is refused while a cluster or template uses it."""
         id_ = NodeGroupTemplateId(template_id)

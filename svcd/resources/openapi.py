@@ -1,35 +1,50 @@
-"""The document of `/openapi.json`: OpenAPI 3.1, made from the routes and the request shapes."""
+"""The document of `/openapi.json`: OpenAPI 3.1, made from the routes and the request shapes.
+
+Note: the ids of operations. They are verb and noun, as `createCluster`; those of v1.0 end in `V10`.
+The handler's name is the verb and its class the noun, unless the route says `operation`. The twins
+by GET of two POST routes end in `ByGet`.
+
+Note: errors. The document derives what the door itself can answer: from the token, the policy, the
+body, the query, the path. A route says the rest in `raises`. `x-error-names` has the names.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from svcd import errors
+from svcd.errors import SvcdError
 from svcd.model.shapes import Shape
 from svcd.model.wire_jobs import OPEN
+from svcd.resources._fields import PARAMETERS, text_of
 from svcd.resources._policy import Needs
 from svcd.resources._route import Raw, Route
 
 Json: TypeAlias = dict[str, Any]
 
-_REF = "#/components/schemas/{name}"
-_ERROR = {
+_REF: Final = "#/components/schemas/{name}"
+_REFUSAL: Final = "#/components/responses/{name}"
+_SERVICE: Final = "service"
+"""The tag of the routes without a tenant."""
+_ERROR: Final[Json] = {
     "type": "object",
     "description": "Every error has exactly these attributes.",
     "properties": {
-        "error_code": {"type": "integer", "description": "the HTTP status"},
-        "error_name": {"type": "string", "description": "the kind of error, without ids or names"},
-        "error_message": {"type": "string", "description": "for a person; one fault a line"},
+        "error_code": {"type": "integer"},
+        "error_name": {"type": "string"},
+        "error_message": {"type": "string"},
     },
     "required": ["error_code", "error_name", "error_message"],
     "additionalProperties": False,
 }
-_PAGING = ("limit", "marker")
-_IDEMPOTENCY_KEY = {
+_BYTES: Final = {"type": "string", "format": "binary"}
+_IDEMPOTENCY_KEY: Final[Json] = {
     "name": "Idempotency-Key",
     "in": "header",
     "description": (
@@ -39,6 +54,22 @@ _IDEMPOTENCY_KEY = {
     ),
     "schema": {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": 255},
 }
+_ALWAYS: Final = (
+    errors.BadRequest,
+    errors.Forbidden,
+    errors.InternalError,
+    errors.ServiceUnavailable,
+    errors.PlatformTimeout,
+)
+_OF_TENANT: Final = (errors.Unauthorized, errors.TooManyRequests, errors.PlatformError)
+_OF_BODY: Final = (
+    errors.RequestTimeout,
+    errors.LengthRequired,
+    errors.ContentTooLarge,
+    errors.UnsupportedMediaType,
+)
+_OF_SHAPE: Final = (errors.MalformedBody, errors.ValidationError)
+_OF_KEY: Final = (errors.IdempotencyKeyReused, errors.ValidationError, errors.QuotaExceeded)
 
 
 def document(routes: Sequence[Route]) -> Json:
@@ -47,10 +78,14 @@ def document(routes: Sequence[Route]) -> Json:
     shapes |= {_answer_of(each)[0] for each in routes if _is_json(each)}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
+    schemas["Error"] = {**_ERROR, "properties": {k: {**v} for k, v in _ERROR["properties"].items()}}
     for name, schema in schemas.items():
+        if "description" in schema:
+            schema["description"] = _words(schema["description"])
+        for field, described in schema.get("properties", {}).items():
+            described["description"] = text_of(name, field)
         if schema.get("type") == "object" and "properties" in schema and name not in OPEN:
             schema["additionalProperties"] = False
-    schemas["Error"] = _ERROR
     by_class = dict(zip(ordered, refs, strict=True))
     paths: Json = {}
     # OpenAPI has one path for rules that differ only in the names of their variables.
@@ -60,6 +95,9 @@ def document(routes: Sequence[Route]) -> Json:
             re.sub(r"<\w+>", "{}", each.pattern), re.sub(r"<(\w+)>", r"{\1}", each.pattern)
         )
         paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, by_class)
+    tags = {_tag_of(each): inspect.getdoc(type(_resource_of(each))) or "" for each in routes}
+    tags[_SERVICE] = "The daemon: versions, health, metrics, and this description."
+    alone = {raised[0] for each in routes for raised in _errors(each).values() if len(raised) == 1}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -67,67 +105,124 @@ def document(routes: Sequence[Route]) -> Json:
             "version": "1.1",
             "description": "v1.0 manages clusters; v1.1 adds data processing.",
         },
+        "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "responses": {
+                each.__name__: _refusal([each])
+                for each in sorted(alone, key=lambda cls: cls.__name__)
+            },
             "securitySchemes": {
-                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+                "token": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Auth-Token",
+                    "description": "a token of the identity service for the project in the path",
+                }
             },
         },
         "security": [{"token": []}],
     }
 
 
-def _operation(made: Route, path: str, by_class: dict[type, Json]) -> Json:
-    text = inspect.getdoc(made.handler) or ""
+def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
+    spec = made.spec
+    summary, _, more = (inspect.getdoc(made.handler) or "").partition("\n\n")
     operation: Json = {
-        "operationId": re.sub(r"\W+", "_", f"{made.method} {made.pattern}").strip("_").lower(),
-        "summary": text.split("\n")[0],
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in re.findall(r"\{(\w+)\}", path)
-        ],
-        "responses": {
-            str(made.spec.success): _success(made, by_class),
-            "default": {
-                "description": "an error",
-                "content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}},
-            },
-        },
+        "operationId": _id_of(made),
+        "tags": [_tag_of(made)],
+        "summary": _words(summary),
+        "parameters": [*_parameters(made, path)],
+        "responses": {str(spec.success): _success(made, by_class)},
     }
-    if made.spec.needs is Needs.OPEN:
+    if more:
+        operation["description"] = _words(more)
+    for status, raised in sorted(_errors(made).items()):
+        operation["responses"][str(status)] = (
+            {"$ref": _REFUSAL.format(name=raised[0].__name__)}
+            if len(raised) == 1
+            else _refusal(raised)
+        )
+    operation["responses"]["default"] = {"description": "Another error.", **_error_content()}
+    if spec.needs is Needs.OPEN:
         operation["security"] = []
-    operation["parameters"] += [
-        {
+    if isinstance(spec.body, Shape):
+        content = {"application/json": {"schema": by_class[spec.body.cls]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    elif isinstance(spec.body, Raw):
+        types = spec.body.types or ("application/octet-stream",)
+        operation["requestBody"] = {
+            "required": True,
+            "content": {each: {"schema": _schema_of(each)} for each in types},
+        }
+    return operation
+
+
+def _resource_of(made: Route) -> Any:
+    return made.handler.__self__  # type: ignore[attr-defined]
+
+
+def _id_of(made: Route) -> str:
+    """The id of the operation; see the note."""
+    name = made.spec.operation
+    if not name:
+        verb, *rest = made.handler.__name__.split("_")
+        plural = type(_resource_of(made)).__name__
+        noun = plural if verb == "list" else re.sub("ie$", "y", plural.removesuffix("s"))
+        name = verb + "".join(map(str.capitalize, rest)) + noun
+    if made.pattern.endswith("/<template_name>"):
+        name += "To"  # two paths of one handler
+    return name + ("V10" if _version_of(made) == "1.0" else "")
+
+
+def _version_of(made: Route) -> str:
+    """The version of the interface; "" for a route without one."""
+    found = re.match(r"/v(1\.\d)/", made.pattern)
+    return found[1] if found else ""
+
+
+def _tag_of(made: Route) -> str:
+    if made.spec.needs is Needs.OPEN:
+        return _SERVICE
+    name = type(_resource_of(made)).__name__
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def _words(text: str) -> str:
+    """A docstring as a text for callers."""
+    return " ".join(text.replace(" (additive)", "").split())
+
+
+# ---- parameters ---------------------------------------------------------------------------------
+
+
+def _parameters(made: Route, path: str) -> Iterator[Json]:
+    for name in re.findall(r"\{(\w+)\}", path):
+        yield {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": PARAMETERS[name],
+            "schema": {"type": "string"},
+        }
+    for each in _query(made):
+        yield {
             "name": each.name,
             "in": "query",
             "description": each.text,
-            "schema": {"type": "integer", "minimum": 0, "maximum": each.most},
+            "schema": each.schema(),
         }
-        for each in made.spec.query
-    ]
-    if made.spec.headers:
-        operation["responses"][str(made.spec.success)]["headers"] = {
-            name: {"description": text, "schema": {"type": "string"}}
-            for name, text in made.spec.headers.items()
-        }
-    pages = _is_json(made) and _answer_of(made)[1] and not made.spec.query
-    if pages and made.pattern.startswith("/v1.1/"):
-        operation["parameters"] += [
-            {"name": name, "in": "query", "schema": {"type": "string"}} for name in _PAGING
-        ]
     if made.spec.creates:
-        operation["parameters"].append(_IDEMPOTENCY_KEY)
-    if isinstance(made.spec.body, Shape):
-        schema = by_class[made.spec.body.cls]
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema}},
-        }
-    elif isinstance(made.spec.body, Raw):
-        types = made.spec.body.types or ("application/octet-stream",)
-        operation["requestBody"] = {"required": True, "content": {each: {} for each in types}}
-    return operation
+        yield _IDEMPOTENCY_KEY
+
+
+def _query(made: Route) -> Sequence[Any]:
+    old = _version_of(made) == "1.0"
+    return [each for each in made.spec.query.declared if each.always or not old]
+
+
+# ---- answers ------------------------------------------------------------------------------------
 
 
 def _is_json(made: Route) -> bool:
@@ -148,21 +243,84 @@ def _answer_of(made: Route) -> tuple[type, bool]:
     return answer, many
 
 
-def _success(made: Route, by_class: dict[type, Json]) -> Json:
-    if made.spec.success == 204:
-        return {"description": "done"}
-    if made.spec.plain:
-        return {"description": "the data", "content": {"*/*": {}}}
-    answer, many = _answer_of(made)
-    schema: Any = by_class[answer]
-    if made.spec.returns is not None:
-        inner = {"type": "array", "items": schema} if many else schema
-        schema = {
-            "type": "object",
-            "properties": {made.spec.returns: inner},
-            "required": [made.spec.returns],
+def _success(made: Route, by_class: Mapping[type, Json]) -> Json:
+    spec = made.spec
+    if spec.success == 204:
+        return {"description": "Done."}
+    described: Json
+    if spec.plain:
+        described = {
+            "description": "The data.",
+            "content": {spec.media: {"schema": _schema_of(spec.media)}},
         }
+    else:
+        answer, many = _answer_of(made)
+        schema: Any = by_class[answer]
+        if spec.returns is not None:
+            inner = {"type": "array", "items": schema} if many else schema
+            schema = {
+                "type": "object",
+                "properties": {spec.returns: inner},
+                "required": [spec.returns],
+            }
+        described = {
+            "description": "Accepted." if spec.success == 202 else "Found.",
+            "content": {"application/json": {"schema": schema}},
+        }
+    if spec.headers:
+        described["headers"] = {
+            name: {"description": text, "schema": {"type": "string"}}
+            for name, text in spec.headers.items()
+        }
+    return described
+
+
+def _schema_of(media: str) -> Json:
+    """The schema of a body of which only the media type is known."""
+    if media == "application/json":
+        return {"type": "object"}
+    return {"type": "string"} if media.startswith("text/") else _BYTES
+
+
+def _errors(made: Route) -> Mapping[int, Sequence[type[SvcdError]]]:
+    """Status -> the errors that the route can answer with it, in the order of their names."""
+    spec = made.spec
+    raised: set[type[SvcdError]] = {*_ALWAYS, *spec.raises}
+    if spec.needs is not Needs.OPEN:
+        raised.update(_OF_TENANT)
+    if not spec.plain:
+        raised.add(errors.NotAcceptable)
+    if spec.body is not None:
+        raised.update(_OF_BODY)
+    if isinstance(spec.body, Shape):
+        raised.update(_OF_SHAPE)
+    if _query(made):
+        raised.add(errors.ValidationError)
+    if spec.creates:
+        raised.update(_OF_KEY)
+    has_marker = any(each.name == "marker" for each in _query(made))
+    if has_marker or spec.exists or set(made.names) - {"tenant_id"}:
+        raised.add(errors.NotFound)
+    found: dict[int, list[type[SvcdError]]] = {}
+    for each in sorted(raised, key=lambda cls: cls.name):
+        found.setdefault(each.status, []).append(each)
+    return found
+
+
+def _refusal(raised: Sequence[type[SvcdError]]) -> Json:
+    lines = [f"`{each.name}`: {_meaning(each)}" for each in raised]
     return {
-        "description": "accepted" if made.spec.success == 202 else "found",
-        "content": {"application/json": {"schema": schema}},
+        "description": "\n\n".join(lines),
+        "x-error-names": [each.name for each in raised],
+        **_error_content(),
     }
+
+
+def _meaning(error: type[SvcdError]) -> str:
+    """What an error says; a class without a docstring has that of its parent."""
+    text = inspect.getdoc(error) if error.__doc__ or error.__base__ is not SvcdError else None
+    return _words(text) if text else f"{HTTPStatus(error.status).phrase.capitalize()}."
+
+
+def _error_content() -> Json:
+    return {"content": {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}}

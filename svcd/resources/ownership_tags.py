@@ -14,7 +14,7 @@ from svcd.resources.dependencies import ApiServices
 
 
 class OwnershipTags:
-    """The handlers of `/marks`."""
+    """Ownership tags: what svcd has in the cloud of the tenant."""
 
     app = Klein()
 
@@ -23,7 +23,7 @@ class OwnershipTags:
         self._lists = services.lists
         self._installation = services.installation
 
-    @route(app, "GET", "/marks", returns="marks", since="1.1")
+    @route(app, "GET", "/marks", returns="marks", since="1.1", operation="getOwnershipTags")
     async def get(self, call: Call) -> wire.OwnershipTags:
         """Return the tag of this installation, the tenant's clusters and the caller's trusts.
 

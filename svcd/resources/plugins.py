@@ -7,12 +7,18 @@ from typing import Any
 
 from klein import Klein
 
-from svcd.errors import NotFound
+from svcd.errors import (
+    RULES,
+    ClusterTemplateNameTaken,
+    MalformedBody,
+    NotFound,
+)
 from svcd.model import wire
 from svcd.model.convert import convert
 from svcd.model.requests import NewClusterTemplate
 from svcd.model.template import ConfigValue
 from svcd.resources._bodies import Body
+from svcd.resources._query import Query
 from svcd.resources._route import Call, Raw, route
 from svcd.resources.dependencies import ApiServices
 
@@ -66,9 +72,11 @@ _CONFIGURATION = Raw(
 """The body of convert-config. A web page of another site can send other types, such as text/plain,
 without a preceding question."""
 
+_FLAVOR = Query("flavor_id", "flavor of the groups whose file names none", always=True)
+
 
 class Plugins:
-    """The handlers of `/plugins`."""
+    """Plugins: distributions, their versions and options."""
 
     app = Klein()
 
@@ -86,7 +94,13 @@ class Plugins:
         """Return one plugin."""
         return short(self._distributions.get(plugin_name))
 
-    @route(app, "GET", "/plugins/<plugin_name>/<version>", returns="plugin")
+    @route(
+        app,
+        "GET",
+        "/plugins/<plugin_name>/<version>",
+        returns="plugin",
+        operation="getPluginVersion",
+    )
     async def version(self, call: Call, plugin_name: str, version: str) -> wire.PluginVersion:
         """Return one plugin with the processes, tags and options of a version."""
         return detail(self._of(plugin_name, version), version)
@@ -109,6 +123,9 @@ class Plugins:
         returns="cluster_template",
         exists="_exists",
         limit="convert",
+        operation="convertConfig",
+        raises=(MalformedBody, *RULES, ClusterTemplateNameTaken),
+        query=(_FLAVOR,),
         creates=True,
     )
     async def convert(
@@ -130,7 +147,7 @@ class Plugins:
                 for each in distribution.configs(version)
             },
             template_name=template_name,
-            flavor_id=call.one("flavor_id") or "",
+            flavor_id=call.query["flavor_id"] or "",
         )
         also = call.keeping(wire.ClusterTemplate.of)
         return wire.ClusterTemplate.of(

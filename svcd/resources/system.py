@@ -26,7 +26,7 @@ class System:
     def __init__(self, services: ApiServices) -> None:
         self._readiness = services.readiness
 
-    @route(app, "GET", "/", returns="versions", needs=Needs.OPEN)
+    @route(app, "GET", "/", returns="versions", needs=Needs.OPEN, operation="listVersions")
     async def versions(self, call: Call) -> Sequence[wire.Version]:
         """List the versions of the interface."""
         return [
@@ -34,12 +34,12 @@ class System:
             wire.Version(id="v1.1", status="CURRENT"),
         ]
 
-    @route(app, "GET", "/healthz", needs=Needs.OPEN)
+    @route(app, "GET", "/healthz", needs=Needs.OPEN, operation="getHealth")
     async def health(self, call: Call) -> wire.Health:
         """Report that the process answers requests."""
         return wire.Health(status="ok")
 
-    @route(app, "GET", "/readyz", needs=Needs.OPEN)
+    @route(app, "GET", "/readyz", needs=Needs.OPEN, operation="getReadiness")
     async def ready(self, call: Call) -> wire.Readiness:
         """Report whether all parts that requests need are ready. A 503 names the others."""
         parts = await self._readiness()
@@ -59,7 +59,15 @@ class Telemetry:
         self._clock = services.clock
         self._rendered: tuple[float, bytes] = (float("-inf"), b"")
 
-    @route(app, "GET", "/metrics", needs=Needs.OPEN, plain=True)
+    @route(
+        app,
+        "GET",
+        "/metrics",
+        needs=Needs.OPEN,
+        plain=True,
+        operation="getMetrics",
+        media="text/plain",
+    )
     async def expose(self, call: Call) -> Answer:
         """Return the metrics in Prometheus text format, at most one second old."""
         now = self._clock.seconds()

@@ -12,15 +12,18 @@ from klein import Klein
 from svcd.errors import ValidationError
 from svcd.model.changes import CLUSTER_EVENTS, KINDS
 from svcd.resources._feeds import View, Watcher, bye
-from svcd.resources._paging import refuse_misspelled
 from svcd.resources._paths import shown
+from svcd.resources._query import Query
 from svcd.resources._route import Call, route
 from svcd.resources._streams import Outlet, Stream
 from svcd.resources.dependencies import ApiServices
 
+_SINCE = Query("since", "id of the last event that the caller has read; left out: from now on")
+_KINDS = Query("kinds", "names of lists, separated by commas; left out: all", many=True)
+
 
 class Watch:
-    """The handler of `/watch`."""
+    """Changes of the tenant's records as a stream of events."""
 
     app = Klein()
 
@@ -28,18 +31,25 @@ class Watch:
         self._feeds = services.feeds
         self._clock = services.clock
 
-    @route(app, "GET", "/watch", plain=True, since="1.1")
+    @route(
+        app,
+        "GET",
+        "/watch",
+        plain=True,
+        since="1.1",
+        query=(_SINCE, _KINDS),
+        operation="watch",
+        media="text/event-stream",
+    )
     async def watch(self, call: Call) -> Stream:
         """Stream the changes of the tenant's records as server-sent events (additive).
 
-        `since`: the id of the last event that the caller has read; without it the stream begins
-        now. `kinds`: names of lists, separated by commas; without it all. An event has the newest
+        An event has the newest
         version of its record. `hello` begins a stream without `since`; after `reset` the caller
         lists anew; `bye` ends the stream.
         """
-        refuse_misspelled(call, ("since", "kinds"))
-        view = View(call.hides_credentials, kinds_of(call.all("kinds")))
-        since = call.one("since")
+        view = View(call.hides_credentials, kinds_of(call.query["kinds"]))
+        since = call.query["since"]
         tenant_id, feeds = call.tenant_id, self._feeds
         feeds.refuse_if_full(tenant_id)
         cursor = None if since is None else feeds.cursor_of(since)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+try:
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+except ImportError as error:
+    raise SkipTest("openapi-spec-validator is not installed: pip install 'svcd[dev]'") from error
+
+from svcd.resources._fields import PARAMETERS, TEXTS
 from svcd.testing import FakeService
 from tests.support.api import daemon_of
 
@@ -61,6 +69,118 @@ class OpenApiTests(SynchronousTestCase):
             },
         )
 
+    def operation(self, path: str, method: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.document["paths"][path][method]
+        return found
+
+    def test_it_is_valid(self) -> None:
+        """By the judgement of openapi-spec-validator."""
+        faults = OpenAPIV31SpecValidator(self.document).iter_errors()
+        self.assertEqual([each.message for each in faults], [])
+
+    def test_ids_are_verb_and_noun_in_both_versions(self) -> None:
+        """Names of functions in made clients, which do not change."""
+        named = {
+            ("/v1.1/{tenant_id}/clusters", "post"): "createCluster",
+            ("/v1.0/{tenant_id}/clusters", "post"): "createClusterV10",
+            ("/v1.1/{tenant_id}/job-binaries", "get"): "listJobBinaries",
+            ("/v1.1/{tenant_id}/job-binaries/{binary_id}", "get"): "getJobBinary",
+            ("/v1.1/{tenant_id}/job-executions/{execution_id}/cancel", "get"): (
+                "cancelJobExecutionByGet"
+            ),
+            ("/v1.1/{tenant_id}/job-executions/{execution_id}/cancel", "post"): (
+                "cancelJobExecution"
+            ),
+            ("/v1.1/{tenant_id}/watch", "get"): "watch",
+            ("/healthz", "get"): "getHealth",
+        }
+        self.assertEqual({k: self.operation(*k)["operationId"] for k in named}, named)
+        for item in self.document["paths"].values():
+            for operation in item.values():
+                self.assertRegex(operation["operationId"], r"^[a-z]+([A-Z][a-z]*)*(V10)?$")
+
+    def test_every_field_has_one_text_and_every_text_a_field(self) -> None:
+        """Fields, parameters, tags, schemas."""
+        fields = set()
+        schemas = self.document["components"]["schemas"]
+        for name, schema in schemas.items():
+            self.assertTrue(schema["description"], name)
+            for field, described in schema.get("properties", {}).items():
+                self.assertTrue(described["description"], (name, field))
+                fields.add(f"{name}.{field}" if f"{name}.{field}" in TEXTS else field)
+        self.assertEqual(fields, set(TEXTS))
+        given = [
+            each
+            for item in self.document["paths"].values()
+            for operation in item.values()
+            for each in operation["parameters"]
+        ]
+        self.assertEqual([each for each in given if not each["description"]], [])
+        self.assertEqual({each["name"] for each in given if each["in"] == "path"}, set(PARAMETERS))
+        tags = [each["name"] for each in self.document["tags"]]
+        self.assertEqual(len(tags), len(set(tags)))
+        for item in self.document["paths"].values():
+            for operation in item.values():
+                self.assertIn(operation["tags"][0], tags)
+
+    def test_no_words_of_our_own_documents(self) -> None:
+        """Of those that callers do not have."""
+        text = json.dumps(self.document)
+        for word in ("(additive)", "behaviour,", "(behaviour", "handlers of", "svcd.model"):
+            self.assertNotIn(word, text)
+
+    def test_statuses_are_lists_of_values(self) -> None:
+        schemas = self.document["components"]["schemas"]
+        for owner, field, first in (
+            ("Cluster", "status", "Active"),
+            ("ExecutionInfo", "status", "FAILED"),
+            ("Job", "type", "Hive"),
+        ):
+            found = schemas[owner]["properties"][field]
+            values = schemas[found["$ref"].rpartition("/")[2]]["enum"]
+            self.assertEqual((sorted(values)[0], len(values) > 2), (first, True))
+
+    def test_query_parameters_have_their_types(self) -> None:
+        """v1.0 has none but the tags of images."""
+        listed = self.operation("/v1.1/{tenant_id}/clusters", "get")["parameters"][1:]
+        self.assertEqual(listed[0]["schema"], {"type": "integer", "minimum": 1, "maximum": 1000})
+        self.assertEqual(
+            [each["name"] for each in listed],
+            ["limit", "marker", "name", "plugin_name", "engine_version", "status",
+             "cluster_template_id", "default_image_id"],
+        )  # fmt: skip
+        (_, _, force) = self.operation("/v1.1/{tenant_id}/clusters/{cluster_id}", "delete")[
+            "parameters"
+        ]
+        self.assertEqual(force["schema"], {"type": "boolean", "default": False})
+        old = self.operation("/v1.0/{tenant_id}/images", "get")["parameters"][1:]
+        self.assertEqual([each["name"] for each in old], ["tags"])
+        self.assertEqual(self.operation("/v1.0/{tenant_id}/clusters", "get")["parameters"][1:], [])
+
+    def test_errors_of_a_route_have_their_names(self) -> None:
+        """Those that the door raises, and those of the route."""
+        answers = self.operation("/v1.1/{tenant_id}/clusters", "post")["responses"]
+        names = answers["400"]["x-error-names"]
+        for name in ("CLUSTER_NAME_ALREADY_EXISTS", "VALIDATION_ERROR", "QUOTA_ERROR"):
+            self.assertIn(name, names)
+            self.assertIn(f"`{name}`: ", answers["400"]["description"])
+        self.assertEqual(answers["415"], {"$ref": "#/components/responses/UnsupportedMediaType"})
+        self.assertNotIn("404", answers)
+        shown = self.operation("/v1.1/{tenant_id}/clusters/{cluster_id}", "get")["responses"]
+        self.assertIn("404", shown)
+        self.assertNotIn("413", shown)
+
+    def test_uploads_and_downloads_have_their_media_types(self) -> None:
+        binaries = "/v1.1/{tenant_id}/job-binary-internals/{binary_id}"
+        sent = self.operation(binaries, "put")["requestBody"]["content"]
+        self.assertEqual([*sent], ["application/octet-stream"])
+        for path, media in (
+            (f"{binaries}/data", "text/html"),
+            ("/v1.1/{tenant_id}/job-executions/{execution_id}/log", "text/plain"),
+            ("/v1.1/{tenant_id}/watch", "text/event-stream"),
+        ):
+            self.assertEqual([*self.operation(path, "get")["responses"]["200"]["content"]], [media])
+
     def test_bodies_refer_to_strict_schemas(self) -> None:
         """Unknown fields are refused, names have their pattern."""
         operation = self.document["paths"]["/v1.0/{tenant_id}/clusters"]["post"]
@@ -79,4 +199,4 @@ class OpenApiTests(SynchronousTestCase):
         made = item["post"]["responses"]["202"]["content"]["application/json"]["schema"]
         self.assertEqual(made["required"], ["job_binary"])
         gone = self.document["paths"]["/v1.1/{tenant_id}/job-binaries/{binary_id}"]["delete"]
-        self.assertEqual(gone["responses"]["204"], {"description": "done"})
+        self.assertEqual(gone["responses"]["204"], {"description": "Done."})

@@ -1,0 +1,148 @@
+"""Query parameters: a route declares them once, for the checks and for the description.
+
+The door reads them before the body. v1.0 has none but those marked `always`, and checks none. Under
+v1.1 a parameter is given once unless it is `many`; a name that seems to be a misspelled one is
+refused, and every other unknown name is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+
+from svcd.errors import ValidationError
+from svcd.model.choices import nearest
+from svcd.ports.store import Page
+from svcd.resources._paths import shown
+
+MAX_LIMIT: Final = 1000
+"""Largest value of `?limit`."""
+MOST_WAIT_S: Final = 60
+"""Largest value of `?wait`."""
+
+_LIKENESS: Final = 0.75
+"""A name that is at least so similar to a known name counts as misspelled."""
+_MOST_CHECKED: Final = 20
+"""Query parameters that are checked for misspelling, per request."""
+_DIGITS: Final = 18
+"""More digits would make too large a number for the database."""
+_FLAGS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+@frozen
+class Query:
+    """A query parameter. text: its meaning.
+
+    most: it is a whole number from `least` to `most`. flag: it is true or false. many: it may be
+    given several times. column: it is a filter of a list. always: v1.0 has it too. Other values are
+    texts.
+    """
+
+    name: str
+    text: str
+    least: int = 0
+    most: int | None = None
+    flag: bool = False
+    many: bool = False
+    column: bool = False
+    always: bool = False
+
+    @property
+    def absent(self) -> Any:
+        """The value when it is not given."""
+        return False if self.flag else () if self.many else None
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its values."""
+        if self.flag:
+            return {"type": "boolean", "default": False}
+        if self.most is not None:
+            return {"type": "integer", "minimum": self.least, "maximum": self.most}
+        if self.many:
+            return {"type": "array", "items": {"type": "string"}}
+        return {"type": "string"}
+
+    def value(self, texts: Sequence[str]) -> Any:
+        """The value of the given texts. Raises ValueError with the fault."""
+        if self.many:
+            return tuple(texts)
+        text = texts[-1]
+        if self.flag:
+            if text.lower() not in _FLAGS:
+                raise ValueError(f"expected true or false, got {shown(text)}")
+            return _FLAGS[text.lower()]
+        if self.most is None:
+            return text
+        whole = text.isascii() and text.isdigit() and len(text) <= _DIGITS
+        if not whole or not self.least <= int(text) <= self.most:
+            raise ValueError(
+                f"expected a whole number from {self.least} to {self.most}, got {shown(text)}"
+            )
+        return int(text)
+
+
+WAIT: Final = Query("wait", "seconds to wait for something newer", most=MOST_WAIT_S)
+
+_LIMIT = Query("limit", "most records in the answer", least=1, most=MAX_LIMIT)
+_MARKER = Query("marker", "id of a record: the answer has the records after it")
+
+
+def paged(*columns: str) -> tuple[Query, ...]:
+    """The parameters of a list of records: `limit`, `marker`, and filters by `columns`."""
+    filters = (Query(name, f"only records with this `{name}`", column=True) for name in columns)
+    return (_LIMIT, _MARKER, *filters)
+
+
+class Queries:
+    """The query parameters of one route."""
+
+    def __init__(self, declared: Sequence[Query] = ()) -> None:
+        self.declared = tuple(declared)
+        self._names = [each.name for each in declared]
+        self._absent = {each.name: each.absent for each in declared}
+
+    def read(self, args: Mapping[bytes, Sequence[bytes]], version: str) -> Mapping[str, Any]:
+        """The value of each declared parameter. Raises ValidationError with all faults."""
+        if not args or not self.declared:
+            return self._absent
+        given = {
+            name.decode("utf-8", "replace"): [each.decode("utf-8", "replace") for each in values]
+            for name, values in args.items()
+        }
+        faults = [] if version == "1.0" else self._misspelled(given)
+        found = dict(self._absent)
+        for each in self.declared:
+            texts = given.get(each.name)
+            if not texts or (version == "1.0" and not each.always):
+                continue
+            if len(texts) > 1 and not each.many and version != "1.0":
+                faults.append(f"?{each.name}: given {len(texts)} times; give it once")
+                continue
+            try:
+                found[each.name] = each.value(texts)
+            except ValueError as fault:
+                faults.append(f"?{each.name}: {fault}")
+        if faults:
+            raise ValidationError.of(faults)
+        return found
+
+    def page(self, query: Mapping[str, Any]) -> Page:
+        """The page of a list that `query` asks for. Raises ValidationError."""
+        filters = {
+            each.name: query[each.name]
+            for each in self.declared
+            if each.column and query[each.name] is not None
+        }
+        for name, value in [*filters.items(), ("marker", query["marker"] or "")]:
+            if "\x00" in value:
+                raise ValidationError(f"?{name}: control characters are not allowed")
+        return Page(limit=query["limit"], marker=query["marker"], filters=filters)
+
+    def _misspelled(self, given: Mapping[str, object]) -> list[str]:
+        return [
+            f"?{shown(name)}: unknown query parameter; did you mean {near}?"
+            for name in list(given)[:_MOST_CHECKED]
+            if name not in self._names and (near := nearest(name, self._names, _LIKENESS))
+        ]
