@@ -9,7 +9,18 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import bodies, cloud, commands, fakes, forward, postgres, requests, restart, start
+from benchmarks import (
+    bodies,
+    cloud,
+    commands,
+    fakes,
+    forward,
+    postgres,
+    requests,
+    restart,
+    start,
+    watch,
+)
 from benchmarks.figures import Figure, as_json, table
 
 BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
@@ -18,6 +29,7 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "fakes": fakes.run,
     "bodies": bodies.run,
     "forward": forward.run,
+    "watch": watch.run,
     "start": start.run,
     "commands": commands.run,
     "restart": restart.run,

@@ -57,6 +57,7 @@ class Outlet:
         self._request = request
         self._gone = gone
         self._raw = isinstance(request, ApiRequest)
+        self._channel = request.channel
         self._chunked = self._raw and bool(request.chunked)
         self._waiting: deque[Piece] = deque()
         self._waiting_bytes = 0
@@ -91,15 +92,14 @@ class Outlet:
         """Close the connection; what waits is lost."""
         if self.open:
             self._close()
-            channel = self._request.channel
             if self._raw:
-                channel.abort()
+                self._channel.abort()
             else:
-                channel.loseConnection()
+                self._channel.loseConnection()
 
     def _send(self, piece: Piece) -> None:
         if self._raw:
-            self._request.channel.transport.write(piece.chunk if self._chunked else piece.plain)
+            self._channel.write_now(piece.chunk if self._chunked else piece.plain)
         else:
             self._request.write(piece.plain)
 
