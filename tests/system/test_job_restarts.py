@@ -54,6 +54,27 @@ class EndTests(FakeServiceMixin, SynchronousTestCase):
         folder = f"/user/svcd/svcd/{execution_id}"
         self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
 
+    def test_folder_made_again_by_a_write_of_a_dead_daemon_goes_too(self) -> None:
+        """The write took effect after the end of the job, when the folder had been removed."""
+        svcd = self.fake_service({"workflow.poll_s": "5"})
+        api = Api(svcd)
+        cluster_id = api.active_cluster()
+        slow = svcd.faults.add(where="hdfs", path="workflow.xml", effect="delay", delay_s=25.0)
+        execution_id = api.execute(api.new_job(), cluster_id, api.new_sources())
+        svcd.advance(2)
+        self.assertEqual(slow.hits(), 1)
+        svcd.kill()
+        slow.remove()
+        svcd.restart()
+        api.until_over(execution_id)
+        svcd.advance(10)
+        files = svcd.engines.engine(cluster_id).files
+        folder = f"/user/svcd/svcd/{execution_id}"
+        self.assertFalse(files.exists(folder))
+        files.write(f"{folder}/workflow.xml", "svcd", b"<late/>", svcd.clock.seconds())
+        svcd.advance(120)
+        self.assertFalse(files.exists(folder))
+
 
 class TransientTests(FakeServiceMixin, SynchronousTestCase):
     def test_cluster_of_an_execution_is_never_there_without_it(self) -> None:

@@ -29,6 +29,8 @@ _TRY_S: Final = 20.0
 """Deadline of one try to tidy up."""
 _AGAIN_S: Final = 30.0
 """Time between two tries."""
+_LATE_S: Final = 60.0
+"""A write of an interrupted start may take effect until then, and make the folder again."""
 
 
 class Endings(ExecutionTasks):
@@ -46,6 +48,7 @@ class Endings(ExecutionTasks):
         self._credentials = credentials
         self._starting = starting
         self._strangers: set[ExecutionId] = set()  # of other daemons, whose end was seen here
+        self._repeated: set[ExecutionId] = set()
 
     def wake(self, id_: ExecutionId, delay_s: float = SETTLE_S) -> None:
         """Tidy up after the execution soon, if it has ended."""
@@ -57,6 +60,10 @@ class Endings(ExecutionTasks):
             self._strangers.add(row.id)
             self.wake(row.id)
         return row
+
+    def repeated(self, id_: ExecutionId) -> None:
+        """Remove the folder twice: the start was interrupted, and an old write may be under way."""
+        self._repeated.add(id_)
 
     async def _lease_key(self, id_: ExecutionId) -> str | None:
         """The lease key. None: a request has found the end here, and needs no lease."""
@@ -70,10 +77,16 @@ class Endings(ExecutionTasks):
         row = await self._rows.find(id_)
         stranger = id_ in self._strangers
         self._strangers.discard(id_)
-        if row is None or not planner.is_to_tidy(row) or id_ in self._starting:
+        if row is None:
+            self._repeated.discard(id_)
+            return None
+        if not planner.is_to_tidy(row) or id_ in self._starting:
             return None
         again = await self._tidy_place(row, stranger)
         await self._credentials.give_back(id_)
+        if again is None and id_ in self._repeated:
+            self._repeated.discard(id_)
+            return _LATE_S
         if again is None:
             await self._rows.change(id_, planner.tidied)
         return again
@@ -95,3 +108,4 @@ class Endings(ExecutionTasks):
 
     def _parked(self, id_: ExecutionId) -> None:
         self._strangers.discard(id_)
+        self._repeated.discard(id_)

@@ -86,6 +86,8 @@ class Submissions(ExecutionTasks):
             row, cluster = await self._rows.with_cluster(id_)
             if row is None:
                 return None
+            if row.workflow_dir is not None:
+                self._endings.repeated(id_)
             place = None if cluster is None else self._rows.place_on(cluster)
             user = None if place is None else place.endpoints.user
             seen = submission.Seen(cluster=cluster, user=user)
