@@ -1,0 +1,184 @@
+"""The connections of a command: kept, lost, lying, through a proxy."""
+
+from __future__ import annotations
+
+import os
+import socketserver
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.api import Api
+from svcd.cli.connection import Answer, Connections, Lost, send
+from svcd.cli.door import Door
+from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    """Reads requests, and answers them with what was written down for its server."""
+
+    def handle(self) -> None:
+        server: Any = self.server
+        server.connections += 1
+        while server.answers:
+            head = b""
+            while line := self.rfile.readline():
+                head += line
+                if line == b"\r\n":
+                    break
+            if not head:
+                return
+            length = [x for x in head.split(b"\r\n") if x.lower().startswith(b"content-length")]
+            body = self.rfile.read(int(length[0].partition(b":")[2])) if length else b""
+            server.heads.append((head, body))
+            answer = server.answers.pop(0)
+            self.wfile.write(answer)
+            if answer != OK:
+                return
+
+
+class _Case(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.server: Any = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Handler)
+        self.server.daemon_threads = True
+        self.server.connections, self.server.answers, self.server.heads = 0, [], []
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, 10)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.connections = Connections()
+        self.addCleanup(self.connections.close)
+
+    def ask(self, method: str = "GET", body: bytes | None = None) -> Answer:
+        return self.connections.send(method, f"{self.url}/x?y=1", body, {"A": "b"})
+
+
+class KeptTests(_Case):
+    def test_requests_share_a_connection(self) -> None:
+        self.server.answers = [OK] * 3
+        self.assertEqual([self.ask().body for _ in range(3)], [b"{}"] * 3)
+        self.assertEqual(self.server.connections, 1)
+        self.assertTrue(self.server.heads[0][0].startswith(b"GET /x?y=1 HTTP/1.1\r\n"))
+
+    def test_a_connection_that_the_peer_has_closed_is_opened_again(self) -> None:
+        """A request that must not be sent twice gets a new one at once."""
+        self.server.answers = [OK, b"", OK, OK, OK]
+        self.ask()
+        self.assertEqual(self.ask().status, 200)
+        self.assertEqual(self.server.connections, 2)
+        self.ask("POST", b"abc")
+        self.assertEqual(self.server.connections, 3)
+        self.assertEqual(self.server.heads[-1][1], b"abc")
+
+
+class LyingTests(_Case):
+    def refused(self, answer: bytes) -> str:
+        self.server.answers = [answer]
+        with self.assertRaises(CommandError) as raised:
+            self.ask()
+        self.assertEqual(raised.exception.code, UNREACHABLE)
+        self.assertEqual(len(str(raised.exception).splitlines()), 1)
+        return str(raised.exception)
+
+    def test_answers_that_are_no_http(self) -> None:
+        for answer in (b"SSH-2.0-x\r\n", b"", b"HTTP/1.1 banana\r\n\r\n", b"\x00" * 70_000):
+            self.assertIn("cannot be reached: ", self.refused(answer), answer[:9])
+
+    def test_answers_that_end_too_early(self) -> None:
+        cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"
+        self.assertIn("7 bytes are missing", self.refused(cut))
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"
+        self.assertIn("ended too early", self.refused(chunked))
+
+    def test_wrong_urls(self) -> None:
+        """Code 2, and no password in the message."""
+        for url in ("ftp://h/", "h:80", "http://", "http://h:x/", "http://u:secret@h/\n", "x"):
+            with self.assertRaises(CommandError) as raised:
+                send("GET", url, None, {})
+            self.assertEqual(raised.exception.code, USAGE, url)
+            self.assertNotIn("secret", str(raised.exception))
+
+    def test_a_proxy_gets_the_whole_url(self) -> None:
+        """Of hosts that are not this machine; its password goes to it alone."""
+        proxy = self.url.replace("http://", "http://u:pw@")
+        self.patch(os, "environ", {"http_proxy": proxy, "no_proxy": "direct.test"})
+        self.server.answers = [OK]
+        self.connections.send("GET", "http://far.test:8386/x", None, {})
+        head = self.server.heads[0][0]
+        self.assertTrue(head.startswith(b"GET http://far.test:8386/x HTTP/1.1\r\n"), head)
+        self.assertIn(b"Proxy-Authorization: Basic dTpwdw==\r\n", head)
+        self.server.answers = [OK]
+        self.ask()
+        self.assertTrue(self.server.heads[-1][0].startswith(b"GET /x?y=1 "))
+
+
+class AgainTests(SynchronousTestCase):
+    """Which requests are sent again."""
+
+    def setUp(self) -> None:
+        self.outcomes: list[Answer | Lost] = []
+        self.sent: list[tuple[str, Mapping[str, str]]] = []
+        self.paused: list[float] = []
+        self.tokens = ["new"]
+        door = Door(api="http://a", tenant="t", token="old")
+        self.api = Api(door, self.send, lambda: self.tokens.pop(0), self.paused.append)
+
+    def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        self.sent.append((method, headers))
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Lost):
+            raise outcome
+        return outcome
+
+    @staticmethod
+    def answer(status: int, body: bytes = b"{}") -> Answer:
+        return Answer(status=status, headers={}, body=body)
+
+    def test_gets_and_posts_with_their_key(self) -> None:
+        """A lost connection and 503; the key stays the same."""
+        for ask in (lambda: self.api.get("/x"), lambda: self.api.post("/x", {})):
+            self.sent.clear()
+            self.outcomes = [Lost("gone", sent=True), self.answer(503), self.answer(200)]
+            self.assertEqual(ask(), {})
+            self.assertEqual(len(self.sent), 3)
+            self.assertEqual(len({headers.get("Idempotency-Key") for _, headers in self.sent}), 1)
+
+    def test_changes_are_not_repeated(self) -> None:
+        """They may have been carried out."""
+        for ask in (lambda: self.api.put("/x", {}), lambda: self.api.delete("/x")):
+            self.outcomes = [Lost("gone", sent=True)]
+            self.assertRaises(Lost, ask)
+
+    def test_a_closed_port_is_waited_for_only_with_patience(self) -> None:
+        self.outcomes = [Lost("refused", sent=False)]
+        self.assertRaises(Lost, self.api.get, "/x")
+        self.api.be_patient(60)
+        self.outcomes = [Lost("refused", sent=False)] * 3 + [self.answer(200)]
+        self.assertEqual(self.api.get("/x"), {})
+        self.assertEqual(self.paused, [0.2, 0.5, 1.0])
+
+    def test_a_token_is_renewed_once(self) -> None:
+        self.outcomes = [self.answer(401), self.answer(200)]
+        self.assertEqual(self.api.get("/x"), {})
+        tokens = [headers["X-Auth-Token"] for _, headers in self.sent]
+        self.assertEqual((tokens, self.api.door.token), (["old", "new"], "new"))
+        self.tokens = [""]
+        self.outcomes = [self.answer(401, b"no")]
+        self.assertRaises(CommandError, self.api.get, "/x")
+
+    def test_refusals_quote_no_token(self) -> None:
+        self.outcomes = [self.answer(403, b'{"error_message": "old-token\\nold-token"}')]
+        self.api.door = self.api.door._replace(token="old-token")
+        with self.assertRaises(CommandError) as raised:
+            self.api.delete("/x")
+        self.assertEqual(str(raised.exception), "http://a/v1.1/t/x was answered 403: *** ***")
+        self.outcomes = [self.answer(404, b"{}")]
+        with self.assertRaises(CommandError) as raised:
+            self.api.delete("/x")
+        self.assertEqual(raised.exception.code, NOT_FOUND)
