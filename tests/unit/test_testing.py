@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cProfile
 import gc
-import json
 import os
 import re
 import subprocess
@@ -253,30 +252,6 @@ class OwnershipTests(SynchronousTestCase):
             check=False,
         )
         self.assertIn("2 passed", done.stdout, done.stdout + done.stderr)
-
-    def test_commands_of_the_readme_print_the_message_of_a_refusal(self) -> None:
-        """Pasted twice, their names exist. A daemon that has gone answers nothing."""
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        (function,) = re.findall(r"^id\(\) \{.*?^.*?; \}$", text, re.MULTILINE | re.DOTALL)
-        refusal = {
-            "error_code": 400,
-            "error_name": "JOB_NAME_ALREADY_EXISTS",
-            "error_message": "$.name: 'count' exists",
-        }
-        for answer, expected in (
-            (json.dumps({"job": {"id": "j-1", "name": "count"}}), (0, "j-1\n", "")),
-            (json.dumps(refusal), (1, "", "svcd: $.name: 'count' exists\n")),
-            ("", (1, "", "svcd: no answer\n")),
-        ):
-            done = subprocess.run(
-                ["sh", "-c", f"{function}\nid"],
-                input=answer,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            self.assertEqual((done.returncode, done.stdout, done.stderr), expected)
 
     def test_example_of_the_readme_runs(self) -> None:
         """Word for word."""

@@ -11,11 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.main import main
+from svcd.cli.main import main, root
 from svcd.settings import schema
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+
+ROOT = Path(__file__).parents[3]
 
 
 class _Case(SynchronousTestCase):
@@ -108,6 +111,32 @@ class UsageTests(_Case):
             )
             self.assertEqual(done.returncode, 2)
             self.assertIn("svcd: unknown setting x.y", done.stderr)
+
+
+class DocsTests(SynchronousTestCase):
+    def test_every_command_of_the_docs_exists_with_its_options(self) -> None:
+        """Each line of a page that begins with `svcd`."""
+        lines = []
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+            lines += re.findall(r"^svcd (.+)$", "\n".join(blocks), re.M)
+        self.assertGreater(len(lines), 20)
+        for line in lines:
+            words = re.split(r"\s+#", line)[0].replace("[", "").replace("]", "").split()
+            if words[0] != "COMMAND":
+                self._check(words)
+
+    def _check(self, words: list[str]) -> None:
+        command: click.Command = root
+        ctx = click.Context(root)
+        rest = words[: words.index("--")] if "--" in words else list(words)
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            each = command.get_command(ctx, rest.pop(0))
+            assert each is not None, words
+            command = each
+        known = {option for param in command.params for option in param.opts} | {"--help"}
+        given = {word.partition("=")[0] for word in rest if word.startswith("-")}
+        self.assertEqual(given - known, set(), words)
 
 
 class TunnelTests(_Case):
