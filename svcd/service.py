@@ -209,7 +209,14 @@ class Daemon:
             rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
         self.health_checks = HealthChecks(ports, clock, settings.provisioning, rng, leases)
-        self.transient = Transient(store, self.controller, clock, settings.provisioning, leases)
+        self.transient = Transient(
+            store,
+            self.controller,
+            clock,
+            settings.provisioning,
+            leases,
+            self.executions.kept_logs.holds,
+        )
         self.trusts = TrustSweep(store, outside.cloud, clock, leases)
         metrics = Metrics()
         metrics.unwell(self.health_checks.unwell)

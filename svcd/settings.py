@@ -376,6 +376,13 @@ class Limits:
     watchers: int = field(
         default=1000, metadata=_doc("most open watch requests of a tenant at one daemon; 0: any")
     )
+    log_bytes: int = field(
+        default=268_435_456,
+        metadata=_doc(
+            "most bytes of a tenant's kept logs of job executions together, compressed; the oldest"
+            " go first; 0: any"
+        ),
+    )
     idempotency_keys: int = field(
         default=10_000,
         metadata=_doc("most Idempotency-Keys that a tenant may use in 24 hours; 0: any"),

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from svcd.errors import ServiceUnavailable
 from svcd.model.changes import Changes, Cursor
 from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.execution_log import ExecutionLog, LogPart
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import (
     ClusterId,
@@ -345,6 +346,26 @@ class KeptAnswerRows(Protocol):
         ...
 
 
+class ExecutionLogRows(Protocol):
+    """The kept logs of executions. They go with their executions."""
+
+    async def find(self, id_: ExecutionId) -> ExecutionLog | None:
+        """The state of a log; None before the first append."""
+        ...
+
+    async def read(self, id_: ExecutionId, offset: int) -> LogPart | None:
+        """The kept text from `offset` on; None before the first append."""
+        ...
+
+    async def append(self, log: ExecutionLog, text: bytes, at: Timestamp) -> bool:
+        """Compare-and-set on `log.version`: append `text` at `log.end`, and write the state.
+
+        False: another writer was faster, or the execution is gone. The oldest text of the execution
+        goes beyond `MOST_BYTES`, and the oldest ones of the tenant beyond `limits.log_bytes`.
+        """
+        ...
+
+
 class Tx(Protocol):
     """One transaction. Only methods of its families may be awaited inside."""
 
@@ -370,6 +391,8 @@ class Tx(Protocol):
     def loose_trusts(self) -> LooseTrustRows: ...
     @property
     def job_credentials(self) -> JobCredentialRows: ...
+    @property
+    def execution_logs(self) -> ExecutionLogRows: ...
     @property
     def changes(self) -> ChangeRows: ...
     @property

@@ -7,14 +7,20 @@ from typing import Annotated
 
 from klein import Klein
 
+from svcd.errors import ValidationError
 from svcd.model import wire_jobs
+from svcd.model.execution_log import LogPart
 from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
 from svcd.resources._policy import Needs
-from svcd.resources._query import paged
+from svcd.resources._query import WAIT, Query, paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
 
+_OFFSET = Query("offset", "only the text from this byte on", most=2**53)
+_LOOK_S = 1.0
+"""Time between two looks at a log that a request waits for: the cluster announces nothing."""
+_TEXT = b"text/plain; charset=utf-8"
 _LIST = paged("job_id", "cluster_id", "input_id", "output_id", "status")
 
 
@@ -26,6 +32,7 @@ class JobExecutions:
     def __init__(self, services: ApiServices) -> None:
         self._store = services.store
         self._lists = services.lists
+        self._waits = services.waits
         self._commands = services.jobs
 
     @route(app, "GET", "/job-executions", returns="job_executions", since="1.1", query=_LIST)
@@ -100,11 +107,35 @@ class JobExecutions:
         since="1.1",
         operation="getJobExecutionLog",
         media="text/plain",
+        query=(_OFFSET, WAIT),
+        headers={
+            "X-Log-Start": "with `offset`: offset of the first byte that is kept",
+            "X-Log-Offset": "with `offset`: the next offset",
+            "X-Log-Complete": "with `offset`: true when nothing will be appended, else false",
+        },
     )
     async def log(self, call: Call, execution_id: str) -> Answer:
-        """Return the engine's log of a job execution (additive)."""
-        text = await self._commands.log(call.caller, ExecutionId(execution_id))
-        return Answer(200, text, b"text/plain; charset=utf-8")
+        """Return the log of a job execution: its programs' output, and the engine's log (additive).
+
+        With `offset` it is the rest of one text to which svcd only appends. With `wait` the answer
+        comes when there is more of it.
+        """
+        id_ = ExecutionId(execution_id)
+        offset = call.query["offset"]
+        if offset is None:
+            if call.query["wait"] is not None:
+                raise ValidationError("?wait: needs ?offset, the value of X-Log-Offset or 0")
+            return Answer(200, await self._commands.log(call.caller, id_), _TEXT)
+
+        async def read() -> tuple[bool, LogPart]:
+            found = await self._commands.log_part(call.caller, id_, offset)
+            return bool(found.text) or found.complete, found
+
+        part = await self._waits.newer(call, read, _LOOK_S)
+        call.headers["X-Log-Start"] = str(part.start)
+        call.headers["X-Log-Offset"] = str(part.end)
+        call.headers["X-Log-Complete"] = "true" if part.complete else "false"
+        return Answer(200, part.text, _TEXT)
 
     @route(app, "DELETE", "/job-executions/<execution_id>", since="1.1")
     async def delete(self, call: Call, execution_id: str) -> None:

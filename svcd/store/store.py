@@ -22,6 +22,7 @@ from svcd.store.changes import Journal, Signals
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, Distant, Sql
+from svcd.store.execution_logs import ExecutionLogs
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.job_credentials import JobCredentials
@@ -33,7 +34,13 @@ from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
 T = TypeVar("T")
 
 NO_LIMITS = Limits(
-    rows=0, binary_bytes=0, executions=0, clusters=0, instances=0, idempotency_keys=0
+    rows=0,
+    binary_bytes=0,
+    executions=0,
+    clusters=0,
+    instances=0,
+    idempotency_keys=0,
+    log_bytes=0,
 )
 
 _OWN_UPLOADS = "delete from uploads where holder = :holder"
@@ -124,6 +131,10 @@ class _Tx:
     @property
     def job_credentials(self) -> JobCredentials:
         return JobCredentials(self._sql, self._sealer)
+
+    @property
+    def execution_logs(self) -> ExecutionLogs:
+        return ExecutionLogs(self._sql, self._limits.log_bytes)
 
     @property
     def kept_answers(self) -> KeptAnswers:

@@ -25,6 +25,7 @@ from svcd.errors import (
 )
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.execution_log import LogPart
 from svcd.model.failures import KNOWN, Code
 from svcd.model.ids import (
     ClusterId,
@@ -59,7 +60,6 @@ from svcd.ports.store import Also, I_contra, R, Rows, Store, Tx, added
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import Workflow
 from svcd.workflow.act.controller import Controller
-from svcd.workflow.act.logs import Logs
 from svcd.workflow.binaries import Internal, Object, location
 from svcd.workflow.decide import document, job_configs, lifecycle, rules
 from svcd.workflow.decide.hints import job_config
@@ -103,7 +103,8 @@ class Jobs:
         self._settings = settings
         self._access = access
         self._rows = controller.rows
-        self._logs = Logs(engine, controller.containers, settings.log_bytes)
+        self._logs = controller.logs
+        self._kept_logs = controller.kept_logs
 
     def hints(self, type_name: str) -> JobConfig:
         """The `job_config` of a job type. Raises NotFound."""
@@ -338,9 +339,12 @@ class Jobs:
     async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
         """The newest part of the programs' output and of the engine's log, as UTF-8 text.
 
-        Raises NotFound. The text names the parts that cannot be read.
+        After the end it is the kept text. Raises NotFound. The text names the parts that cannot be
+        read.
         """
         row = await self._get(caller, id_)
+        if lifecycle.is_over(row) and (kept := await self._kept_logs.text(id_)) is not None:
+            return kept
         place = await self._rows.place(row)
         if place is None:
             return self._logs.without_cluster(row)
@@ -351,6 +355,10 @@ class Jobs:
             raise PlatformTimeout(
                 f"the logs of job execution {id_} were not read within {_ENGINE_S:g} s; try again"
             ) from None
+
+    async def log_part(self, caller: Caller, id_: ExecutionId, offset: int) -> LogPart:
+        """The kept text of the log from `offset` on. Raises NotFound and ValidationError."""
+        return await self._kept_logs.part(await self._get(caller, id_), offset)
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
         tenant = caller.tenant_id

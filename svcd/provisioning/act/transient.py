@@ -7,6 +7,7 @@ reason. A transient cluster that has had no execution yet stays, whatever its ag
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from twisted.internet.interfaces import IReactorTime
@@ -29,7 +30,8 @@ log = Logger()
 class Transient:
     """Deletes idle transient clusters every `transient_poll_s`. `wake`: an execution has ended.
 
-    leases: each of several daemons deletes only clusters that it drives.
+    leases: each of several daemons deletes only clusters that it drives. held: whether a cluster
+    still has something that svcd reads before its deletion.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class Transient:
         clock: IReactorTime,
         settings: Provisioning,
         leases: Leases | None = None,
+        held: Callable[[ClusterId], Awaitable[bool]] | None = None,
     ) -> None:
+        self._held = held
         self._leases: Leases = leases or Alone()
         self._store = store
         self._controller = controller
@@ -69,6 +73,8 @@ class Transient:
 
     async def _end(self, cluster_id: ClusterId) -> None:
         """Delete the cluster, unless a new execution of it was accepted meanwhile."""
+        if self._held is not None and await self._held(cluster_id):
+            return  # until the next turn
 
         async def work(tx: Tx) -> Cluster | None:
             row = await tx.clusters.find(cluster_id)

@@ -31,7 +31,9 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs, raise_first
 from svcd.workflow.act.job_credentials import JobCredentials
+from svcd.workflow.act.kept_logs import KeptLogs
 from svcd.workflow.act.launchers import Launchers
+from svcd.workflow.act.logs import Logs
 from svcd.workflow.act.perform import Performer
 from svcd.workflow.act.pruning import Pruning
 from svcd.workflow.act.rows import Rows
@@ -116,7 +118,9 @@ class Controller:
             leases=self._leases,
         )
         starting: set[ExecutionId] = set()
-        self._endings = Endings(means, self.credentials, starting)
+        self.logs = Logs(engine, self.containers, settings.log_bytes)
+        self.kept_logs = KeptLogs(store, self.rows, self.logs, clock)
+        self._endings = Endings(means, self.credentials, starting, self.kept_logs, idle)
         self.jobs = EngineJobs(means, self._endings, engine, ResourceManager(probe), idle)
         self._submissions = Submissions(means, self.jobs, self._endings, starting)
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)

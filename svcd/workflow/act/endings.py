@@ -1,4 +1,4 @@
-"""Ended executions: keeps the engine's last record of each, removes its folder and its login.
+"""Ended executions: keeps the log and the engine's last record, removes folder and login.
 
 The daemon that drives the execution does this. A daemon that finds the end during a request does it
 too, because the other daemon may not know of the end. It is safe to repeat. svcd gives up some time
@@ -7,7 +7,7 @@ after the end.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Final
 
 from twisted.logger import Logger
@@ -18,6 +18,7 @@ from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.workflow.act.job_credentials import JobCredentials
+from svcd.workflow.act.kept_logs import KeptLogs
 from svcd.workflow.act.tasks import ExecutionTasks, Means
 from svcd.workflow.decide import lifecycle, planner
 
@@ -37,14 +38,22 @@ class Endings(ExecutionTasks):
     """One task for each execution that has ended.
 
     starting: executions whose start still writes into their folders; it wakes them when it ends.
+    idle: called when the log of an execution of a transient cluster is complete.
     """
 
     name = "execution end"
 
     def __init__(
-        self, means: Means, credentials: JobCredentials, starting: Container[ExecutionId]
+        self,
+        means: Means,
+        credentials: JobCredentials,
+        starting: Container[ExecutionId],
+        logs: KeptLogs,
+        idle: Callable[[], None],
     ) -> None:
         super().__init__(means)
+        self._logs = logs
+        self._idle = idle
         self._credentials = credentials
         self._starting = starting
         self._strangers: set[ExecutionId] = set()  # of other daemons, whose end was seen here
@@ -73,7 +82,7 @@ class Endings(ExecutionTasks):
         return key
 
     async def _run(self, id_: ExecutionId) -> float | None:
-        """Keep the engine's last record, and remove the folder. Safe to repeat."""
+        """Keep the log and the engine's last record, and remove the folder. Safe to repeat."""
         row = await self._rows.find(id_)
         stranger = id_ in self._strangers
         self._strangers.discard(id_)
@@ -82,7 +91,10 @@ class Endings(ExecutionTasks):
             return None
         if not planner.is_to_tidy(row) or id_ in self._starting:
             return None
+        is_kept = row.delete_requested or await self._logs.complete(row)
         again = await self._tidy_place(row, stranger)
+        if again is None and not is_kept:
+            again = self._later(row, stranger)
         await self._credentials.give_back(id_)
         if again is None and id_ in self._repeated:
             self._repeated.discard(id_)
@@ -95,16 +107,22 @@ class Endings(ExecutionTasks):
         """The same in the cluster; return the seconds until the next try."""
         place = await self._rows.place(row)
         if place is not None and place.cluster.status is not ClusterStatus.DELETING:
+            if place.cluster.is_transient:
+                self._idle()
             tidy = self._performer.tidy(row, place)
             try:
                 await with_deadline(self._clock, _TRY_S, "cleanup", tidy)
             except (DeadlineExceeded, EngineError) as error:
                 if not planner.leaves_folder(row, self._clock.seconds()):
-                    if stranger:
-                        self._strangers.add(row.id)
-                    return _AGAIN_S
+                    return self._later(row, stranger)
                 log.warn("Folder of execution {id} was not removed: {why}", id=row.id, why=error)
         return None
+
+    def _later(self, row: Execution, stranger: bool) -> float:
+        """Seconds until the next try, by this daemon too when a request has found the end here."""
+        if stranger:
+            self._strangers.add(row.id)
+        return _AGAIN_S
 
     def _parked(self, id_: ExecutionId) -> None:
         self._strangers.discard(id_)

@@ -12,6 +12,7 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.masking import masked_text
 
+_ENGINE: Final = "engine"
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
 
@@ -28,20 +29,36 @@ class Logs:
         """The log of an execution whose cluster exists. The text names the faults."""
         if row.workflow_job_id is None:
             return self.without_cluster(row)
-        parts: list[tuple[str, bytes]] = []
         room = self._most_bytes
-        found = await self._containers.logs(place, row.engine_record, room // 2, _CONTAINERS_S)
-        parts += [(part.title, part.content) for part in found]
-        try:
-            parts.append(("engine", await self._engine.log(place.engine, row.workflow_job_id)))
-        except EngineError as error:
-            parts.append(("engine", f"not available: {error.text}".encode()))
+        parts, fault = await self._read(row, place)
+        if fault:
+            parts.append((_ENGINE, f"not available: {fault}".encode()))
         share = max(1024, room // max(1, len(parts)))
         text = "".join(
             f"==> {title} <==\n{content[-share:].decode('utf-8', 'replace').rstrip()}\n\n"
             for title, content in parts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
+
+    async def parts(
+        self, row: Execution, place: Place, secrets: Sequence[Secret]
+    ) -> tuple[Sequence[tuple[str, str]], str]:
+        """Title and masked text of each file, and why the engine's log is missing, or ""."""
+        parts, fault = await self._read(row, place)
+        texts = [(title, content.decode("utf-8", "replace")) for title, content in parts]
+        return [(title, masked_text(text, secrets)) for title, text in texts], fault
+
+    async def _read(self, row: Execution, place: Place) -> tuple[list[tuple[str, bytes]], str]:
+        if row.workflow_job_id is None:
+            return [], ""
+        room = self._most_bytes
+        found = await self._containers.logs(place, row.engine_record, room // 2, _CONTAINERS_S)
+        parts = [(part.title, part.content) for part in found]
+        try:
+            parts.append((_ENGINE, await self._engine.log(place.engine, row.workflow_job_id)))
+        except EngineError as error:
+            return parts, error.text
+        return parts, ""
 
     def without_cluster(self, row: Execution) -> bytes:
         """The text for an execution without an engine: its status and its failure."""

@@ -29,6 +29,9 @@ _DAY_S: Final = 86_400.0
 _TIDY_S: Final = 900.0
 """Time after an end; then svcd no longer tries to remove the folder."""
 
+_LOG_S: Final = 60.0
+"""Time after an end; then a transient cluster no longer waits for the log."""
+
 _S = ExecutionStatus
 
 
@@ -272,6 +275,13 @@ def completed(row: Execution, record: Record) -> Execution:
     """`row` with the engine's completed record, if it shows the same end."""
     same = record.status == row.engine_record.status
     return evolve(row, record=record.tree) if same else row
+
+
+def waits_for_log(row: Execution, now: float) -> bool:
+    """Whether the execution's transient cluster waits until svcd has read the log."""
+    if not is_to_tidy(row) or row.workflow_job_id is None or row.delete_requested:
+        return False
+    return row.end_time is not None and abs(now - seconds_of(row.end_time)) < _LOG_S
 
 
 def leaves_folder(row: Execution, now: float) -> bool:

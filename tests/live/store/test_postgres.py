@@ -22,6 +22,7 @@ from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
 from tests.contract.store.changes import ChangesContract
+from tests.contract.store.execution_logs import ExecutionLogsContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract
 from tests.contract.store.kept_answers import KeptAnswersContract, keyed, source
@@ -79,6 +80,7 @@ class PostgresStoreTests(
     JobCredentialsContract,
     ChangesContract,
     KeptAnswersContract,
+    ExecutionLogsContract,
 ):
     """The contract, on one database that each test finds empty."""
 

@@ -97,6 +97,7 @@ def live(database: Database, sealer: Sealer) -> None:
         },
         headers={"Idempotency-Key": "life"},
     )
+    svcd.advance(10)  # svcd keeps the logs of the executions
     svcd.kill()
     store = SqlStore(database, sealer)
 

@@ -33,6 +33,8 @@ _KEPT = [
     "loose_trusts",
     "job_credentials",
     "kept_answers",
+    "execution_logs",
+    "execution_log_pieces",
 ]
 
 

@@ -25,6 +25,7 @@ from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
 from tests.contract.store.changes import ChangesContract
+from tests.contract.store.execution_logs import ExecutionLogsContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract, noted
 from tests.contract.store.kept_answers import KeptAnswersContract
@@ -62,6 +63,7 @@ class MemoryStoreTests(
     JobCredentialsContract,
     ChangesContract,
     KeptAnswersContract,
+    ExecutionLogsContract,
 ):
     """`:memory:`, as the in-process fake uses it."""
 

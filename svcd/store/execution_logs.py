@@ -1,0 +1,174 @@
+"""The kept logs of job executions: a state for each, and its text in compressed pieces.
+
+A piece has at most 64 KiB of text. An append fills the last piece first, so it compresses little.
+A tenant's oldest texts give way to new ones; their states stay, with nothing kept.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from svcd.model.execution_log import MOST_BYTES, ExecutionLog, LogPart
+from svcd.model.ids import ExecutionId, Timestamp
+from svcd.store.database import Sql
+
+_PIECE_BYTES: Final = 65_536
+_ALL: Final = 2**62
+"""An offset behind every text."""
+
+_FIND: Final = """
+select version, start_offset, end_offset, complete, state from execution_logs
+ where execution_id = :id
+"""
+_ADD: Final = """
+insert into execution_logs (execution_id, tenant_id, version, start_offset, end_offset, complete,
+                            size, saved_at, state)
+select id, tenant_id, 1, 0, 0, 0, 0, '', '' from executions where id = :id
+on conflict (execution_id) do nothing
+"""
+_SET: Final = """
+update execution_logs
+   set version = version + 1, start_offset = :start, end_offset = :end, complete = :complete,
+       size = :size, saved_at = :saved_at, state = :state
+ where execution_id = :id and version = :version
+"""
+_TENANT: Final = "select tenant_id from execution_logs where execution_id = :id"
+_PIECES: Final = """
+select start_offset, content from execution_log_pieces
+ where execution_id = :id and end_offset > :offset order by start_offset
+"""
+_LAST: Final = """
+select start_offset, end_offset, content from execution_log_pieces
+ where execution_id = :id order by start_offset desc limit 1
+"""
+_PUT: Final = """
+insert into execution_log_pieces (execution_id, start_offset, end_offset, size, content)
+values (:id, :start, :end, :size, :content)
+on conflict (execution_id, start_offset) do update
+   set end_offset = excluded.end_offset, size = excluded.size, content = excluded.content
+"""
+_TRIM: Final = """
+delete from execution_log_pieces where execution_id = :id and end_offset <= :offset
+"""
+_KEPT: Final = """
+select min(start_offset), coalesce(sum(size), 0) from execution_log_pieces
+ where execution_id = :id
+"""
+_USED: Final = """
+select coalesce(sum(size), 0) from execution_logs where tenant_id = :tenant_id and size > 0
+"""
+_OLDEST: Final = """
+select execution_id, size from execution_logs where tenant_id = :tenant_id and size > 0
+ order by saved_at, execution_id limit 20
+"""
+_EMPTY: Final = """
+update execution_logs set version = version + 1, start_offset = end_offset, size = 0
+ where execution_id = :id
+"""
+_state_encoder = msgspec.json.Encoder()
+_state_decoder = msgspec.json.Decoder(ExecutionLog)
+
+
+class ExecutionLogs:
+    """Implements ports.ExecutionLogRows within one transaction."""
+
+    def __init__(self, sql: Sql, most_bytes: int = 0) -> None:
+        """most_bytes: of a tenant's compressed texts; 0: no limit."""
+        self._sql = sql
+        self._most_bytes = most_bytes
+
+    async def find(self, id_: ExecutionId) -> ExecutionLog | None:
+        row = await self._sql.one(_FIND, {"id": id_})
+        if row is None:
+            return None
+        log = _state_decoder.decode(row[4])
+        return ExecutionLog(
+            execution_id=id_,
+            version=row[0],
+            start=row[1],
+            end=row[2],
+            complete=bool(row[3]),
+            sources=log.sources,
+            last=log.last,
+        )
+
+    async def read(self, id_: ExecutionId, offset: int) -> LogPart | None:
+        log = await self.find(id_)
+        if log is None:
+            return None
+        rows = await self._sql.all(_PIECES, {"id": id_, "offset": offset})
+        text = b"".join(zlib.decompress(bytes(row[1])) for row in rows)
+        text = text[max(0, offset - rows[0][0]) :] if rows else b""
+        return LogPart(start=log.start, end=log.end, complete=log.complete, text=text)
+
+    async def append(self, log: ExecutionLog, text: bytes, at: Timestamp) -> bool:
+        id_ = log.execution_id
+        version = log.version
+        if not version:
+            if not await self._sql.run(_ADD, {"id": id_}):
+                return False
+            version = 1
+        values = {"id": id_, "version": version, "complete": int(log.complete), "saved_at": at}
+        end = log.end + len(text)
+        state = _state_encoder.encode(log).decode()
+        now = {**values, "start": log.start, "end": end, "size": 0, "state": state}
+        if not await self._sql.run(_SET, now):  # before the pieces: it locks the row
+            return False
+        await self._add(id_, log.end, text)
+        await self._sql.run(_TRIM, {"id": id_, "offset": end - MOST_BYTES})
+        kept = await self._sql.one(_KEPT, {"id": id_})
+        start, size = (None, 0) if kept is None else kept
+        now = {**now, "version": version + 1, "start": end if start is None else start}
+        await self._sql.run(_SET, {**now, "size": size})
+        if text:
+            await self._make_room(id_)
+        return True
+
+    async def _add(self, id_: ExecutionId, at: int, text: bytes) -> None:
+        last = await self._sql.one(_LAST, {"id": id_}) if text else None
+        if last is not None and last[1] - last[0] < _PIECE_BYTES:
+            at, text = last[0], zlib.decompress(bytes(last[2])) + text
+        for piece in _pieces(text):
+            content = zlib.compress(piece)
+            await self._sql.run(
+                _PUT,
+                {
+                    "id": id_,
+                    "start": at,
+                    "end": at + len(piece),
+                    "size": len(content),
+                    "content": content,
+                },
+            )
+            at += len(piece)
+
+    async def _make_room(self, id_: ExecutionId) -> None:
+        """Empty the tenant's oldest texts until the others are within the limit."""
+        row = await self._sql.one(_TENANT, {"id": id_})
+        if not self._most_bytes or row is None:
+            return
+        tenant = {"tenant_id": row[0]}
+        used = await self._sql.one(_USED, tenant)
+        over = (0 if used is None else int(used[0])) - self._most_bytes
+        while over > 0 and (found := await self._sql.all(_OLDEST, tenant)):
+            for oldest, size in found:
+                await self._sql.run(_EMPTY, {"id": oldest})
+                await self._sql.run(_TRIM, {"id": oldest, "offset": _ALL})
+                over -= size
+                if over <= 0:
+                    break
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Parts of at most `_PIECE_BYTES`, none of which begins within a character."""
+    at = 0
+    while at < len(text):
+        end = at + _PIECE_BYTES
+        while end < len(text) and text[end] & 0xC0 == 0x80:
+            end -= 1
+        yield text[at:end]
+        at = end

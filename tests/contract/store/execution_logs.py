@@ -1,0 +1,131 @@
+"""What rows of kept logs must do on every driver: a mixin beside families."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from attrs import evolve
+
+from svcd.model.execution_log import MOST_BYTES, ExecutionLog, LogPart, LogSource
+from svcd.model.ids import ExecutionId
+from svcd.ports.store import Tx
+from svcd.settings import Limits
+from svcd.store.store import SqlStore
+from tests.contract.store.rows import OTHER, at, execution
+
+T = TypeVar("T")
+LOG = ExecutionId("e-1")
+
+
+def noise(size: int, seed: int = 1) -> bytes:
+    """Text that compresses little."""
+    return random.Random(seed).randbytes(size // 2).hex().encode()
+
+
+class ExecutionLogsContract:
+    """The kept logs of executions."""
+
+    store: SqlStore
+    now: Callable[[Callable[[Tx], Awaitable[Any]]], Any]
+    assertEqual: Callable[..., None]
+    assertIsNone: Callable[..., None]
+    assertFalse: Callable[..., None]
+    assertTrue: Callable[..., None]
+    assertLess: Callable[..., None]
+
+    def logged(self, number: int = 1, **changes: object) -> ExecutionId:
+        row = execution(number, **changes)
+        self.now(lambda tx: tx.executions.add(row))
+        return row.id
+
+    def log_of(self, id_: ExecutionId) -> ExecutionLog:
+        found = self.now(lambda tx: tx.execution_logs.find(id_))
+        return found or ExecutionLog(execution_id=id_)
+
+    def append_log(self, id_: ExecutionId, text: bytes, second: int = 1, **changes: object) -> bool:
+        log = evolve(self.log_of(id_), **changes)
+        return bool(self.now(lambda tx: tx.execution_logs.append(log, text, at(second))))
+
+    def log_part(self, id_: ExecutionId, offset: int = 0) -> LogPart:
+        found: LogPart = self.now(lambda tx: tx.execution_logs.read(id_, offset))
+        return found
+
+    def test_a_log_is_appended_to(self) -> None:
+        """Offsets count its bytes."""
+        id_ = self.logged()
+        self.assertIsNone(self.now(lambda tx: tx.execution_logs.find(id_)))
+        self.assertIsNone(self.now(lambda tx: tx.execution_logs.read(id_, 0)))
+        self.assertTrue(self.append_log(id_, "one\n\u00e9\n".encode()))
+        self.assertTrue(self.append_log(id_, b"two\n"))
+        whole = "one\n\u00e9\ntwo\n".encode()
+        self.assertEqual(self.log_part(id_), LogPart(start=0, end=11, complete=False, text=whole))
+        self.assertEqual(self.log_part(id_, 7).text, b"two\n")
+        self.assertEqual(self.log_part(id_, 11).text, b"")
+
+    def test_the_state_is_kept(self) -> None:
+        """What was seen of the files, and that the log is complete."""
+        id_ = self.logged()
+        sources = (LogSource(title="engine", seen=3, tail="x\u00e9\n"),)
+        self.append_log(id_, b"abc", sources=sources, last="engine", complete=True)
+        found = self.log_of(id_)
+        self.assertEqual((found.sources, found.last, found.complete), (sources, "engine", True))
+        self.assertTrue(self.log_part(id_).complete)
+
+    def test_one_of_two_writers_wins(self) -> None:
+        """The other one reads again."""
+        id_ = self.logged()
+        first = self.log_of(id_)
+        self.assertTrue(self.append_log(id_, b"one"))
+        self.assertFalse(self.now(lambda tx: tx.execution_logs.append(first, b"two", at(1))))
+        second = self.log_of(id_)
+        self.assertTrue(self.append_log(id_, b"two"))
+        self.assertFalse(self.now(lambda tx: tx.execution_logs.append(second, b"three", at(1))))
+        self.assertEqual(self.log_part(id_).text, b"onetwo")
+
+    def test_the_last_megabyte_is_kept(self) -> None:
+        """Offsets go on; a large text is read back as it was."""
+        id_ = self.logged()
+        text = noise(3 * MOST_BYTES // 2)
+        for start in range(0, len(text), 50_001):
+            self.assertTrue(self.append_log(id_, text[start : start + 50_001]))
+        found = self.log_part(id_)
+        self.assertEqual(found.end, len(text))
+        self.assertLess(len(text) - found.start, MOST_BYTES + 65_537)
+        self.assertLess(MOST_BYTES - 1, len(text) - found.start)
+        self.assertEqual(found.text, text[found.start :])
+        self.assertEqual(self.log_part(id_, len(text) - 70_000).text, text[-70_000:])
+
+    def test_a_large_append_is_cut_between_characters(self) -> None:
+        id_ = self.logged()
+        text = ("\u20ac" * 100_000).encode()
+        self.append_log(id_, text)
+        self.assertEqual(self.log_part(id_, 3 * 65_000).text, text[3 * 65_000 :])
+
+    def test_a_log_goes_with_its_execution(self) -> None:
+        """And no log is written for one that is gone."""
+        id_ = self.logged()
+        self.append_log(id_, b"one")
+        self.now(lambda tx: tx.executions.drop(id_))
+        self.assertIsNone(self.now(lambda tx: tx.execution_logs.find(id_)))
+        self.assertFalse(self.append_log(id_, b"two"))
+
+    def test_the_oldest_logs_of_a_tenant_give_way(self) -> None:
+        """Their offsets stay, with nothing kept; other tenants lose nothing."""
+        limits = Limits(log_bytes=150_000)
+        self.store._limits = limits
+        ids = [self.logged(n) for n in (1, 2, 3)]
+        other = self.logged(4, tenant_id=OTHER)
+        for second, id_ in enumerate([other, *ids], 1):
+            self.append_log(id_, noise(100_000, second), second)
+        self.assertEqual(
+            self.log_part(ids[0]), LogPart(start=100_000, end=100_000, complete=False, text=b"")
+        )
+        self.assertEqual([len(self.log_part(id_).text) for id_ in ids[1:]], [100_000, 100_000])
+        self.assertEqual(len(self.log_part(other).text), 100_000)
+        self.assertTrue(self.append_log(ids[0], b"more", 9))
+        self.assertEqual(
+            self.log_part(ids[0], 5),
+            LogPart(start=100_000, end=100_004, complete=False, text=b"more"),
+        )
