@@ -9,7 +9,7 @@ Source: Hadoop 3.5 and 2.10, WebHDFS REST API.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -84,29 +84,6 @@ class WebHdfsClient:
     async def delete(self, base: Location, path: str, user: str) -> None:
         await self._call("DELETE", base, path, user, {"op": "DELETE", "recursive": "true"})
 
-    async def list(self, base: Location, path: str, user: str) -> Sequence[str] | None:
-        try:
-            answer = await self._call("GET", base, path, user, {"op": "LISTSTATUS"})
-        except EngineError as error:
-            if error.kind is Fault.NOT_FOUND:
-                return None
-            raise
-        statuses = _object("LISTSTATUS", answer).get("FileStatuses")
-        entries = statuses.get("FileStatus") if isinstance(statuses, dict) else None
-        if not isinstance(entries, list):
-            raise _malformed(f"LISTSTATUS {path}", "no FileStatus")
-        return [str(each.get("pathSuffix", "")) for each in entries if isinstance(each, dict)]
-
-    async def read(
-        self, base: Location, path: str, user: str, limit: int, ways: Ways | None = None
-    ) -> bytes:
-        query = {"op": "OPEN", "length": str(limit), "noredirect": "true"}
-        place = _among(await self._place("GET", base, path, user, query), base, ways)
-        answer = await self._ask("GET", place)
-        if answer.status != 200:
-            raise fault_of(f"OPEN {path}", answer)
-        return answer.body[:limit]
-
     async def _place(
         self, method: str, base: Location, path: str, user: str, query: Mapping[str, str]
     ) -> str:
@@ -126,7 +103,7 @@ class WebHdfsClient:
         asked = {**query, **({"user.name": user} if user else {})}
         url = f"{base.url.rstrip('/')}/webhdfs/v1{quote(path)}?{urlencode(asked)}"
         answer = await self._ask(method, Location(url, base.machine))
-        redirected = answer.status == 307 and query["op"] in ("CREATE", "OPEN")
+        redirected = answer.status == 307 and query["op"] == "CREATE"
         if answer.status >= 300 and not redirected:
             raise fault_of(f"{query['op']} {path}", answer)
         return answer
@@ -143,7 +120,7 @@ def _among(place: str, base: Location, ways: Ways | None) -> Location:
         parts = urlsplit(place)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise _malformed("CREATE or OPEN", "the location of the data node is no URL") from None
+        raise _malformed("CREATE", "the location of the data node is no URL") from None
     if host == urlsplit(base.url).hostname:
         return Location(place, base.machine)
     if ways is None:

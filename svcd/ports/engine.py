@@ -108,13 +108,6 @@ class FileSystem(Protocol):
         ...
 
     async def delete(self, base: Location, path: str, user: str) -> None: ...
-    async def list(self, base: Location, path: str, user: str) -> Sequence[str] | None:
-        """Names in the folder, or None when the folder does not exist."""
-        ...
-
-    async def read(
-        self, base: Location, path: str, user: str, limit: int, ways: Ways | None = None
-    ) -> bytes: ...
 
 
 class Engines(Protocol):

@@ -9,13 +9,13 @@ from twisted.web.resource import Resource
 
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
-from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.oozie import ScriptedEngines
 from svcd.ports.machines import Location
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import sleep
 from tests.contract.engine import EngineContract
+from tests.support.hdfs import ReadingClient
 
 
 class ScriptedEngineContract(EngineContract, SynchronousTestCase):
@@ -30,7 +30,7 @@ class ScriptedEngineContract(EngineContract, SynchronousTestCase):
         agent.serve("http://cloud.memory", root)
         http = HttpClient(agent, self.clock, engine_error)
         self.engine = OozieClient(http)
-        self.files = WebHdfsClient(http)
+        self.files = ReadingClient(http)
         self.base = Location("http://cloud.memory/engine/c1/oozie")
         self.webhdfs = Location("http://cloud.memory/engine/c1")
         self.user = "svcd"

@@ -241,8 +241,6 @@ class EngineTests(AnswerCase):
             lambda: files.make_folders(at, "/a", "u"),
             lambda: files.write(at, "/a", "u", once(), 1),
             lambda: files.delete(at, "/a", "u"),
-            lambda: files.list(at, "/a", "u"),
-            lambda: files.read(at, "/a", "u", 10),
         ]
 
     @few(80)

@@ -141,8 +141,8 @@ class Calls:
             lambda: files.make_folders(at, "/a", "u"),
             lambda: files.write(at, "/a", "u", content(), 100_000, {}),
             lambda: files.delete(at, "/a", "u"),
-            lambda: files.list(at, "/a", "u"),
-            lambda: files.list(at, "/b", "u"),
+            lambda: files.delete(at, "/b", "u"),
+            lambda: files.make_folders(at, "/b", "u"),
         ]
 
     def _probe_calls(self, base: str) -> Sequence[Call]:

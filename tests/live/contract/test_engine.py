@@ -24,7 +24,6 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
-from svcd.clients.webhdfs import WebHdfsClient
 from svcd.model.cluster import Cluster
 from svcd.model.ids import (
     DataSourceId,
@@ -57,6 +56,7 @@ from svcd.workflow.act.controller import Controller
 from svcd.workflow.commands import Jobs
 from svcd.workflow.decide.lifecycle import is_over
 from tests.contract.engine import EngineContract, once
+from tests.support.hdfs import ReadingClient
 from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, FakeEngines, WorkflowCase
 
 OOZIE = os.environ.get("SVCD_TEST_OOZIE_URL", "")
@@ -113,7 +113,7 @@ class Live(TestCase):
         self.agent = Agent(core, pool=self.pool)
         http = HttpClient(self.agent, self.clock, engine_error)
         self.engine = OozieClient(http)
-        self.files = WebHdfsClient(http)
+        self.files = ReadingClient(http)
         self.base, self.webhdfs, self.user = Location(OOZIE), Location(WEBHDFS), USER
         self.mark = uuid.uuid4().hex[:8]
         self.folder = f"/user/{USER}/contract-{self.mark}"

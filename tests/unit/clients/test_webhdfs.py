@@ -137,10 +137,6 @@ class Writes(SynchronousTestCase):
         work = client.write(AT, "/a", "ann", once(b""), 0)
         self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
 
-    def test_an_absent_folder_is_none(self) -> None:
-        client = self.client(remote(404, "FileNotFoundException"))
-        self.assertIsNone(self.result(client.list(AT, "/a", "ann")))
-
     def test_folders_that_were_not_made_are_a_fault(self) -> None:
         client = self.client(Answer(status=200, headers={}, body=b'{"boolean": false}'))
         self.assertEqual(self.fault(client.make_folders(AT, "/a", "ann")), Fault.REFUSED)
