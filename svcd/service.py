@@ -243,6 +243,7 @@ class Daemon:
             engines=engines,
             controller=self.executions,
             create_cluster=partial(self.clusters.create, path="$.cluster"),
+            plan_cluster=partial(self.clusters.plan, path="$.cluster"),
             clock=clock,
             new_id=new_id,
             settings=settings.workflow,

@@ -31,6 +31,17 @@ PIECE: Final = 12
 """Fewest characters of a piece of a secret that is removed."""
 NAMES: Final = r"password|passwd|passphrase|secret|token|credential|(?:access|api|private)[._-]?key"
 """Regular expression for the names of secret values; upper and lower case count as the same."""
+_TAG: Final = r"<(?:[\w.-]{1,60}:)?"
+_END: Final = r"(?:\s[^<>]*)?>"
+PROPERTY: Final = re.compile(
+    rf"({_TAG}name{_END}([^<]*)</[^<>]{{1,66}}>\s*{_TAG}value{_END})[^<]*", re.IGNORECASE
+)
+PAIR: Final = re.compile(
+    rf"({_TAG}(?:param|env-var|argument|arg|java-opts|java-opt){_END}([^<=]*)=)[^<]*",
+    re.IGNORECASE,
+)
+_LINE: Final = re.compile(r"^(([^=<>\n]{1,200})=)[^\n]+", re.MULTILINE)
+_ACCOUNT: Final = "fs.objstore."
 _MOST_TEXT: Final = 16_384
 """Most characters of a text that is searched for pieces."""
 _LEAST_CODED: Final = 8
@@ -118,6 +129,25 @@ def shown_url(url: str) -> str:
 def url_repr(url: str) -> str:
     """The repr of a URL in records: `field(repr=url_repr)`."""
     return repr(shown_url(url))
+
+
+def without_named(text: str, *patterns: re.Pattern[str]) -> str:
+    """`text` with stars in place of each value whose name says that it is a secret.
+
+    patterns: forms of names with values; by default all: Hadoop's and Oozie's XML, and lines
+    `name=value`. One pass for each: a caller's values may be as long as a definition.
+    """
+    for pattern in patterns or (PROPERTY, PAIR, _LINE):
+        text = pattern.sub(_masked, text)
+    return text
+
+
+def _masked(found: re.Match[str]) -> str:
+    name = found[2].lower()
+    _, account, rest = name.partition(_ACCOUNT)
+    if is_secret(name) or (account and "username" in rest):
+        return found[1] + MASK
+    return found[0]
 
 
 def is_secret(name: str) -> bool:

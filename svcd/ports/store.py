@@ -83,6 +83,10 @@ class Rows(Protocol[R, I_contra]):
         """Raises the family's NameTaken leaf."""
         ...
 
+    async def check_new(self, record: R) -> None:
+        """Raise the errors of `add`, and write nothing."""
+        ...
+
     async def get(self, tenant_id: TenantId, id_: I_contra) -> R:
         """Raises NotFound."""
         ...

@@ -23,6 +23,7 @@ from svcd.model.requests import (
     ScaleRequest,
 )
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.wire_plans import ClusterPlan
 from svcd.ports.cloud import Cloud, CloudError
 from svcd.ports.store import Also, Sealer, Store, Tx, added, until_saved
 from svcd.provisioning.act import rows
@@ -32,6 +33,7 @@ from svcd.provisioning.act.trusts import NewTrust, Trusts, released
 from svcd.provisioning.decide import events, lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.decide.preview import preview
 from svcd.provisioning.decide.rules import Made
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.runtime.keys import new_key_pair
@@ -114,27 +116,7 @@ class Clusters(_Commands):
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
         """
-        facts = await self._reader.templates(
-            caller.tenant_id, new.cluster_template_id, new.node_groups or ()
-        )
-        facts = self._reader.plugin(facts, new.plugin_name)
-        template = facts.cluster_template
-        image_id = new.default_image_id
-        if image_id is None and template is not None:
-            image_id = template.default_image_id
-        groups: Sequence[Any] = new.node_groups or (template.node_groups if template else ())
-        network = new.neutron_management_network or (
-            template.neutron_management_network if template is not None else None
-        )
-        facts = await self._reader.cloud(
-            facts,
-            caller,
-            image_id=image_id,
-            keypair=new.user_keypair_id,
-            networks=network is not None or _needs_pool(groups, facts),
-            quota=True,
-        )
-        cluster = _accepted(rules.check_cluster(new, facts, self._bounds, self._made(caller)), path)
+        cluster, _ = await self._checked(caller, new, path)
         public, private = new_key_pair(f"svcd {cluster.name}")
         trust = await self._trusts.ask(caller, cluster.id)
         cluster = evolve(
@@ -156,6 +138,49 @@ class Clusters(_Commands):
         log.info("Accepted cluster {name} {id}", name=cluster.name, id=cluster.id)
         self._controller.wake(cluster.id)
         return cluster
+
+    async def plan(
+        self, caller: Caller, new: NewCluster, also: Also[Cluster] | None = None, path: str = "$"
+    ) -> ClusterPlan:
+        """The dry run of `create`: the same checks, and nothing is written or made.
+
+        also: further checks, with the record that `create` would write.
+        """
+        cluster, facts = await self._checked(caller, new, path)
+
+        async def check(tx: Tx) -> None:
+            await self._refuse_too_many(tx, cluster)
+            await tx.clusters.check_new(cluster)
+            if also is not None:
+                await also(tx, cluster)
+
+        await self._store.read(check)
+        return preview(cluster, facts)
+
+    async def _checked(self, caller: Caller, new: NewCluster, path: str) -> tuple[Cluster, Facts]:
+        """The record of a request without faults, without keys and trust, and its facts."""
+        facts = await self._reader.templates(
+            caller.tenant_id, new.cluster_template_id, new.node_groups or ()
+        )
+        facts = self._reader.plugin(facts, new.plugin_name)
+        template = facts.cluster_template
+        image_id = new.default_image_id
+        if image_id is None and template is not None:
+            image_id = template.default_image_id
+        groups: Sequence[Any] = new.node_groups or (template.node_groups if template else ())
+        network = new.neutron_management_network or (
+            template.neutron_management_network if template is not None else None
+        )
+        facts = await self._reader.cloud(
+            facts,
+            caller,
+            image_id=image_id,
+            keypair=new.user_keypair_id,
+            networks=network is not None or _needs_pool(groups, facts),
+            quota=True,
+        )
+        made = rules.check_cluster(new, facts, self._bounds, self._made(caller))
+        return _accepted(made, path), facts
 
     async def scale(self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest) -> Cluster:
         """Accept a new size (status Validating); an empty request is a retry.
@@ -180,6 +205,18 @@ class Clusters(_Commands):
         log.info("Accepted new size of cluster {name} {id}", name=after.name, id=after.id)
         self._controller.wake(after.id)
         return after
+
+    async def plan_scale(
+        self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest
+    ) -> ClusterPlan:
+        """The dry run of `scale`: the same checks, and nothing is written or made."""
+        row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
+        facts = await self._scale_facts(caller, row, change)
+        made = self._made(caller, row.id)
+        after = _accepted(rules.check_scale(row, change, facts, self._bounds, made))
+        if after.size > row.size:
+            await self._store.read(lambda tx: self._refuse_too_many(tx, after))
+        return preview(after, facts)
 
     async def delete(self, caller: Caller, cluster_id: ClusterId, force: bool) -> None:
         """Deletion becomes the desired state. A repeated request while Deleting changes nothing.

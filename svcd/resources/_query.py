@@ -85,6 +85,12 @@ class Query:
 
 WAIT: Final = Query("wait", "seconds to wait for something newer", most=MOST_WAIT_S)
 
+DRY_RUN: Final = Query(
+    "dry_run",
+    "answer with the plan after all checks of the request; nothing is made or written",
+    flag=True,
+)
+
 _LIMIT = Query("limit", "most records in the answer", least=1, most=MAX_LIMIT)
 _MARKER = Query("marker", "id of a record: the answer has the records after it")
 
@@ -93,6 +99,24 @@ def paged(*columns: str) -> tuple[Query, ...]:
     """The parameters of a list of records: `limit`, `marker`, and filters by `columns`."""
     filters = (Query(name, f"only records with this `{name}`", column=True) for name in columns)
     return (_LIMIT, _MARKER, *filters)
+
+
+def is_dry_run(args: Mapping[bytes, Sequence[bytes]], offered: bool, version: str) -> bool:
+    """Whether a request that changes something asks only for its plan. offered: by its route.
+
+    Raises ValidationError for another value than true and false, and where there are no dry runs:
+    svcd would carry the request out.
+    """
+    given = args.get(b"dry_run", ())
+    if not given:
+        return False
+    if not offered or version == "1.0":
+        where = "only v1.1 has dry runs" if offered else "this request has no dry run"
+        raise ValidationError(f"?dry_run: {where}; nothing was done, send it without dry_run")
+    if len(given) > 1 or given[0] not in (b"true", b"false"):
+        texts = ", ".join(map(shown, given))
+        raise ValidationError(f"?dry_run: expected true or false, got {texts}")
+    return given[0] == b"true"
 
 
 class Queries:

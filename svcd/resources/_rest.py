@@ -62,7 +62,7 @@ from svcd.resources._faults import as_answerable
 from svcd.resources._negotiate import accepts_json, is_json, is_of
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
-from svcd.resources._query import MOST_WAIT_S
+from svcd.resources._query import MOST_WAIT_S, is_dry_run
 from svcd.resources._route import Call, Options, Raw, Route, bound, route
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
 from svcd.resources._streams import Outlet, Stream
@@ -289,12 +289,16 @@ class Rest(Routed[Route]):
             caller, version, request.args, policy, gone, request.notifyFinish, made.spec.query
         )
         call.renew = partial(self._renewed, x, made, call)
-        if made.spec.creates:
+        offered = made.plan is not None
+        dry = x.writes and bool(request.args) and is_dry_run(request.args, offered, version)
+        if dry:
+            x.writes = False
+        elif made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
             if keys is not None:
                 call.keyed = self._keyed(request, made, call, values, keys)
                 return await self._once(x, made, call, values, body)
-        return await self._act(x, made, call, values, body)
+        return await self._act(x, made, call, values, body, dry)
 
     async def _renewed(self, x: Exchange, made: Route, call: Call) -> Call:
         """See `Call.renew`."""
@@ -307,9 +311,15 @@ class Rest(Routed[Route]):
         return Call(caller, call.version, {}, policy, call.gone, left, made.spec.query)
 
     async def _act(
-        self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
+        self,
+        x: Exchange,
+        made: Route,
+        call: Call,
+        values: dict[str, str],
+        body: Any,
+        dry: bool = False,
     ) -> Reply:
-        """The last checks, and the handler."""
+        """The last checks, and the handler. dry: or the method that plans."""
         if made.exists is not None:
             await made.exists(call, **values)
             if body is not None:
@@ -318,6 +328,9 @@ class Rest(Routed[Route]):
         shape = made.spec.body
         if isinstance(shape, Shape):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)
+            if dry and made.plan is not None:
+                plan = await made.plan(call, body=shaped, **values)
+                return Answer(200, b'{"plan":' + encode(plan) + b"}")
             result = made.run(call, body=shaped, **values)
         elif isinstance(shape, Raw):
             result = made.run(call, body=_raw_body(x.request), **values)

@@ -19,7 +19,7 @@ from svcd.ports.store import Also, Page, R, Tx
 from svcd.resources._addresses import Addresses
 from svcd.resources._answers import JSON, encode
 from svcd.resources._policy import Needs, Policy
-from svcd.resources._query import Queries, Query
+from svcd.resources._query import DRY_RUN, Queries, Query
 from svcd.runtime.audit import Audit
 from svcd.runtime.same_origin import SameOrigin
 from svcd.web import routing
@@ -55,7 +55,8 @@ class Spec:
     arrives. plain: the handler returns an `Answer` or a `Download`. needs: what the policy asks of
     the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
-    `Call.keeping`.
+    `Call.keeping`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
+    the handler; it returns a plan and changes nothing.
     query: the query parameters.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
@@ -74,6 +75,7 @@ class Spec:
     plain: bool = False
     suffix: bool = True
     creates: bool = False
+    plan: str | None = None
     query: Queries = field(factory=Queries)
     operation: str = ""
     raises: tuple[type[SvcdError], ...] = ()
@@ -92,7 +94,7 @@ _SPEC: Final = "__svcd_spec__"
 
 @frozen(kw_only=True, eq=False)
 class Route(Endpoint):
-    """A route of the door. handler, exists: bound methods.
+    """A route of the door. handler, exists, plan: bound methods.
 
     limit: most bytes of a body, None for `max_json_bytes`. wrapper: the JSON text before and after
     the result.
@@ -101,6 +103,7 @@ class Route(Endpoint):
     spec: Spec
     handler: Callable[..., Awaitable[object]]
     exists: Callable[..., Awaitable[None]] | None
+    plan: Callable[..., Awaitable[View]] | None
     limit: int | None
     wrapper: tuple[bytes, bytes]
 
@@ -120,6 +123,7 @@ def route(
     needs: Needs | None = None,
     suffix: bool = True,
     creates: bool = False,
+    plan: str | None = None,
     query: tuple[Query, ...] = (),
     operation: str = "",
     raises: tuple[type[SvcdError], ...] = (),
@@ -149,7 +153,8 @@ def route(
         plain=plain,
         suffix=suffix,
         creates=creates,
-        query=Queries(query),
+        plan=plan,
+        query=Queries(query if plan is None else (*query, DRY_RUN)),
         operation=operation,
         raises=raises,
         media=media,
@@ -183,6 +188,7 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
             spec=spec,
             handler=handler,
             exists=getattr(resource, spec.exists) if spec.exists else None,
+            plan=getattr(resource, spec.plan) if spec.plan else None,
             limit=sizes[spec.limit] if spec.limit else None,
             wrapper=(b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
         )

@@ -12,6 +12,7 @@ from svcd.model import wire
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
+from svcd.model.wire_plans import ClusterPlan
 from svcd.resources._query import WAIT, Query, paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -59,12 +60,19 @@ class Clusters:
         body=NewCluster,
         returns="cluster",
         creates=True,
+        plan="_plan",
         raises=(*RULES, ClusterNameTaken),
     )
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster. svcd builds the cluster after the answer."""
         also = call.keeping(wire.Cluster.of)
         return wire.Cluster.of(await self._commands.create(call.caller, body, also))
+
+    async def _plan(self, call: Call, body: NewCluster) -> ClusterPlan:
+        return await self._commands.plan(call.caller, body)
+
+    async def _plan_scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> ClusterPlan:
+        return await self._commands.plan_scale(call.caller, ClusterId(cluster_id), body)
 
     @route(
         app,
@@ -73,6 +81,7 @@ class Clusters:
         body=ScaleRequest,
         returns="cluster",
         exists="_exists",
+        plan="_plan_scale",
         raises=(*RULES, ClusterCannotBeScaled, NodeGroupCannotBeScaled),
     )
     async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:

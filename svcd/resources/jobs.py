@@ -21,6 +21,7 @@ from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
+from svcd.model.wire_plans import ExecutionPlan
 from svcd.ports.store import Tx
 from svcd.resources._lists import ROWS, Reading, items
 from svcd.resources._query import paged
@@ -130,6 +131,7 @@ class Jobs:
         exists="_exists",
         since="1.1",
         creates=True,
+        plan="_plan",
         raises=(*RULES, ClusterNameTaken, BadJobBinary),
     )
     async def execute(
@@ -140,6 +142,9 @@ class Jobs:
         return wire_jobs.JobExecution.of(
             await self._commands.execute(call.caller, JobId(job_id), body, also)
         )
+
+    async def _plan(self, call: Call, job_id: str, body: ExecuteRequest) -> ExecutionPlan:
+        return await self._commands.plan(call.caller, JobId(job_id), body)
 
 
 async def _several(tenant_id: TenantId, ids: Sequence[JobBinaryId], tx: Tx) -> Sequence[JobBinary]:

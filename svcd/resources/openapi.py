@@ -14,7 +14,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -76,6 +76,7 @@ def document(routes: Sequence[Route]) -> Json:
     """The OpenAPI document of `routes`."""
     shapes = {each.spec.body.cls for each in routes if isinstance(each.spec.body, Shape)}
     shapes |= {_answer_of(each)[0] for each in routes if _is_json(each)}
+    shapes |= {_plan_of(each) for each in routes if each.plan is not None}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
     schemas["Error"] = {**_ERROR, "properties": {k: {**v} for k, v in _ERROR["properties"].items()}}
@@ -136,6 +137,8 @@ def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
         "parameters": [*_parameters(made, path)],
         "responses": {str(spec.success): _success(made, by_class)},
     }
+    if made.plan is not None and _version_of(made) != "1.0":
+        operation["responses"]["200"] = _planned(by_class[_plan_of(made)])
     if more:
         operation["description"] = _words(more)
     for status, raised in sorted(_errors(made).items()):
@@ -241,6 +244,19 @@ def _answer_of(made: Route) -> tuple[type, bool]:
     if get_origin(answer) is Annotated:
         answer = get_args(answer)[1]
     return answer, many
+
+
+def _plan_of(made: Route) -> type:
+    """The class of the answer to a dry run."""
+    return cast("type", get_type_hints(made.plan)["return"])
+
+
+def _planned(schema: Json) -> Json:
+    wrapped = {"type": "object", "properties": {"plan": schema}, "required": ["plan"]}
+    return {
+        "description": "The plan of a dry run.",
+        "content": {"application/json": {"schema": wrapped}},
+    }
 
 
 def _success(made: Route, by_class: Mapping[type, Json]) -> Json:

@@ -133,6 +133,19 @@ class Family(Generic[R]):
         version = getattr(record, "version", 1)
         await self._journal.note(each.tenant_id, self.table.kind, each.id, version, word)
 
+    async def check_new(self, record: R) -> None:
+        each, columns = cast("Any", record), self.table.columns
+        await self.refuse_if_full(each.tenant_id)
+        if self.table.taken is None:
+            return
+        column = "name_key" if "name_key" in columns else "name"
+        row = await self._sql.one(
+            f"select 1 from {self.table.name} where tenant_id = :tenant_id and {column} = :name",
+            {"tenant_id": each.tenant_id, "name": columns[column](record)},
+        )
+        if row is not None:
+            raise self._refused(record, Conflict(column))
+
     async def get(self, tenant_id: str, id_: str) -> R:
         return self._record(await self._visible(self.table.select, tenant_id, id_))
 

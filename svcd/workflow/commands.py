@@ -54,6 +54,7 @@ from svcd.model.requests import (
     NewJobBinary,
 )
 from svcd.model.wire_jobs import JobConfig
+from svcd.model.wire_plans import ClusterPlan, ExecutionPlan
 from svcd.ports.engine import Engine, EngineError, Engines
 from svcd.ports.faults import Fault
 from svcd.ports.store import Also, I_contra, R, Rows, Store, Tx, added
@@ -65,8 +66,10 @@ from svcd.workflow.decide import document, job_configs, lifecycle, rules
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
+from svcd.workflow.decide.preview import Checked, execution_plan
 
 CreateCluster = Callable[[Caller, NewCluster, Also[Cluster]], Awaitable[Cluster]]
+PlanCluster = Callable[[Caller, NewCluster, Also[Cluster]], Awaitable[ClusterPlan]]
 
 _UNUSABLE: Final = frozenset({ClusterStatus.DELETING, ClusterStatus.ERROR})
 _ENGINE_S: Final = 20.0
@@ -77,7 +80,7 @@ class Jobs:
     """The requests on data sources, binaries, jobs and executions.
 
     create_cluster: makes the transient cluster of an execute request with a cluster body, with the
-    further writes in the same transaction. access: see Controller.
+    further writes in the same transaction. plan_cluster: its dry run. access: see Controller.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Jobs:
         engines: Engines,
         controller: Controller,
         create_cluster: CreateCluster,
+        plan_cluster: PlanCluster,
         clock: IReactorTime,
         new_id: Callable[[], str],
         settings: Workflow,
@@ -98,6 +102,7 @@ class Jobs:
         self._engines = engines
         self._controller = controller
         self._create_cluster = create_cluster
+        self._plan_cluster = plan_cluster
         self._clock = clock
         self._new_id = new_id
         self._settings = settings
@@ -236,16 +241,7 @@ class Jobs:
         Raises NotFound (the job), InvalidReference, InvalidData, and the errors of creating a
         cluster. A refused request leaves no cluster behind.
         """
-        row = Execution(
-            id=ExecutionId(self._new_id()),
-            tenant_id=caller.tenant_id,
-            job_id=job_id,
-            cluster_id=ClusterId(new.cluster_id) if new.cluster_id is not None else None,
-            input_id=DataSourceId(new.input_id) if new.input_id is not None else None,
-            output_id=DataSourceId(new.output_id) if new.output_id is not None else None,
-            job_configs=new.job_configs,
-            created_at=self._now(),
-        )
+        row = self._new_execution(caller, job_id, new)
         if new.cluster is None:
             return await self._accept(row, also)
         await self._store.read(lambda tx: self._check(tx, row))
@@ -258,6 +254,37 @@ class Jobs:
         cluster = await self._create_cluster(caller, wanted, write)
         self._controller.wake(row.id)
         return evolve(row, cluster_id=cluster.id)
+
+    async def plan(self, caller: Caller, job_id: JobId, new: ExecuteRequest) -> ExecutionPlan:
+        """The dry run of `execute`: the same checks, and nothing is written or made."""
+        row = self._new_execution(caller, job_id, new)
+        checked: Checked | None = None
+
+        async def check(tx: Tx, cluster: Cluster | None = None) -> None:
+            nonlocal checked
+            checked = await self._check(tx, row, cluster)
+            await tx.executions.check_new(row)
+
+        on: ClusterPlan | None = None
+        if new.cluster is None:
+            await self._store.read(check)
+        else:
+            await self._store.read(lambda tx: self._check(tx, row))
+            on = await self._plan_cluster(caller, evolve(new.cluster, is_transient=True), check)
+        assert checked is not None
+        return execution_plan(row, checked, on)
+
+    def _new_execution(self, caller: Caller, job_id: JobId, new: ExecuteRequest) -> Execution:
+        return Execution(
+            id=ExecutionId(self._new_id()),
+            tenant_id=caller.tenant_id,
+            job_id=job_id,
+            cluster_id=ClusterId(new.cluster_id) if new.cluster_id is not None else None,
+            input_id=DataSourceId(new.input_id) if new.input_id is not None else None,
+            output_id=DataSourceId(new.output_id) if new.output_id is not None else None,
+            job_configs=new.job_configs,
+            created_at=self._now(),
+        )
 
     async def _accept(self, row: Execution, also: Also[Execution] | None) -> Execution:
         """Check and write the execution in one transaction."""
@@ -390,12 +417,14 @@ class Jobs:
             row = again
         return row if lifecycle.is_over(row) else await self._controller.jobs.kill(row)
 
-    async def _check(self, tx: Tx, row: Execution) -> None:
-        """Check references and rules of an execution, and its cluster if that exists already."""
+    async def _check(self, tx: Tx, row: Execution, cluster: Cluster | None = None) -> Checked:
+        """Check references and rules of an execution, and its cluster if that exists already.
+
+        cluster: a new one, which is not stored yet.
+        """
         tenant = row.tenant_id
         job = await tx.jobs.get(tenant, row.job_id)
         faults: list[str] = []
-        cluster: Cluster | None = None
         if row.cluster_id is not None:
             cluster, unusable = await _usable(tx, tenant, row.cluster_id)
             faults += unusable
@@ -434,7 +463,7 @@ class Jobs:
         broken += job_configs.unusable(job.type, row.job_configs or JobConfigs())
         if broken:
             raise InvalidData("\n".join(broken[: job_configs.MOST_FAULTS]))
-        await self._check_document(tx, row, job, sources, cluster)
+        return await self._check_document(tx, row, job, sources, cluster)
 
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:
         """Job types that the distribution runs and for which svcd can write a definition."""
@@ -448,7 +477,7 @@ class Jobs:
         job: Job,
         sources: dict[str, DataSource | None],
         cluster: Cluster | None,
-    ) -> None:
+    ) -> Checked:
         material = Material(
             job=job,
             mains=tuple([await tx.job_binaries.get(row.tenant_id, id_) for id_ in job.mains]),
@@ -458,9 +487,10 @@ class Jobs:
         )
         logins = self._controller.credentials.samples(material)
         try:
-            document.workflow(work_of(row, material, self._access, cluster, logins))
+            text = document.workflow(work_of(row, material, self._access, cluster, logins))
         except document.DocumentError as error:
             raise InvalidData(str(error)) from None
+        return Checked(material=material, workflow=text, logins=logins)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())

@@ -15,7 +15,15 @@ from typing import Final, cast
 from attrs import evolve
 
 from svcd.model.engine_record import Record, parsed, text_in
-from svcd.model.redaction import LEAST, MASK, hidden, is_secret, whole_forms
+from svcd.model.redaction import (
+    LEAST,
+    MASK,
+    PAIR,
+    PROPERTY,
+    hidden,
+    whole_forms,
+    without_named,
+)
 from svcd.model.secret import Secret
 
 MOST_TEXT: Final = 131_072
@@ -27,18 +35,8 @@ MOST_ENTRIES: Final = 10_000
 """Values of a record, at all depths."""
 _CUT: Final = "...(cut)"
 
-_TAG: Final = r"<(?:[\w.-]{1,60}:)?"
-_END: Final = r"(?:\s[^<>]*)?>"
-_PROPERTY: Final = re.compile(
-    rf"({_TAG}name{_END}([^<]*)</[^<>]{{1,66}}>\s*{_TAG}value{_END})[^<]*", re.IGNORECASE
-)
-_PAIR: Final = re.compile(
-    rf"({_TAG}(?:param|env-var|argument|arg|java-opts|java-opt){_END}([^<=]*)=)[^<]*",
-    re.IGNORECASE,
-)
 _CONF: Final = "conf"
 _WORD: Final = r"""(?<![^\s=>"'])(?:%s)(?![^\s<"'])"""
-_ACCOUNT: Final = "fs.objstore."
 
 
 def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
@@ -85,20 +83,7 @@ def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
     """One text without credentials; it is not cut."""
-    return hidden(_without_named(text), secrets)
-
-
-def _without_named(text: str) -> str:
-    """Patterns that take one pass: a caller's values may be as long as a definition."""
-    return _PAIR.sub(_masked, _PROPERTY.sub(_masked, text))
-
-
-def _masked(found: re.Match[str]) -> str:
-    name = found[2].lower()
-    _, account, rest = name.partition(_ACCOUNT)
-    if is_secret(name) or (account and "username" in rest):
-        return found[1] + MASK
-    return found[0]
+    return hidden(without_named(text), secrets)
 
 
 class _Masking:
@@ -141,10 +126,10 @@ class _Masking:
         self._characters -= len(text)
         if len(text) > _SHORT:
             yield
-        found = _PROPERTY.sub(_masked, text)
+        found = without_named(text, PROPERTY)
         if len(text) > _SHORT:
             yield
-        found = _PAIR.sub(_masked, found)
+        found = without_named(found, PAIR)
         spent = 0
         for literal in self._literals:
             found = found.replace(literal, MASK)

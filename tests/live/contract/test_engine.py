@@ -198,6 +198,7 @@ class LiveJobs(Live):
             engines=engines,
             controller=self.controller,
             create_cluster=None,  # type: ignore[arg-type]
+            plan_cluster=None,  # type: ignore[arg-type]
             clock=self.clock,
             new_id=lambda: str(uuid.uuid4()),
             settings=settings,

@@ -73,6 +73,29 @@ class OpenApiTests(SynchronousTestCase):
         found: dict[str, Any] = self.document["paths"][path][method]
         return found
 
+    def test_requests_with_a_dry_run_describe_their_plans(self) -> None:
+        """Only v1.1 has them."""
+        found = {
+            path: operation["responses"]["200"]["content"]["application/json"]["schema"]
+            for path, item in self.document["paths"].items()
+            for operation in item.values()
+            if "dry_run" in [p["name"] for p in operation["parameters"]]
+        }
+
+        def wrapped(name: str) -> dict[str, Any]:
+            inner = {"$ref": f"#/components/schemas/{name}"}
+            return {"type": "object", "properties": {"plan": inner}, "required": ["plan"]}
+
+        base = "/v1.1/{tenant_id}"
+        self.assertEqual(
+            found,
+            {
+                f"{base}/clusters": wrapped("ClusterPlan"),
+                f"{base}/clusters/{{cluster_id}}": wrapped("ClusterPlan"),
+                f"{base}/jobs/{{job_id}}/execute": wrapped("ExecutionPlan"),
+            },
+        )
+
     def test_it_is_valid(self) -> None:
         """By the judgement of openapi-spec-validator."""
         faults = OpenAPIV31SpecValidator(self.document).iter_errors()

@@ -45,6 +45,7 @@ from svcd.model.job import (
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.requests import ExecuteRequest, NewCluster
 from svcd.model.secret import Secret
+from svcd.model.wire_plans import ClusterPlan
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Probe
@@ -244,6 +245,7 @@ class WorkflowCase(SynchronousTestCase):
             engines=self.fake_engines,
             controller=controller,
             create_cluster=self._create_cluster,
+            plan_cluster=self._plan_cluster,
             clock=self.clock,
             new_id=self._new_id,
             settings=self.workflow,
@@ -322,6 +324,9 @@ class WorkflowCase(SynchronousTestCase):
 
     def _note_idle(self) -> None:
         self.idle += 1
+
+    async def _plan_cluster(self, *_: object) -> ClusterPlan:
+        raise NotImplementedError
 
     async def _create_cluster(
         self, caller: Caller, new: NewCluster, also: Callable[[Tx, Cluster], Awaitable[None]]

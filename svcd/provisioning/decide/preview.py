@@ -1,0 +1,277 @@
+"""The plan that a dry run of a cluster request shows. Pure.
+
+The record is the one that the real request would write, and the distribution is asked for its
+stages as at the real work. Only the cloud knows addresses, so a new machine has its name in place
+of its address, and the folders of a server of the cloud.
+
+Note: one machine for its group. The files of a group's machines are alike, and writing them for a
+thousand machines takes seconds. So the distribution configures only the first new machine of each
+node group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, fields
+
+from svcd.model.cloud import Flavor, Quota
+from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup, Volume
+from svcd.model.ids import InstanceId
+from svcd.model.redaction import hidden, named, without_named
+from svcd.model.secret import Secret
+from svcd.model.wire_plans import (
+    ClusterPlan,
+    PlannedAddress,
+    PlannedFile,
+    PlannedMachine,
+    PlannedQuota,
+    PlannedStage,
+    PlannedVolume,
+    PlannedWork,
+)
+from svcd.provisioning.decide import checks, lifecycle
+from svcd.provisioning.decide.facts import Facts
+from svcd.provisioning.decide.lifecycle import has_reached, with_instances
+from svcd.provisioning.decide.machines_view import machines
+from svcd.provisioning.decide.shell import DEFAULT_PREFIX, home_of
+from svcd.provisioning.distributions.spi import (
+    Action,
+    Command,
+    HttpProbe,
+    IDistribution,
+    Machine,
+    Stage,
+    WriteFile,
+)
+
+CREATE: Final = "create"
+DELETE: Final = "delete"
+_MOST_BYTES: Final = 2_097_152
+"""Bytes of all shown files together."""
+
+
+def preview(cluster: Cluster, facts: Facts) -> ClusterPlan:
+    """The plan for `cluster`, the record that the request would write.
+
+    It has no stages when the distribution of the cluster is not enabled any more.
+    """
+    distribution = facts.distribution
+    changed = [
+        (group, each, DELETE if each.leaving else CREATE)
+        for group in cluster.node_groups
+        for each in group.instances
+        if each.leaving or each.server_id is None
+    ]
+    return ClusterPlan(
+        name=cluster.name,
+        machines=[
+            PlannedMachine(
+                name=each.instance_name,
+                change=change,
+                node_group=group.name,
+                flavor_id=group.flavor_id,
+                node_processes=list(group.node_processes),
+            )
+            for group, each, change in changed
+        ],
+        volumes=[
+            PlannedVolume(
+                machine=each.instance_name,
+                change=change,
+                size_gib=group.volumes_size,
+                mount_point=point,
+            )
+            for group, each, change in changed
+            for point in _mount_points(group)
+        ],
+        addresses=[
+            PlannedAddress(
+                machine=each.instance_name, change=change, floating_ip_pool=group.floating_ip_pool
+            )
+            for group, each, change in changed
+            if group.floating_ip_pool is not None
+        ],
+        quota=_quota(cluster, facts),
+        stages=[] if distribution is None else _stages(cluster, distribution),
+    )
+
+
+def _mount_points(group: NodeGroup) -> Sequence[str]:
+    return [f"{group.volume_mount_prefix}{n}" for n in range(1, group.volumes_per_node + 1)]
+
+
+def _quota(cluster: Cluster, facts: Facts) -> list[PlannedQuota]:
+    """The demand of the new machines without that of the leaving ones."""
+    flavors = {
+        g.flavor_id: Flavor(id=g.flavor_id, name="", ram_mib=g.flavor_ram_mib, vcpus=g.flavor_vcpus)
+        for g in cluster.node_groups
+    }
+    known = evolve(facts, flavors=flavors)
+
+    def need(leaving: bool) -> Mapping[str, int]:
+        counted = [
+            evolve(g, count=sum(i.leaving is leaving for i in g.instances if leaving or _new(i)))
+            for g in cluster.node_groups
+        ]
+        return checks.needed(counted, known)
+
+    used, freed = need(False), need(True)
+    return [
+        PlannedQuota(
+            resource=each.name,
+            needed=(needed := used[each.name] - freed[each.name]),
+            left=(left := getattr(facts.quota, each.name)),
+            left_after=None if left is None else left - needed,
+        )
+        for each in fields(Quota)
+    ]
+
+
+def _new(instance: Instance) -> bool:
+    return instance.server_id is None and not instance.leaving
+
+
+def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]:
+    files = _Files(_secrets_of(cluster))
+    leaving = [i for i in cluster.instances() if i.leaving]
+    found: list[PlannedStage] = []
+    serving = [i.instance_id for i in leaving if lifecycle.serves(i)]
+    if serving:
+        seen = machines(cluster)
+        for stage in distribution.decommission(cluster, seen, serving):
+            found.append(_shown("decommission", stage, seen, files))
+    after = _imagined(
+        lifecycle.without_instances(cluster, frozenset(i.instance_id for i in leaving))
+    )
+    seen = machines(after)
+    pending = [i for i in after.instances() if not has_reached(i, lifecycle.CONFIGURED)]
+    alike = _by_group(seen, {i.instance_id for i in pending})
+    if alike:
+        for stage in distribution.configure(after, seen, list(alike)):
+            found.append(_shown("configure", stage, seen, files, alike))
+    on = [i.instance_id for i in after.instances() if not has_reached(i, lifecycle.STARTED)]
+    if on:
+        for stage in distribution.start(after, seen, on):
+            found.append(_shown("start", stage, seen, files))
+    return found
+
+
+def _by_group(
+    seen: Sequence[Machine], on: Container[InstanceId]
+) -> Mapping[InstanceId, Sequence[str]]:
+    """The first machine of each group among `on`, with the names of all of them."""
+    first: dict[str, InstanceId] = {}
+    names: dict[InstanceId, list[str]] = {}
+    for each in seen:
+        if each.instance_id in on:
+            id_ = first.setdefault(each.group, each.instance_id)
+            names.setdefault(id_, []).append(each.name)
+    return names
+
+
+def _imagined(cluster: Cluster) -> Cluster:
+    """The cluster with new machines as they will be, as far as svcd knows it before."""
+    changes: dict[InstanceId, dict[str, Any]] = {}
+    for group in cluster.node_groups:
+        for each in group.instances:
+            if not _new(each):
+                continue
+            changes[each.instance_id] = {
+                "internal_ip": each.instance_name,
+                "facts": MachineFacts(
+                    home=home_of(cluster.username),
+                    prefix=DEFAULT_PREFIX,
+                    cores=group.flavor_vcpus,
+                    memory_mib=group.flavor_ram_mib,
+                ),
+                "volumes": tuple(
+                    Volume(volume_id=point, mount_point=point) for point in _mount_points(group)
+                ),
+            }
+    return with_instances(cluster, changes)
+
+
+def _shown(
+    phase: str,
+    stage: Stage,
+    seen: Sequence[Machine],
+    files: _Files,
+    alike: Mapping[InstanceId, Sequence[str]] | None = None,
+) -> PlannedStage:
+    """Equal actions on machines of one node group are shown once.
+
+    alike: machines that stand for others, with the names of all.
+    """
+    by_id = {m.instance_id: m for m in seen}
+    grouped: dict[tuple[str, ...], tuple[Action, dict[str, None]]] = {}
+    for action in _actions(stage):
+        machine = by_id[action.machine]
+        key = (type(action).__name__, machine.group, *_identity(action))
+        names = (alike or {}).get(machine.instance_id, [machine.name])
+        grouped.setdefault(key, (action, {}))[1].update(dict.fromkeys(names))
+    made: dict[str, list[Any]] = {"WriteFile": [], "Command": [], "HttpProbe": []}
+    for (kind, group, *_), (action, found) in grouped.items():
+        names = list(found)
+        if isinstance(action, WriteFile):
+            made[kind].append(files.shown(action, group, names))
+        else:
+            made[kind].append(PlannedWork(what=action.what, node_group=group, machines=names))
+    return PlannedStage(
+        phase=phase,
+        name=stage.name,
+        deadline_s=stage.deadline_s,
+        files=made["WriteFile"],
+        commands=made["Command"],
+        awaited=made["HttpProbe"],
+    )
+
+
+def _actions(stage: Stage) -> Iterator[Action]:
+    return (action for chain in stage.chains for action in chain)
+
+
+def _identity(action: Action) -> tuple[str, ...]:
+    match action:
+        case WriteFile(path=path, mode=mode):
+            return path, f"{mode:04o}"
+        case Command(what=what) | HttpProbe(what=what):
+            return (what,)
+
+
+class _Files:
+    """Shows files until their contents have `_MOST_BYTES`."""
+
+    def __init__(self, secrets: Sequence[Secret]) -> None:
+        self._secrets = secrets
+        self._left = _MOST_BYTES
+
+    def shown(self, file: WriteFile, group: str, names: list[str]) -> PlannedFile:
+        self._left -= len(file.content)
+        content: str | None = None
+        if self._left >= 0:
+            text = file.content.decode("utf-8", "replace")
+            content = hidden(without_named(text), self._secrets)
+        return PlannedFile(
+            path=file.path,
+            mode=f"{file.mode:04o}",
+            node_group=group,
+            machines=names,
+            content=content,
+        )
+
+
+def _secrets_of(cluster: Cluster) -> Sequence[Secret]:
+    """The values of options that are secrets by their names, and the secrets in other values.
+
+    Without switches and numbers, such as `delegation.token.max-lifetime`: the same text stands for
+    other options too. Their own lines are masked by their names.
+    """
+    every = (cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups))
+    found = [s for configs in every for options in configs.values() for s in named(options)]
+    return [each for each in found if not _is_plain(each.reveal())]
+
+
+def _is_plain(value: str) -> bool:
+    return value.lower() in ("true", "false") or value.isdecimal()
