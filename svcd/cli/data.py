@@ -130,6 +130,7 @@ def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
 @click.pass_obj
 def get_source(session: Session, what: str, folder: Path) -> None:
     """Download the data of a source in the object store into FOLDER (default: this one)."""
+    from svcd.cli.uploads import files as count
     from svcd.workflow.decide.document import container_of
 
     found = find(session.api, SOURCE, what)
@@ -151,7 +152,7 @@ def get_source(session: Session, what: str, folder: Path) -> None:
                 f"the object {name} has no name of a file; get it by itself", REFUSED
             )
         _save(store.read(container, name), folder / inner)
-    session.note(f"got {len(files)} files of {url} into {folder}")
+    session.note(f"got {count(len(files))} of {url} into {folder}")
 
 
 # ---- binaries -----------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ class Followed:
         self._shown = Shown()
         self._read_at = 0.0
         self._keeps = True
+        self._refreshes = True
 
     def to_its_end(self) -> int:
         """Follow until the execution has ended; return the exit code of its result.
@@ -51,7 +52,7 @@ class Followed:
             if error.code == UNREACHABLE:
                 raise CommandError(f"{error}; {self._goes_on()}", error.code) from None
             raise
-        except BrokenPipeError:
+        except OSError:  # the output: its reader has gone, or the disk is full
             session.note(self._goes_on())
             raise
         finally:
@@ -73,7 +74,7 @@ class Followed:
         before: Any = None
         end = 0.0
         while True:
-            execution = self._session.api.get(f"/job-executions/{safe(self._id)}")
+            execution = self._execution(before)
             if execution is None:
                 raise CommandError(f"job execution {self._id} was deleted", NOT_FOUND)
             for line in changes(before, execution):
@@ -91,6 +92,23 @@ class Followed:
                 self._session.draw(state(execution, self._session.now()))
             if over or not self._keeps or not self._shows_log:
                 time.sleep(_LOOK_S)
+
+    def _execution(self, before: Any) -> Any:
+        """The execution now. Its status is read from the engine: svcd itself reads it later."""
+        api, path = self._session.api, f"/job-executions/{safe(self._id)}"
+        if self._refreshes and before is not None:
+            patience_s, api.patience_s = api.patience_s, 0.0
+            try:
+                answer = api.call("POST", f"{path}/refresh-status")
+                if answer.status == 200:
+                    return answer.json
+            except OutOfTime:
+                raise
+            except CommandError:  # a reader may not do it, or the engine does not answer
+                self._refreshes = False
+            finally:
+                api.patience_s = patience_s
+        return api.get(path)
 
     def _read_log(self, over: bool) -> None:
         """Show what is new. A daemon without offsets is asked less often."""

@@ -64,14 +64,8 @@ def part_of(body: bytes, headers: Mapping[str, str]) -> Part:
     offset = _number(headers.get("x-log-offset"))
     if offset is None:
         return Part(body=body)
-    start = _number(headers.get("x-log-start"))
     complete = headers.get("x-log-complete", "").lower() == "true"
-    return Part(
-        body=body,
-        start=max(0, offset - len(body)) if start is None else start,
-        offset=offset,
-        complete=complete,
-    )
+    return Part(body=body, start=max(0, offset - len(body)), offset=offset, complete=complete)
 
 
 def _number(text: str | None) -> int | None:

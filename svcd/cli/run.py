@@ -34,6 +34,7 @@ from svcd.cli.job_files import (
 from svcd.cli.local_input import LocalInput
 from svcd.cli.session import Session
 from svcd.cli.uploads import Program, kept, read, size, stored
+from svcd.cli.uploads import files as count
 from svcd.model.job import JobType
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide.document import container_of
@@ -320,8 +321,8 @@ class Run:
             name = f"{wanted.prefix}/{each.name}"
             store.upload(local_input.CONTAINER, name, each.path, each.size)
         sent = size(sum(each.size for each in files))
-        left = f"; {wanted.ignored} hidden files left out" if wanted.ignored else ""
-        self._session.note(f"uploaded {len(files)} files, {sent}, to {wanted.url}{left}")
+        left = f"; hidden, so left out: {count(wanted.ignored)}" if wanted.ignored else ""
+        self._session.note(f"uploaded {count(len(files))}, {sent}, to {wanted.url}{left}")
 
     def _source(self, place: Place, account: Mapping[str, str]) -> str:
         given = account if place.type == "objstore" else {}

@@ -79,6 +79,17 @@ class ObjectStore:
         self._fine(answer, path)
         return pieces
 
+    def write(self, container: str, name: str, data: bytes) -> None:
+        """Write a small object."""
+        self._done("PUT", f"{container}/{quote(name)}", data)
+
+    def remove(self, container: str) -> None:
+        """Delete a container with its objects, if it exists."""
+        for each in self.list(container, ""):
+            self._done("DELETE", f"{container}/{quote(str(each['name']))}")
+        if self.has(container):
+            self._done("DELETE", container)
+
     def _done(self, method: str, path: str, body: bytes | None = None) -> Answer:
         return self._fine(self._send(method, path, body), path)
 

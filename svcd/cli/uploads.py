@@ -120,6 +120,11 @@ def forget(session: Session, url: str) -> None:
         session.api.call("DELETE", f"{_INTERNALS}/{safe(url.removeprefix(INTERNAL_URL))}")
 
 
+def files(count: int) -> str:
+    """A number of files for people."""
+    return "1 file" if count == 1 else f"{count} files"
+
+
 def size(count: int) -> str:
     """A number of bytes for people."""
     if count < 1024:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from attrs import frozen
 
@@ -39,14 +39,14 @@ class _Server(ThreadingHTTPServer):
 class Shown:
     """A fake on a port, and `endpoints.json` in a folder. Its clock moves with each request.
 
-    before: called with method and path of each request, for example to break it. step_s: virtual
-    seconds between two requests.
+    before: called with method and path of each request, for example to break it; a status that it
+    returns is the answer. step_s: virtual seconds between two requests.
     """
 
     def __init__(self, fake: FakeService, folder: Path, step_s: float = 1.0) -> None:
         self.fake = fake
         self.step_s = step_s
-        self.before: Callable[[str, str], None] = lambda method, path: None
+        self.before: Callable[[str, str], int | None] = lambda method, path: None
         self.asked: list[tuple[str, str, Mapping[str, str]]] = []
         self._folder = folder
         self._one = ThreadPoolExecutor(1)  # the fake lives in one thread, like a daemon
@@ -75,15 +75,16 @@ class Shown:
         self._server.server_close()
         self._one.shutdown()
 
-    def run(self, *arguments: str, known: bool = True) -> Said:
+    def run(self, *arguments: str, known: bool = True, stdout: IO[str] | None = None) -> Said:
         """Run a command to its end. known: with the folder of `endpoints.json`."""
-        out, err = io.StringIO(), io.StringIO()
+        out, err = stdout or io.StringIO(), io.StringIO()
         more = ["--state-dir", str(self._folder)] if known else []
         command = list(arguments)
         at = command.index("--") if "--" in command else len(command)
         with redirect_stdout(out), redirect_stderr(err):
             code = main([*command[:at], *more, *command[at:]])
-        return Said(code=code, out=out.getvalue(), err=err.getvalue())
+        said = out.getvalue() if isinstance(out, io.StringIO) else ""
+        return Said(code=code, out=said, err=err.getvalue())
 
     def body(self, *arguments: str) -> Any:
         """The JSON that a command prints; it must end well."""
@@ -104,7 +105,12 @@ class Shown:
                 headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP}
                 shown.asked.append((self.command, self.path, headers))
                 try:
-                    shown.before(self.command, self.path)
+                    status = shown.before(self.command, self.path)
+                    if status is not None:
+                        self.send_response(status)
+                        self.send_header("Content-Length", "0")
+                        self.end_headers()
+                        return
                     answer = shown._answer(self.command, self.path, data, headers)
                 except ConnectionError:
                     self.close_connection = True

@@ -16,7 +16,7 @@ def at(start: int, body: bytes, complete: bool = False) -> Part:
 class OffsetTests(SynchronousTestCase):
     def test_headers(self) -> None:
         """An answer without offsets is read as a whole log."""
-        headers = {"x-log-start": "3", "x-log-offset": "5", "x-log-complete": "true"}
+        headers = {"x-log-start": "0", "x-log-offset": "5", "x-log-complete": "true"}
         self.assertEqual(part_of(b"ab", headers), at(3, b"ab", complete=True))
         self.assertEqual(part_of(b"ab", {"x-log-offset": "5"}), at(3, b"ab"))
         self.assertEqual(part_of(b"ab", {}), Part(body=b"ab"))

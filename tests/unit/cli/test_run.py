@@ -6,11 +6,12 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import follow
+from svcd.cli.session import OutOfTime
 from svcd.testing import FakeServiceMixin
 from tests.support.commands import Said, Shown
 from tests.support.fakes import Api
@@ -65,8 +66,8 @@ class RunTests(RunCase):
         self.shown.asked.clear()
         said = self.pig()
         self.assertEqual(said.code, 0, said)
-        made = [(m, p.rpartition("/")[2]) for m, p, _ in self.shown.asked if m in ("POST", "PUT")]
-        self.assertEqual([each for each in made if each[1] != "tokens"], [("POST", "execute")])
+        made = [p.rpartition("/")[2] for m, p, _ in self.shown.asked if m in ("POST", "PUT")]
+        self.assertEqual(set(made), {"tokens", "execute", "refresh-status"})
         self.assertEqual(len({each["job_id"] for each in self.executions()}), 1)
 
     def test_changed_file_is_another_job(self) -> None:
@@ -149,7 +150,7 @@ class LocalInputTests(RunCase):
             self.file(name, name)
         said = self.run_it()
         self.assertIn("uploaded 2 files, 28 bytes, to objstore://svcd-input/text-", said.err)
-        self.assertIn("; 2 hidden files left out\n", said.err)
+        self.assertIn("; hidden, so left out: 2 files\n", said.err)
         (source,) = self.api.get("/data-sources?type=objstore")["data_sources"]
         self.assertEqual(source["credentials"]["user"], "demo")
         names = [o.name for o in self.fake.cloud.core.state.objects.values()]
@@ -175,7 +176,7 @@ class LocalInputTests(RunCase):
         self.assertEqual(self.executions(), [])
         self.shown.before = lambda method, path: None
         said = self.run_it()
-        self.assertIn("uploaded 1 files, 1 bytes", said.err)
+        self.assertIn("uploaded 1 file, 1 bytes", said.err)
         self.assertEqual(said.code, 0, said)
 
     def test_login_without_a_password(self) -> None:
@@ -286,8 +287,12 @@ class FaultTests(RunCase):
 
     def test_time_limit(self) -> None:
         """Exit code 124; the job goes on."""
-        self.shown.step_s = 0.0
-        said = self.pig("-c", "svcd.fake.outcome=hang", "--timeout", "1")
+
+        def late(self_: Any, over: bool) -> None:
+            raise OutOfTime("--timeout of 60 s ran out", 124)
+
+        self.patch(follow.Followed, "_read_log", late)
+        said = self.pig("-c", "svcd.fake.outcome=hang", "--timeout", "60")
         self.assertEqual(said.code, 124, said)
         self.assertIn("the job goes on: svcd job logs -f ", said.err)
 
@@ -317,13 +322,51 @@ class FaultTests(RunCase):
         self.assertEqual(said.code, 5, said)
         self.assertIn("the job goes on: svcd job logs -f ", said.err)
 
+    def test_token_that_expires(self) -> None:
+        """The command logs in again and goes on."""
+        refused: list[str] = []
+
+        def expire(method: str, path: str) -> int | None:
+            if "/job-executions/" in path and not refused:
+                refused.append(path)
+                return 401
+            return None
+
+        self.shown.before = expire
+        said = self.pig()
+        self.assertEqual((said.code, len(refused)), (0, 1), said)
+        logins = [path for method, path, _ in self.shown.asked if path.endswith("/auth/tokens")]
+        self.assertEqual(len(logins), 2)
+
+    def broken(self, stdout: IO[str]) -> Said:
+        """A run whose output cannot be written; the job goes on."""
+        with stdout:
+            said = self.shown.run(
+                "run", self.file("count.pig"), "--on", "first", *PLACES, stdout=stdout
+            )
+        self.assertEqual(said.code, 1, said)
+        self.assertIn("the job goes on: svcd job logs -f ", said.err)
+        self.assertNotIn("Traceback", said.err)
+        return said
+
+    def test_full_disk(self) -> None:
+        """One line says so."""
+        said = self.broken(os.fdopen(os.open("/dev/full", os.O_WRONLY), "w"))
+        self.assertIn("svcd: the output cannot be written: No space left on device\n", said.err)
+
+    def test_reader_that_goes(self) -> None:
+        """As with `| head`."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.broken(os.fdopen(writer, "w"))
+
     def test_posts_carry_keys_of_this_invocation(self) -> None:
         """A request that is sent again has the same key; another invocation has other keys."""
         self.pig()
         keys = [
             headers["Idempotency-Key"]
-            for method, path, headers in self.shown.asked
-            if method == "POST" and path.startswith("/v1")
+            for _, _, headers in self.shown.asked
+            if "Idempotency-Key" in headers
         ]
         self.assertEqual(len(keys), 5)
         self.assertEqual(len(set(keys)), 5)
