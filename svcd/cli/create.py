@@ -222,8 +222,8 @@ def _default_image(session: Session, body: Mapping[str, Any], register: bool) ->
         text = f"several images have the tags {tagged}: choose one with --image: {names}"
         raise CommandError(text, USAGE)
     raise CommandError(
-        f"no registered image has the tags {tagged}: register one with its login and these tags"
-        " (POST images/ID and images/ID/tag), or name one with --image",
+        f"no registered image has the tags {tagged}: register one with svcd image register IMAGE"
+        f" --user LOGIN{''.join(f' --tag {tag}' for tag in tags)}, or name one with --image",
         NOT_FOUND,
     )
 

@@ -149,6 +149,24 @@ class ClusterTests(FakeDaemonCase):
         self.assertEqual(len(key), 32)
 
 
+class PlanTests(FakeDaemonCase):
+    async def test_a_dry_run_makes_nothing(self) -> None:
+        """The daemon's plan as it is. A daemon that makes no plans would create the cluster."""
+        words = ("cluster", "create", "first", "--plugin", "fake", "--dry-run", "-o", "json")
+        planned = await self.ran(*words)
+        self.assertEqual(planned.code, 0, planned.err)
+        self.assertIn("first-master-001", planned.out)
+        self.assertIsInstance(json.loads(planned.out), dict)
+        file = self.state / "cluster.json"
+        file.write_text('{"plugin_name": "fake"}')
+        older = [*words[:3], "-f", str(file), "--dry-run", "--api", self.api, "--tenant", "demo"]
+        self.forward.answers = [(200, {}, b'{"paths": {}}')]
+        refused = await self.ran(*older)
+        self.assertEqual((refused.code, refused.out), (4, ""), refused.err)
+        self.assertIn("cannot plan a cluster: it is an older release", refused.err)
+        self.assertEqual(Api(self.svcd).get("/clusters")["clusters"], [])
+
+
 class RefusalTests(FakeDaemonCase):
     async def test_unknown_names(self) -> None:
         """Code 3, and the nearest name."""
