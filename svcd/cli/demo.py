@@ -21,8 +21,13 @@ from typing import Any
 
 import click
 
-from svcd.cli.demo_client import ObjectStore, Refused, Service, Steps
+from svcd.cli.api import Api
+from svcd.cli.connection import Connections
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
+from svcd.cli.demo_steps import Steps
+from svcd.cli.door import Door, log_in
+from svcd.cli.exits import CommandError
+from svcd.cli.swift import ObjectStore
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 
@@ -104,7 +109,7 @@ class Demo:
             code = 0
         except KeyboardInterrupt:
             print("\ninterrupted: stopping every process that the demo started", flush=True)
-        except (DemoFailed, DaemonFailed, Refused, OSError) as error:
+        except (DemoFailed, DaemonFailed, CommandError, OSError) as error:
             print(f"svcd demo: {error}", file=sys.stderr)
             print(f"the daemon's log: {daemon.log}", file=sys.stderr)
         finally:
@@ -123,9 +128,19 @@ class Demo:
     # ---- the steps ------------------------------------------------------------------------------
 
     def _drive(self, endpoints: dict[str, Any]) -> None:
-        self._api = Service(endpoints["api"], endpoints["tenant"])
-        self._store = ObjectStore(endpoints)
         self._credentials = {"user": endpoints["username"], "password": endpoints["password"]}
+        connections = Connections()
+        tenant = endpoints["tenant"]
+        user = {
+            "name": endpoints["username"],
+            "domain": {"id": "default"},
+            "password": endpoints["password"],
+        }
+        identity = {"methods": ["password"], "password": {"user": user}}
+        scope = {"project": {"name": tenant, "domain": {"id": "default"}}}
+        token, _ = log_in(endpoints["identity"], identity, scope, connections.send)
+        self._api = Api(Door(api=endpoints["api"], tenant=tenant), connections.send)
+        self._store = ObjectStore(connections, endpoints["object_store"], lambda: token)
         self._steps.say(f"API at {endpoints['api']}, tenant {endpoints['tenant']}")
         self._remove_leftovers()
 
@@ -330,8 +345,9 @@ class Demo:
         execution = self._execute(job, self._input, output, configs)
         self._await_execution(execution, lambda info: info["status"] == "SUCCEEDED")
         counts: Counter[str] = Counter()
-        for name in self._store.names(CONTAINER, f"out/{out}/part"):
-            for line in self._store.read(CONTAINER, name).decode().splitlines():
+        for part in self._store.list(CONTAINER, f"out/{out}/part"):
+            content = b"".join(self._store.read(CONTAINER, str(part["name"])))
+            for line in content.decode().splitlines():
                 word, count = line.split("\t")
                 counts[word] += int(count)
         top = ", ".join(f"{word} {count}" for word, count in counts.most_common(10))
@@ -365,7 +381,7 @@ class Demo:
         """Delete the object and wait until it does not exist any more."""
         self._api.delete(path)
         end = time.monotonic() + _CLUSTER_S
-        while self._api.exists(path):
+        while self._api.get(path) is not None:
             if time.monotonic() > end:
                 raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
             time.sleep(_LOOK_S)
@@ -384,11 +400,7 @@ class Demo:
         ):
             for found in self._api.get(f"/{family}")[key]:
                 self._remove(f"/{family}/{found['id']}")
-        try:
-            self._store.remove(CONTAINER)
-        except Refused as refused:
-            if refused.status != 404:
-                raise
+        self._store.remove(CONTAINER)
 
     def _summary(self) -> None:
         print("\nstep                                           seconds")

@@ -13,8 +13,8 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.demo import Demo, runs_on_yarn
-from svcd.cli.demo_client import Steps
 from svcd.cli.demo_daemon import machine_processes, network_of
+from svcd.cli.demo_steps import Steps
 
 
 class JobTests(SynchronousTestCase):
