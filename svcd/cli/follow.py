@@ -1,4 +1,8 @@
-"""Follows a job execution on the terminal: its log on stdout, its story on stderr."""
+"""Follows a job execution on the terminal: its programs' log on stdout, its story on stderr.
+
+The workflow engine's own log is left out, because it is no output of the job; `svcd job logs`
+without `-f` prints it too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,17 @@ from typing import Any, Final
 
 from svcd.cli.api import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError
-from svcd.cli.job_story import Part, Shown, changes, fresh, is_over, outcome, part_of, state
+from svcd.cli.job_story import (
+    Part,
+    Programs,
+    Shown,
+    changes,
+    fresh,
+    is_over,
+    outcome,
+    part_of,
+    state,
+)
 from svcd.cli.session import OutOfTime, Session
 
 _PATIENCE_S: Final = 120.0
@@ -31,6 +45,7 @@ class Followed:
         self._id = id_
         self._shows_log = shows_log
         self._shown = Shown()
+        self._programs = Programs()
         self._read_at = 0.0
         self._keeps = True
         self._refreshes = True
@@ -123,6 +138,7 @@ class Followed:
             return
         self._keeps = part.offset is not None
         text, self._shown = fresh(self._shown, part)
+        text, self._programs = self._programs.of(text, last=over)
         if text:
             self._session.clear()
             sys.stdout.write(text)

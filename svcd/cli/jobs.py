@@ -132,10 +132,15 @@ def show(session: Session, what: str) -> None:
 
 @job.command("logs")
 @click.argument("what", metavar="J")
-@click.option("-f", "--follow", is_flag=True, help="follow until the end, and end with its result")
+@click.option(
+    "-f",
+    "--follow",
+    is_flag=True,
+    help="follow the output of its programs, and end with its result",
+)
 @click.pass_obj
 def logs(session: Session, what: str, follow: bool) -> int:
-    """Print the log of a job execution."""
+    """Print the log of a job execution: its programs' output, and the workflow engine's log."""
     from svcd.cli.follow import Followed
 
     followed = Followed(session, str(execution_of(session.api, what)["id"]))
