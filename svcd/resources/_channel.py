@@ -272,7 +272,7 @@ class ApiChannel(HTTPChannel):
         The way through the reactor takes three times as long as the system call.
         """
         transport = self.transport
-        if isinstance(transport, TcpConnection) and not self._pending():
+        if isinstance(transport, TcpConnection) and not transport.TLS and not self._pending():
             sent = transport.writeSomeData(data)
             if sent == len(data):
                 return

@@ -29,7 +29,7 @@ from svcd.model.job import Job, JobBinary
 from svcd.ports.store import Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._streams import Outlet, Piece
-from svcd.runtime.tasks import KeyedTasks, gather, incident_id
+from svcd.runtime.tasks import Backoff, KeyedTasks, gather, incident_id
 
 log = Logger()
 
@@ -53,6 +53,8 @@ _PART_BYTES: Final = 4 << 20
 _CURSORS: Final = 32
 """Most cursors of one read; the others wait for the next one."""
 _AT_ONCE: Final = 8
+_BACKOFF: Final = Backoff(first_s=0.5, most_s=5.0)
+"""After a read that failed, as when the database is away."""
 _OLDEST_S: Final = 24 * 3600
 """Age from which a cursor is refused."""
 _UNUSABLE: Final = Cursor(epoch="", made_s=0, since="")
@@ -121,7 +123,9 @@ class Feeds:
         self._clock = clock
         self._most = most
         self._feeds: dict[TenantId, _Feed] = {}
-        self._turns = KeyedTasks[TenantId](clock, "changes", self._turn, limit=_AT_ONCE)
+        self._turns = KeyedTasks[TenantId](
+            clock, "changes", self._turn, limit=_AT_ONCE, backoff=_BACKOFF
+        )
         self._ticks = KeyedTasks[TenantId](clock, "watchers", self._tick, limit=_AT_ONCE)
 
     def count(self) -> int:

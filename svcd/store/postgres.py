@@ -99,22 +99,23 @@ def _snapshot(position: str) -> tuple[int, int, list[int]]:
 
 
 FEED = Feed(
-    number="pg_current_xact_id()::text::bigint",
+    number="txid_current()",
     bump="",
-    position="pg_current_snapshot()::text",
-    mark="pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
+    position="txid_current_snapshot()::text",
+    mark="txid_snapshot_xmin(txid_current_snapshot())",
     epoch=(
         "'-' || (select system_identifier from pg_control_system())"
         " || '-' || (select oid from pg_database where datname = current_database())"
         " || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
     ),
     later=(
-        "({column} >= pg_snapshot_xmin({position}::pg_snapshot)::text::bigint"
-        " and not pg_visible_in_snapshot({column}::text::xid8, {position}::pg_snapshot))"
+        "({column} >= txid_snapshot_xmin({position}::txid_snapshot)"
+        " and not txid_visible_in_snapshot({column}, {position}::txid_snapshot))"
     ),
     usable=usable,
 )
-"""The epoch holds the server, the database and the timeline of its log."""
+"""The epoch holds the server, the database and the timeline of its log. The functions with `txid`
+have newer names, which PostgreSQL 12 does not know."""
 
 
 class _Again(Exception):

@@ -27,8 +27,8 @@ insert into data_sources (id, tenant_id, name, type, url, created_at, record, se
 select %(id)s, tenant_id, %(id)s, type, url, created_at,
        replace(record, id, %(id)s), sealed from data_sources where id = %(of)s;
 insert into changes (kind, id, tenant_id, number, first, version, deleted, expires)
-select 'data_sources', %(id)s, tenant_id, pg_current_xact_id()::text::bigint,
-       pg_current_xact_id()::text::bigint, 1, 0, 0
+select 'data_sources', %(id)s, tenant_id, txid_current(),
+       txid_current(), 1, 0, 0
   from data_sources where id = %(of)s;
 """
 """What a daemon writes for a new data source."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -36,6 +37,15 @@ _KEPT = [
     "execution_logs",
     "execution_log_pieces",
 ]
+
+
+def rows_of(state: Path, table: str) -> int:
+    """The number of rows of one table."""
+    connection = sqlite3.connect(state / "svcd.sqlite")
+    try:
+        return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
+    finally:
+        connection.close()
 
 
 class _Case(SynchronousTestCase):
@@ -227,6 +237,15 @@ class RestoreTests(_Case):
         now(Deferred.fromCoroutine(database.close()))
         self.done("restore", str(self.file), state=other)
         self.assertEqual(everything(other), self.rows)
+
+    def test_cursors_of_before_are_of_another_epoch(self) -> None:
+        """The change feed begins anew at the next start; changes are not in the backup."""
+        self.backed_up()
+        self.assertEqual(rows_of(self.state, "feed"), 1)
+        self.assertGreater(rows_of(self.state, "changes"), 5)
+        self.done("restore", str(self.file), "--replace")
+        for table in ("feed", "changes"):
+            self.assertEqual(rows_of(self.state, table), 0, table)
 
     def test_journal_of_the_former_file_does_not_come_back(self) -> None:
         """What a killed daemon left in its journal belongs to the file that is put aside."""

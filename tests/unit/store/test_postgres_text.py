@@ -7,10 +7,24 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from svcd.settings import Database, without_passwords
 
 try:
-    from svcd.store.postgres import translate
+    from svcd.store.postgres import translate, usable
     from svcd.store.sessions import connection_text
 except ImportError as error:
     raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
+
+
+class PositionTests(SynchronousTestCase):
+    def test_positions_of_callers(self) -> None:
+        """The server refuses a snapshot whose numbers are not in order, so none gets there."""
+        here = "90:100:95"
+        for good in ("1:1:", "90:100:95", "3:9:3,4,8", "100:100:"):
+            self.assertTrue(usable(good, here), good)
+        large = 1 << 63
+        for bad in ("", "1", "1:2", "0:1:", "2:1:", "1:101:", "3:9:2", "3:9:9", "3:9:5,4",
+                    "3:9:4,4", "3:9:4,", "-1:2:", "1:2:x", "1:2:\u0661", " 1:2:", "1:2:\n",
+                    f"{large}:{large}:", f"1:{'9' * 19}:", "1:2:" + "1" * 20):  # fmt: skip
+            self.assertFalse(usable(bad, here), bad)
+        self.assertFalse(usable(f"1:{large}:", f"1:{large + 1}:"))
 
 
 class TranslateTests(SynchronousTestCase):
