@@ -24,7 +24,7 @@ setup(
         "twisted.plugins",
     ],
     package_data={
-        "svcd": ["py.typed"],
+        "svcd": ["py.typed", "console/*"],
         "svcd.store": ["schema/*.sql"],
         "svcd.provisioning.distributions.vanilla": ["image/**/*", "defaults/*"],
         "twisted": ["plugins/svcd_plugin.py"],
@@ -60,6 +60,7 @@ setup(
             "pytest>=8",
             "coverage>=7.10",
             "towncrier>=24.8",
+            "playwright>=1.49",  # drives the system's Chromium; its own browser is not needed
         ],
     },
     entry_points={

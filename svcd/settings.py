@@ -268,6 +268,13 @@ class Embedded:
 
 
 @frozen(kw_only=True)
+class Console:
+    enabled: bool = field(
+        default=True, metadata=_doc("serve the web page at /console/ beside the API")
+    )
+
+
+@frozen(kw_only=True)
 class Plugins:
     enabled: tuple[str, ...] = field(
         default=("vanilla",), metadata=_doc("enabled distributions, in the order of the list")
@@ -413,6 +420,7 @@ class Settings:
     auth: Auth = field(factory=Auth)
     cloud: CloudSettings = field(factory=CloudSettings)
     embedded: Embedded = field(factory=Embedded)
+    console: Console = field(factory=Console)
     plugins: Plugins = field(factory=Plugins)
     fake: Fake = field(factory=Fake)
     ssh: Ssh = field(factory=Ssh)

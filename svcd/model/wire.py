@@ -73,6 +73,16 @@ class Readiness(View, frozen=True, kw_only=True):
     parts: dict[str, str]
 
 
+class ConsoleSetup(View, frozen=True, kw_only=True):
+    """What the console must know before its first request.
+
+    auth: `none` or `keystone`. project: the first one that the page shows; "" after a login.
+    """
+
+    auth: str
+    project: str
+
+
 class Plugin(View, frozen=True, kw_only=True):
     """A distribution."""
 

@@ -56,6 +56,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "JobBinary.url": "location: `internaldb://ID` or `objstore-internal://CONTAINER/OBJECT`",
     "NewJobBinary.url": "location: `internaldb://ID` or `objstore-internal://CONTAINER/OBJECT`",
     "versions": "versions that can be installed",
+    # the console
+    "auth": "`none`, or `keystone` when requests need a token",
+    "project": "project that the console shows first; empty: the user names it",
     # errors
     "error_code": "the HTTP status",
     "error_name": "kind of error, without ids or names",
@@ -206,6 +209,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "cluster_id": "id of the cluster",
     "data_source_id": "id of the data source",
     "execution_id": "id of the job execution",
+    "file_name": "name of a file of the console",
     "image_id": "id of the image in the cloud",
     "job_id": "id of the job",
     "job_type": "type of the job",

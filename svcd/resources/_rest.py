@@ -80,6 +80,8 @@ Reply: TypeAlias = Answer | Download | Stream
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
 _JSON_SUFFIX = b".json"
+_BODILESS = (204, 304)
+"""Statuses of answers without a body and its headers."""
 _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
 }
@@ -496,6 +498,8 @@ class Rest(Routed[Route]):
         if isinstance(answer, Stream):
             self._begin(x, answer)
             return
+        if isinstance(answer, Answer):
+            answer = _unless_known(request, answer)
         large = isinstance(answer, Download) or len(answer.body) > LARGE_ANSWER_BYTES
         if large and isinstance(request, ApiRequest) and request.crowded():
             if isinstance(answer, Download):
@@ -524,7 +528,7 @@ class Rest(Routed[Route]):
     def _respond(self, request: Any, answer: Answer, request_id: str) -> None:
         status, body = answer.status, answer.body
         if isinstance(request, ApiRequest):
-            if status == 204:
+            if status in _BODILESS:
                 lines = b"X-Request-Id: %b\r\n" % request_id.encode()
             else:
                 lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
@@ -542,7 +546,7 @@ class Rest(Routed[Route]):
         request.setHeader(b"X-Request-Id", request_id.encode())
         for name, value in (answer.headers or {}).items():
             request.setHeader(name.encode(), value.encode())
-        if status != 204:
+        if status not in _BODILESS:
             request.setHeader(b"Content-Type", answer.content_type)
             request.setHeader(b"Content-Length", b"%d" % len(body))
             request.write(body)
@@ -687,6 +691,16 @@ class Rest(Routed[Route]):
                 status=status,
                 ms=seconds * 1000.0,
             )
+
+
+def _unless_known(request: Any, answer: Answer) -> Answer:
+    """`answer`, or a 304 when its ETag is one that the caller has sent."""
+    tag = (answer.headers or {}).get("ETag")
+    known = request.requestHeaders.getRawHeaders(b"If-None-Match") if tag else None
+    if tag is None or not known or request.method not in (b"GET", b"HEAD"):
+        return answer
+    tags = {each.strip().removeprefix(b"W/") for each in b",".join(known).split(b",")}
+    return Answer(304, headers=answer.headers) if {tag.encode(), b"*"} & tags else answer
 
 
 def _given_id(request: Any) -> str:

@@ -12,6 +12,7 @@ from svcd.resources._route import Options, rows_of
 from svcd.resources._site import ApiSite
 from svcd.resources.cluster_templates import ClusterTemplates
 from svcd.resources.clusters import Clusters
+from svcd.resources.console import Console
 from svcd.resources.data_sources import DataSources
 from svcd.resources.dependencies import ApiServices
 from svcd.resources.images import Images
@@ -35,6 +36,7 @@ _CONVERT_BYTES = 262_144
 FAMILIES = (
     System,
     Telemetry,
+    Console,
     Plugins,
     Images,
     NodeGroupTemplates,
@@ -59,11 +61,14 @@ def policy() -> Sequence[tuple[str, str, Needs]]:
 def build(services: ApiServices) -> tuple[Rest, ApiSite]:
     """The API as a leaf resource (for in-memory agents) and as a site (for listening).
 
-    With `server.admin_listen` the metrics are not a part of it, see `build_admin`.
+    With `server.admin_listen` the metrics are not a part of it, see `build_admin`; without
+    `console.enabled` the console is not.
     """
     server = services.settings.server
-    own = (Telemetry,) if server.admin_listen else ()
-    families = [each for each in FAMILIES if each not in own]
+    left_out: list[type] = [Telemetry] if server.admin_listen else []
+    if not services.settings.console.enabled:
+        left_out.append(Console)
+    families = [each for each in FAMILIES if each not in left_out]
     return _built(services, families, server.listen)
 
 

@@ -10,7 +10,11 @@ from svcd.model import ownership_tags
 from svcd.testing import CLOUD_URL, FakeService
 from tests.support.api import daemon_of
 
-OPEN = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json"}
+OPEN = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json"} | {
+    "/console",
+    "/console/<file_name>",
+    "/console/setup",
+}
 CHANGES_BY_GET = ("/refresh-status", "/cancel")
 _ID = "0b3a6f0e-8a0e-4ff5-9f0e-1f0a1c2d3e4f"
 

@@ -1,0 +1,50 @@
+// Requests to the API. Only this module and stream.js use fetch.
+import { session } from "./session.js";
+import { learn } from "./time.js";
+
+export class ApiError extends Error {
+  constructor(status, name, message) {
+    super(message);
+    Object.assign(this, { status, name });
+  }
+}
+
+let refused = () => {};
+// `action` is called when the API refuses the token.
+export function onRefusal(action) {
+  refused = action;
+}
+
+export const path = (...parts) => `/v1.1/${encodeURIComponent(session.project)}/${parts.map(encodeURIComponent).join("/")}`;
+
+// A key under which a request acts once, however often it is sent.
+export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
+
+// Send a request; the response, whose status is not an error.
+export async function send(method, address, { body, key, signal } = {}) {
+  const headers = {};
+  if (session.token) headers["X-Auth-Token"] = session.token;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (key) headers["Idempotency-Key"] = key;
+  let response;
+  try {
+    response = await fetch(address, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit", cache: "no-store", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "UNREACHABLE", "the daemon does not answer: is it running?");
+  }
+  learn(response.headers.get("Date"));
+  if (response.ok) return response;
+  let told = {};
+  try {
+    told = await response.json();
+  } catch {
+    told = {};
+  }
+  if (response.status === 401) refused();
+  throw new ApiError(response.status, told.error_name ?? "ERROR", told.error_message ?? `the daemon answered ${response.status}`);
+}
+
+export async function get(address, signal) {
+  return (await send("GET", address, { signal })).json();
+}

@@ -1,0 +1,89 @@
+// Home: what needs attention, the clusters, and the jobs that run.
+import { html } from "./html.js";
+import { newCluster, newRun } from "./commands.js";
+import { Command, Empty, Name, State, Time, useTick, useTitle } from "./parts.js";
+import { created, hasEnded, isBusy, isUnwell, length, newestFirst, outcome, size, status, trouble } from "./records.js";
+import { filter, to } from "./route.js";
+import { useStore } from "./store.js";
+import { count, firstLine, plain } from "./text.js";
+import { duration, now } from "./time.js";
+
+const RECENT_MS = 24 * 3600_000;
+const MOST = 8; // rows of the list of what needs attention
+const ROWS = 200; // rows of a table
+
+function attention(clusters, runs) {
+  const unwell = clusters.filter(isUnwell).map((each) => ({
+    key: each.id, href: to(["clusters", each.id]), word: each.status === "Error" ? "Error" : "unwell", name: each.name,
+    kind: "cluster", text: firstLine(each.status_description), at: each.updated_at ?? each.created_at,
+  }));
+  const troubled = runs.filter((each) => trouble(each.run) && created(each.run) > now() - RECENT_MS ).map(({ run, name }) => ({
+    key: run.id, href: to(["runs", run.id]), word: status(run), of: outcome(run), name, kind: "run", text: trouble(run), at: run.end_time ?? run.created_at,
+  }));
+  return [...unwell, ...troubled];
+}
+
+const Attention = ({ rows }) => html`<section class="attention" aria-labelledby="attention">
+  <h2 id="attention">Needs attention <span class="number">${rows.length}</span></h2>
+  <ul class="cards">${rows.slice(0, MOST).map((each) => html`<li key=${each.key}>
+    <a class="card" href=${each.href}>
+      <span class="top"><${State} word=${each.word} of=${each.of} /><span class="faint">${each.kind}</span><span class="push faint"><${Time} at=${each.at} /></span></span>
+      <strong><${Name}>${each.name}<//></strong>
+      <span class="why" dir="auto">${plain(each.text)}</span>
+    </a></li>`)}</ul>
+  ${rows.length > MOST && html`<p class="faint">and ${count(rows.length - MOST, "more", "more")}: see the clusters below, and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.</p>`}
+</section>`;
+
+const ClusterRow = (cluster) => html`<tr key=${cluster.id}>
+  <th scope="row"><a href=${to(["clusters", cluster.id])}><${Name}>${cluster.name}<//></a></th>
+  <td><${State} word=${cluster.status} of=${isUnwell(cluster) && cluster.status === "Active" ? "unwell" : cluster.status} /></td>
+  <td class="amount">${size(cluster)}</td>
+  <td class="wide">${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</td>
+  <td class="wide"><${Time} at=${cluster.created_at} /></td>
+</tr>`;
+
+const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
+  <th scope="row"><a href=${to(["runs", run.id])}><${Name}>${name}<//></a></th>
+  <td><${State} word=${status(run)} /></td>
+  <td><${Progress} run=${run} /></td>
+  <td class="wide">${cluster ? html`<a href=${to(["clusters", cluster.id])}><${Name}>${cluster.name}<//></a>` : html`<span class="faint">–</span>`}</td>
+  <td class="wide amount">${duration(length(run, now()))}</td>
+</tr>`;
+
+export const Progress = ({ run }) => {
+  const part = hasEnded(run) && status(run) === "SUCCEEDED" ? 1 : run.progress;
+  return part === null || part === undefined
+    ? html`<span class="faint">–</span>`
+    : html`<progress max="1" value=${part} aria-label="Progress"></progress> <span class="amount">${Math.round(part * 100)} %</span>`;
+};
+
+export function Home({ query }) {
+  const { cluster, job_execution: executions, job } = useStore();
+  const clusters = newestFirst(cluster.values());
+  const runs = newestFirst(executions.values()).map((run) => ({ run, name: job.get(run.job_id)?.name ?? "deleted job", cluster: cluster.get(run.cluster_id) }));
+  const running = runs.filter((each) => !hasEnded(each.run));
+  const rows = attention(clusters, runs);
+  const wanted = (query.q ?? "").toLowerCase();
+  const shown = clusters.filter((each) => each.name.toLowerCase().includes(wanted) || each.status.toLowerCase() === wanted);
+  useTick(running.length || clusters.some(isBusy) ? 1000 : 30_000);
+  useTitle("Home");
+  return html`<h1 class="unseen">Home</h1>
+    ${rows.length ? html`<${Attention} rows=${rows} />` : clusters.length > 0 && html`<p class="well"><${State} word="All well" of="done" /></p>`}
+    <section aria-labelledby="clusters">
+      <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2>
+        ${clusters.length > 5 && html`<input class="push" type="search" placeholder="Find by name or status" aria-label="Find clusters" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />`}</div>
+      ${clusters.length
+        ? html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="amount">Machines</th><th scope="col" class="wide">Plugin</th><th scope="col" class="wide">Created</th></tr></thead>
+          <tbody>${shown.slice(0, ROWS).map(ClusterRow)}</tbody></table></div>
+          ${!shown.length && html`<p class="faint">No cluster has this name or status.</p>`}
+          ${shown.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${shown.length}: type a part of the name to find others.</p>`}`
+        : html`<${Empty} title="No clusters yet"><p>Create one with the command line; it appears here as it is built.</p><${Command} text=${newCluster} /><//>`}
+    </section>
+    <section aria-labelledby="running">
+      <div class="heading"><h2 id="running">Running jobs <span class="number">${running.length}</span></h2>${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}</div>
+      ${running.length
+        ? html`<div class="table"><table><thead><tr><th scope="col">Job</th><th scope="col">Status</th><th scope="col">Progress</th><th scope="col" class="wide">Cluster</th><th scope="col" class="wide amount">For</th></tr></thead>
+          <tbody>${running.slice(0, ROWS).map(RunRow)}</tbody></table></div>`
+        : html`<${Empty} title="No job runs">${clusters.length > 0 && html`<p>Start one with the command line.</p><${Command} text=${newRun} />`}<//>`}
+    </section>`;
+}

@@ -1,0 +1,76 @@
+// The log of a run: read from where the page stopped, followed while the run goes on.
+import { useEffect, useMemo, useRef, useState } from "./hooks.js";
+import { html } from "./html.js";
+import { path, send } from "./api.js";
+import { plain, withoutColours } from "./text.js";
+
+const WAIT_S = 20;
+const PAUSE_MS = 2000; // after an answer without text that came at once, and after a failure
+const LINES = 5000; // the newest ones are drawn
+const LONGEST = 2000; // characters of a line that are drawn
+const KEPT = 4_000_000; // characters
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+
+// Follow the log of `id` until it is complete. take(text): what is new. tell(text): why nothing comes, or "".
+async function follow(id, signal, take, tell) {
+  let offset = 0;
+  for (;;) {
+    const began = performance.now();
+    try {
+      const response = await send("GET", `${path("job-executions", id, "log")}?offset=${offset}&wait=${offset ? WAIT_S : 0}`, { signal });
+      const text = await response.text();
+      const header = (name) => Number(response.headers.get(name));
+      take((header("X-Log-Start") > offset ? "[the beginning is no longer kept]\n" : "") + text);
+      tell("");
+      offset = header("X-Log-Offset");
+      if (response.headers.get("X-Log-Complete") === "true") return;
+      if (!text && performance.now() - began < PAUSE_MS) await pause();
+    } catch (error) {
+      if (signal.aborted) return;
+      tell(error.message);
+      if ([401, 403, 404].includes(error.status)) return;
+      await pause();
+    }
+  }
+}
+
+// The lines that have the text `wanted`: how many of all, and the last ones as they are drawn.
+function search(text, wanted) {
+  const lines = withoutColours(text).replace(/\n$/, "").split("\n");
+  const found = wanted ? lines.filter((each) => each.toLowerCase().includes(wanted)) : lines;
+  const drawn = found.slice(-LINES).map((each) => `${plain(each.slice(0, LONGEST))}${each.length > LONGEST ? ` … (${each.length} characters)` : ""}\n`);
+  return { all: lines.length, found: found.length, drawn: drawn.join("") };
+}
+
+export function Log({ id, query, filter }) {
+  const [text, set] = useState("");
+  const [fault, setFault] = useState("");
+  const [following, setFollowing] = useState(true);
+  const box = useRef(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    set("");
+    follow(id, abort.signal, (part) => set((before) => (before + part).slice(-KEPT)), setFault);
+    return () => abort.abort();
+  }, [id]);
+  useEffect(() => {
+    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text, following]);
+  const wanted = (query.find ?? "").toLowerCase();
+  const { all, found, drawn } = useMemo(() => search(text, wanted), [text, wanted]);
+  const atEnd = () => {
+    const { scrollTop, scrollHeight, clientHeight } = box.current;
+    setFollowing(scrollHeight - scrollTop - clientHeight < 40);
+  };
+  return html`<section aria-labelledby="log">
+    <div class="heading"><h2 id="log">Log</h2>
+      <input class="push" type="search" placeholder="Find in the log" aria-label="Find in the log" value=${query.find ?? ""} onInput=${(e) => filter({ find: e.target.value })} />
+      <label class="check"><input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /> Follow</label></div>
+    ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
+    ${!text ? !fault && html`<p class="faint">The log is empty so far.</p>` : html`
+      ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
+      ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
+      <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`}
+  </section>`;
+}

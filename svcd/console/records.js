@@ -1,0 +1,36 @@
+// What records mean to a person. Pure.
+import { firstLine } from "./text.js";
+import { moment } from "./time.js";
+
+export const ENDED = new Set(["SUCCEEDED", "KILLED", "FAILED"]);
+const RESTING = new Set(["Active", "Error"]);
+
+export const isBusy = (cluster) => !RESTING.has(cluster.status);
+export const isUnwell = (cluster) => cluster.status === "Error" || Boolean(cluster.status === "Active" && cluster.status_description);
+
+export const machines = (cluster) => cluster.node_groups.flatMap((group) => group.instances);
+
+export function size(cluster) {
+  const wanted = cluster.node_groups.reduce((sum, group) => sum + group.count, 0);
+  const there = machines(cluster).filter((each) => each.status === "ACTIVE").length;
+  return there === wanted ? `${wanted}` : `${there} of ${wanted}`;
+}
+
+export const status = (run) => run.info?.status ?? "Pending";
+// The word whose tone a run's status has: the engine also calls a job KILLED that failed by itself.
+export const outcome = (run) => (run.info?.failure ? "FAILED" : status(run));
+export const hasEnded = (run) => ENDED.has(status(run));
+export const created = (row) => moment(row.created_at) ?? 0;
+
+// From begin to end, or until now.
+export const length = (run, now) => Math.max(0, (moment(run.end_time) ?? now) - (moment(run.start_time) ?? created(run)));
+
+export const newestFirst = (rows) => [...rows].sort((a, b) => created(b) - created(a) || (a.id < b.id ? 1 : -1));
+
+// Why a run needs attention, else "".
+export function trouble(run) {
+  const { failure, waiting } = run.info ?? {};
+  if (failure) return `${failure.code}: ${firstLine(failure.text)}`;
+  if (waiting) return `waits: ${firstLine(waiting.text)}`;
+  return status(run) === "FAILED" ? "failed" : "";
+}

@@ -1,0 +1,131 @@
+// What the page knows: the project's records, listed once and then kept up to date by `watch`.
+import { useEffect, useState } from "./hooks.js";
+import { get, path } from "./api.js";
+import { watch } from "./stream.js";
+
+const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"] };
+
+export const store = {
+  cluster: new Map(),
+  job_execution: new Map(),
+  job: new Map(),
+  events: new Map(), // cluster id -> its events by key; only of clusters that were opened
+  loaded: false,
+  problem: "",
+  live: "waiting", // live, waiting, ended
+  why: "",
+};
+
+const listeners = new Set();
+let planned = false;
+
+// Draw again, at most once a frame. A hidden tab gets no frames, and needs none.
+function changed() {
+  if (planned) return;
+  planned = true;
+  const draw = () => {
+    planned = false;
+    for (const each of listeners) each();
+  };
+  if (document.hidden) setTimeout(draw, 200);
+  else requestAnimationFrame(draw);
+}
+
+export function useStore() {
+  const [, set] = useState(0);
+  useEffect(() => {
+    const draw = () => set((n) => n + 1);
+    listeners.add(draw);
+    draw();
+    return () => listeners.delete(draw);
+  }, []);
+  return store;
+}
+
+const keyOf = (event) => JSON.stringify([event.at, event.generation, event.step, event.machine, event.outcome, event.attempt, event.text]);
+
+function keepEvents(clusterId, events) {
+  const known = store.events.get(clusterId);
+  if (known) for (const each of events) known.set(keyOf(each), each);
+}
+
+// The changes that came while lists were read; null when none are being read.
+let waiting = null;
+let again = false; // a stream has begun while lists were read: they may lack what came before it
+
+function apply(kind, row) {
+  if (kind === "cluster_event") return keepEvents(row.cluster_id, [row]);
+  const rows = store[kind];
+  if (!(rows instanceof Map) || !(kind in LISTS)) return;
+  if (row.change === "deleted") rows.delete(row.id);
+  else rows.set(row.id, row);
+}
+
+// A record that an action has answered: shown at once, before `watch` reports it.
+export function keep(kind, row) {
+  store[kind].set(row.id, row);
+  changed();
+}
+
+async function listAnew() {
+  if (waiting) {
+    again = true;
+    return;
+  }
+  waiting = [];
+  try {
+    const kinds = Object.entries(LISTS);
+    const lists = await Promise.all(kinds.map(([, [name]]) => get(path(name))));
+    kinds.forEach(([kind, [, key]], at) => {
+      store[kind] = new Map(lists[at][key].map((row) => [row.id, row]));
+    });
+    await Promise.all([...store.events.keys()].map(openEvents));
+    Object.assign(store, { loaded: true, problem: "" });
+  } catch (error) {
+    store.problem = error.message;
+  }
+  for (const [kind, row] of waiting) apply(kind, row);
+  waiting = null;
+  changed();
+  if (again) {
+    again = false;
+    listAnew();
+  }
+}
+
+// Read the events of a cluster, and keep them up to date from now on.
+export async function openEvents(clusterId) {
+  if (!store.events.has(clusterId)) store.events.set(clusterId, new Map());
+  try {
+    keepEvents(clusterId, (await get(path("clusters", clusterId, "events"))).events);
+  } catch (error) {
+    if (error.status !== 404) store.problem = error.message;
+  }
+  changed();
+}
+
+let stop = () => {};
+
+// Begin for the session's project.
+export function open() {
+  stop();
+  for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
+  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
+  stop = watch(
+    (event, data) => {
+      if (event === "hello" || event === "reset") return listAnew();
+      if (waiting) waiting.push([event, data]);
+      else apply(event, data);
+      changed();
+    },
+    (live, why) => {
+      Object.assign(store, { live, why });
+      if (live !== "live" && !store.loaded) listAnew(); // else `hello` does
+      changed();
+    },
+  );
+}
+
+export function close() {
+  stop();
+}

@@ -1,0 +1,96 @@
+// Reads `watch`, a stream of server-sent events. EventSource cannot send the token, so fetch does.
+import { path, send } from "./api.js";
+
+const SILENCE_MS = 45_000; // the daemon writes at least every 15 seconds
+const SHORTEST_MS = 500;
+const LONGEST_MS = 15_000;
+
+// The events of a stream of text. A part of an event waits for its rest.
+export async function* events(reader, silence) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let event = { event: "message", data: [] };
+  for (;;) {
+    const { done, value } = await silence(reader.read());
+    if (done) return;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line === "") {
+        if (event.data.length || event.id) yield { ...event, data: event.data.join("\n") };
+        event = { event: "message", data: [] };
+      } else if (!line.startsWith(":")) {
+        const at = line.indexOf(":");
+        const name = at < 0 ? line : line.slice(0, at);
+        const text = at < 0 ? "" : line.slice(at + 1).replace(/^ /, "");
+        if (name === "data") event.data.push(text);
+        else event[name] = text;
+      }
+    }
+  }
+}
+
+// Watches until `stop()`. take(event, data): each change, `hello` and `reset`.
+// tell(state, text): "live", "waiting" with the reason, "ended" when a new try would not help.
+export function watch(take, tell) {
+  let stopped = false;
+  let cursor = "";
+  let attempts = 0;
+  let abort = new AbortController();
+  let wake = () => {};
+
+  async function once() {
+    abort = new AbortController();
+    let timer;
+    const silence = (read) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => abort.abort(), SILENCE_MS);
+      return read;
+    };
+    try {
+      const address = path("watch") + (cursor ? `?since=${encodeURIComponent(cursor)}` : "");
+      const response = await silence(send("GET", address, { signal: abort.signal }));
+      tell("live", "");
+      for await (const { id, event, data } of events(response.body.getReader(), silence)) {
+        attempts = 0;
+        if (id) cursor = id;
+        if (event === "bye") return JSON.parse(data).reason;
+        if (data) take(event, JSON.parse(data));
+      }
+      return "the daemon closed the connection";
+    } finally {
+      clearTimeout(timer);
+      abort.abort();
+    }
+  }
+
+  async function run() {
+    while (!stopped) {
+      let reason;
+      try {
+        reason = await once();
+      } catch (error) {
+        reason = error.name === "AbortError" ? "no answer for a while" : error.message;
+        if ([401, 403, 404].includes(error.status)) return tell("ended", reason);
+      }
+      if (stopped) return;
+      const delay = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** attempts) * (0.75 + Math.random() / 2);
+      attempts += 1;
+      tell("waiting", reason);
+      await new Promise((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, delay);
+      });
+    }
+  }
+
+  const online = () => wake();
+  addEventListener("online", online);
+  run();
+  return () => {
+    stopped = true;
+    removeEventListener("online", online);
+    abort.abort();
+    wake();
+  };
+}

@@ -1,0 +1,51 @@
+// Times: of the daemon, whose clock decides. A browser's clock may differ by hours.
+
+let ahead = 0; // milliseconds by which the daemon's clock is ahead of the browser's
+
+// Take the daemon's time from the header Date, which has whole seconds.
+export function learn(date) {
+  const told = Date.parse(date ?? "");
+  if (Number.isNaN(told)) return;
+  const found = told + 500 - Date.now();
+  if (Math.abs(found - ahead) > 1500) ahead = found;
+}
+
+// The daemon's time now, in milliseconds.
+export const now = () => Date.now() + ahead;
+
+// "2026-01-01 00:00:05.078125", "2026-01-01T00:00:05" (both UTC) or null -> milliseconds or null.
+export function moment(stamp) {
+  if (!stamp) return null;
+  const text = String(stamp).replace(" ", "T").replace(/(\.\d{3})\d+/, "$1");
+  const found = Date.parse(/Z|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(found) ? null : found;
+}
+
+const two = (large, name, small, other) => (small ? `${large} ${name} ${small} ${other}` : `${large} ${name}`);
+
+// A length of time for people. It is never negative.
+export function duration(ms) {
+  const s = Math.max(0, ms) / 1000;
+  if (s < 10) return `${s.toFixed(1)} s`;
+  if (s < 60) return `${Math.round(s)} s`;
+  const whole = Math.round(s);
+  if (whole < 3600) return two(Math.floor(whole / 60), "min", whole % 60, "s");
+  const minutes = Math.round(s / 60);
+  if (minutes < 1440) return two(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(s / 3600);
+  return two(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+// "3 min ago"; one unit is enough.
+export function ago(ms) {
+  const s = Math.max(0, now() - ms) / 1000;
+  if (s < 10) return "just now";
+  if (s < 60) return `${Math.floor(s)} s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ago`;
+  return `${Math.floor(s / 86400)} d ago`;
+}
+
+// The whole time, in the zone of the browser.
+export const full = (ms) => new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+export const clock = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour12: false });

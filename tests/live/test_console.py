@@ -1,0 +1,451 @@
+"""The console in a real browser: Chromium, driven by Playwright, at a FakeService behind a socket.
+
+The virtual time runs faster than the real one. A walk is a function of a page; it runs in a thread,
+because Playwright's calls wait. Errors of the page fail the test.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+from unittest import SkipTest
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import blockingCallFromThread, deferToThread
+from twisted.trial.unittest import TestCase
+
+from svcd.testing import Answer, FakeService
+from tests.support.api import daemon_of
+from tests.support.processes import reactor
+
+CHROMIUM = shutil.which("chromium") or ""
+WAIT_MS = 10_000
+_TICK_S = 0.05
+SPEED = 8.0
+MASTER = ["namenode", "resourcemanager", "historyserver", "oozie"]
+HOSTILE = "<b onclick=alert(1)>bold</b> \u202egpj.exe javascript:alert(1)"
+IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOMPLETE")
+"""Messages of Chromium about answers that a test provokes."""
+
+
+class ConsoleCase(TestCase):
+    """A FakeService behind a socket, and pages that show it."""
+
+    timeout = 55
+    settings: Mapping[str, str] = {}
+
+    def setUp(self) -> None:
+        if not CHROMIUM:
+            raise SkipTest("no Chromium: install the package `chromium`")
+        if importlib.util.find_spec("playwright") is None:
+            raise SkipTest("no playwright: pip install playwright")
+        self.svcd = FakeService({"embedded.boot_s": "6", **self.settings})
+        self.addCleanup(self.svcd.close)
+        self.port: Any = None
+        self.number = 0
+        self.listen()
+        self.addCleanup(self.deaf)
+        clock = LoopingCall(lambda: self.svcd.advance(_TICK_S * SPEED))
+        clock.clock = reactor
+        clock.start(_TICK_S)
+        self.addCleanup(clock.stop)
+
+    def listen(self) -> None:
+        """Serve the daemon that runs now, at the same port as before."""
+        self.site = daemon_of(self.svcd).site
+        self.site.noisy = False
+        self.port = reactor.listenTCP(self.number, self.site, interface="127.0.0.1")
+        self.number = self.port.getHost().port
+        self.base = f"http://127.0.0.1:{self.number}"
+
+    async def deaf(self) -> None:
+        """Listen no more, and cut all connections."""
+        port, self.port = self.port, None
+        if port is not None:
+            await port.stopListening()
+        for each in list(self.site._channels):
+            each.abort()
+
+    def call(self, method: str, path: str, body: object = None) -> Answer:
+        """A request to the API from the thread of a walk."""
+        answer: Answer = blockingCallFromThread(
+            reactor, lambda: self.svcd.call(method, f"/v1.1/{self.svcd.tenant}{path}", json=body)
+        )
+        if answer.status >= 400:
+            raise AssertionError(answer.body)
+        return answer
+
+    def in_reactor(self, action: Callable[[], Any]) -> Any:
+        """Run `action` in the reactor's thread."""
+        return blockingCallFromThread(reactor, action)
+
+    def make(self, name: str = "etl", workers: int = 2, **more: object) -> str:
+        """Create a cluster; its id."""
+        group = {"flavor_id": self.svcd.flavor_id}
+        body = {
+            "name": name,
+            "user_keypair_id": self.svcd.keypair,
+            "default_image_id": self.svcd.image_id,
+            "node_groups": [
+                {"name": "master", "count": 1, "node_processes": MASTER, **group},
+                {
+                    "name": "worker",
+                    "count": workers,
+                    "node_processes": ["datanode", "nodemanager"],
+                    **group,
+                },
+            ],
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            **more,
+        }
+        return str(self.call("POST", "/clusters", body).json["cluster"]["id"])
+
+    def active(self, **more: Any) -> str:
+        """Create a cluster, and let the time pass that it takes; its id."""
+        made = self.make(**more)
+        self.in_reactor(lambda: self.svcd.advance(60))
+        return made
+
+    def job(self, name: str) -> str:
+        """Create a job of one script; its id."""
+        path = f"/v1.1/{self.svcd.tenant}/job-binary-internals/a.pig"
+        kept = self.in_reactor(lambda: self.svcd.call("PUT", path, data=b"A = LOAD '$INPUT';"))
+        url = f"internaldb://{kept.json['job_binary_internal']['id']}"
+        binary = self.call("POST", "/job-binaries", {"name": f"{name}.pig", "url": url}).json
+        body = {"name": name, "type": "Pig", "mains": [binary["job_binary"]["id"]]}
+        return str(self.call("POST", "/jobs", body).json["job"]["id"])
+
+    def run_job(self, job: str, cluster: str, **configs: str) -> str:
+        """Execute a job; the id of the run. configs: `svcd__fake__outcome` and so on."""
+        sources = [
+            self.call(
+                "POST",
+                "/data-sources",
+                {"name": f"s{n}-{len(self.svcd.requests)}", "type": "hdfs", "url": f"hdfs://x/{n}"},
+            ).json["data_source"]["id"]
+            for n in "io"
+        ]
+        given = {key.replace("__", "."): value for key, value in configs.items()}
+        body = {
+            "cluster_id": cluster,
+            "input_id": sources[0],
+            "output_id": sources[1],
+            "job_configs": {"configs": given},
+        }
+        return str(self.call("POST", f"/jobs/{job}/execute", body).json["job_execution"]["id"])
+
+    async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
+        """Run `walk` with a page. context: options of Playwright's new_context."""
+        await deferToThread(self._walked, walk, context)
+
+    def _walked(self, walk: Callable[[Any], None], context: Mapping[str, Any]) -> None:
+        from playwright.sync_api import sync_playwright
+
+        wrong: list[str] = []
+
+        def told(message: Any) -> None:
+            text = message.text
+            if message.type == "error" and not any(each in text for each in IGNORED):
+                wrong.append(text)
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+            page = browser.new_context(base_url=self.base, **context).new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.on("console", told)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
+            try:
+                walk(page)
+            finally:
+                browser.close()
+        self.assertEqual(wrong, [])
+
+
+class ClusterTests(ConsoleCase):
+    async def test_a_cluster_is_seen_as_it_is_made(self) -> None:
+        """Nothing is loaded again, and nothing is asked in a loop."""
+
+        def walk(page: Any) -> None:
+            asked: list[str] = []
+            page.goto("/console/")
+            page.get_by_text("No clusters yet").wait_for()
+            page.on("request", lambda request: asked.append(request.url))
+            made = self.make()
+            page.get_by_role("link", name="etl").click()
+            page.locator(".bar.waits").first.wait_for()
+            page.locator("h1 + .facts", has_text="Active").wait_for()
+            page.wait_for_timeout(300)
+            self.assertEqual(page.locator(".gantt .row .who").all_inner_texts()[3:], [
+                "master-001", "worker-001", "worker-002",
+            ])  # fmt: skip
+            events = self.call("GET", f"/clusters/{made}/events").json["events"]
+            steps = {(e["step"], e["machine"], e["began"]) for e in events if e["began"]}
+            self.assertEqual(page.locator(".bar").count(), len(steps))
+            self.assertGreater(page.locator(".bar.path").count(), 3)
+            self.assertEqual(
+                [url.removeprefix(self.base) for url in asked if "icon" not in url],
+                [f"/v1.1/demo/clusters/{made}/events"],
+            )
+
+        await self.walk(walk)
+
+    async def test_a_failed_step_is_shown_with_code_and_advice(self) -> None:
+        """Bold in the drawing, and as text; markup in it is text."""
+        message = json.dumps({"forbidden": {"message": f"Quota exceeded {HOSTILE}"}})
+        self.svcd.faults.add(
+            where="compute", method="POST", path="servers", status=403, body=message
+        )
+
+        def walk(page: Any) -> None:
+            page.goto(f"/console/#/clusters/{self.make(description=HOSTILE[:30])}")
+            page.get_by_role("alert").get_by_text("QUOTA").first.wait_for()
+            page.locator(".bar.failed").first.wait_for()
+            text = page.locator(".failures").inner_text()
+            self.assertIn("QUOTA", text)
+            self.assertIn("create server on master-001, worker-001, worker-002, 3 times", text)
+            self.assertIn("<b onclick", page.locator("main").inner_text())
+            self.assertNotIn("\u202e", page.locator("main").inner_text())
+            self.assertEqual(page.locator("main b").count(), 0)
+            page.goto("/console/#/")
+            page.locator(".attention .card", has_text="QUOTA").wait_for()
+
+        await self.walk(walk)
+
+    async def test_scale_and_delete_ask_for_the_name_and_act_once(self) -> None:
+        """A double press sends one request; Escape and the back button do what they should."""
+
+        def walk(page: Any) -> None:
+            writes: list[str] = []
+            made = self.active(workers=3)
+            page.on("request", lambda r: r.method in ("PUT", "DELETE") and writes.append(r.method))
+            page.goto(f"/console/#/clusters/{made}")
+            page.get_by_role("button", name="Scale", exact=True).click()
+            dialog = page.get_by_role("dialog")
+            dialog.get_by_label("worker").fill("2")
+            self.assertIn("svcd cluster scale etl worker=2", dialog.inner_text())
+            act = dialog.get_by_role("button", name="Change the size")
+            self.assertTrue(act.is_disabled())
+            dialog.get_by_label("Type etl").fill("etl")
+            act.dblclick()
+            page.locator(".facts", has_text="3 machines").wait_for()
+            self.assertEqual(writes, ["PUT"])
+            delete = page.get_by_role("button", name="Delete", exact=True)
+            delete.click()
+            page.keyboard.press("Escape")
+            dialog.wait_for(state="hidden")
+            delete.click()
+            dialog.get_by_label("Type etl").fill("etl")
+            page.keyboard.press("Enter")
+            page.get_by_text("This cluster does not exist").wait_for()
+            self.assertEqual(writes, ["PUT", "DELETE"])
+            page.get_by_role("link", name="See all clusters").click()
+            page.get_by_text("No clusters yet").wait_for()
+            page.go_back()
+            page.get_by_text("This cluster does not exist").wait_for()
+
+        await self.walk(walk)
+
+    async def test_a_lost_stream_goes_on_where_it_was(self) -> None:
+        """At another daemon too. The page says that it is not live, and lists nothing anew."""
+
+        def walk(page: Any) -> None:
+            self.active(name="first")
+            page.goto("/console/")
+            page.get_by_text("Live", exact=True).wait_for()
+            page.get_by_role("link", name="first").wait_for()
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
+            page.get_by_text("Reconnecting").wait_for()
+            page.get_by_text("No live connection").wait_for()
+            self.in_reactor(self.svcd.restart)
+            self.make(name="second")
+            self.in_reactor(self.listen)
+            page.get_by_role("link", name="second").wait_for()
+            page.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(
+                {url.partition("?")[0] for url in asked}, {f"{self.base}/v1.1/demo/watch"}
+            )
+
+        await self.walk(walk)
+
+
+class RunTests(ConsoleCase):
+    async def test_a_job_is_followed_cancelled_and_run_again(self) -> None:
+        """And one that fails says why."""
+
+        def walk(page: Any) -> None:
+            cluster, job = self.active(), self.job("report")
+            failed = self.run_job(
+                job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
+            )
+            page.goto(f"/console/#/runs/{failed}")
+            page.get_by_role("alert").get_by_text("ERROR 1: <b onclick").wait_for()
+            page.locator(".log").get_by_text("<b onclick").wait_for()
+            page.get_by_label("Find in the log").fill("submitted")
+            page.get_by_text(re.compile(r"1 of \d+ lines")).wait_for()
+            self.assertIn("find=submitted", page.url)
+            slow = self.run_job(job, cluster, svcd__fake__run_s="4000")
+            page.goto(f"/console/#/runs/{slow}")
+            page.locator(".facts", has_text="RUNNING").wait_for()
+            page.get_by_role("button", name="Cancel", exact=True).click()
+            page.get_by_role("button", name="Cancel the run").dblclick()
+            page.locator(".facts", has_text="KILLED").wait_for()
+            page.get_by_role("button", name="Run again", exact=True).click()
+            page.get_by_role("dialog").get_by_role("button", name="Run again").dblclick()
+            page.locator(".facts", has_text="RUNNING").wait_for()
+            self.assertNotIn(slow, page.url)
+            page.get_by_role("navigation").get_by_role("link", name="Runs").click()
+            page.locator("h1", has_text="Runs 3").wait_for()
+            self.assertEqual(page.locator(".run").count(), 3)
+            page.get_by_label("Status").select_option("KILLED")
+            page.locator("h1", has_text="Runs 2").wait_for()
+            page.reload()
+            page.locator("h1", has_text="Runs 2").wait_for()
+
+        await self.walk(walk)
+
+    async def test_every_view_fits_a_phone_in_both_colours(self) -> None:
+        """And long names do not push the page wider."""
+
+        def walk(page: Any) -> None:
+            cluster = self.active(name="a-name-that-is-as-long-as-the-names-can-be-in-here")
+            run = self.run_job(self.job("j" * 46), cluster)
+            self.in_reactor(lambda: self.svcd.advance(20))
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                for view in ("", f"clusters/{cluster}", "runs", f"runs/{run}", "nope"):
+                    page.goto(f"/console/#/{view}")
+                    page.locator("main section, main .empty, main .table").first.wait_for()
+                    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                    self.assertLessEqual(wide, 0, (scheme, view))
+
+        await self.walk(walk, viewport={"width": 360, "height": 780})
+
+
+class LoginTests(ConsoleCase):
+    settings = {"auth.mode": "keystone"}
+
+    async def test_a_pasted_token_opens_the_project_for_this_tab(self) -> None:
+        """A wrong one is refused with the reason; the view of the address follows."""
+        token = self.svcd.token()
+
+        def walk(page: Any) -> None:
+            page.goto("/console/#/runs")
+            page.get_by_label("Project id").fill("demo")
+            page.get_by_label("Token").fill("wrong")
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_text("Not logged in").wait_for()
+            page.get_by_label("Token").fill(token)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_text("No job has run yet").wait_for()
+            page.reload()
+            page.get_by_text("No job has run yet").wait_for()
+            page.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
+            other = page.context.new_page()
+            other.goto("/console/")
+            other.get_by_label("Token").wait_for()
+
+        await self.walk(walk)
+
+
+class ModuleTests(ConsoleCase):
+    """The pure modules, as the browser runs them."""
+
+    async def test_the_decisions_of_the_page(self) -> None:
+        """Literal values; one browser for all of them."""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/")
+
+            def of(module: str, expression: str) -> Any:
+                return page.evaluate(
+                    f"async () => {{ const m = await import('/console/{module}.js');"
+                    f" return {expression}; }}"
+                )
+
+            self.assertEqual(
+                of("time", "[-5, 400, 59_400, 61_000, 3_700_000, 90_000_000].map(m.duration)"),
+                ["0.0 s", "0.4 s", "59 s", "1 min 1 s", "1 h 2 min", "1 d 1 h"],
+            )
+            self.assertEqual(of("time", "m.ago(m.now() + 3_600_000)"), "just now")
+            self.assertEqual(of("time", "m.moment('2026-01-01 00:00:05.078125')"), 1767225605078)
+            self.assertEqual(of("time", "m.moment('nonsense')"), None)
+            self.assertEqual(
+                of("time", "(m.learn('Thu, 01 Jan 2026 00:00:00 GMT'), m.ago(1767225500000))"),
+                "1 min ago",
+            )
+            self.assertEqual(
+                of("text", "m.plain('a\\u001b[31mb\\u202ec\\r\\n')"), "a\u241b[31mb⟨U+202E⟩c\n"
+            )
+            self.assertEqual(
+                of(
+                    "text",
+                    "['javascript:alert(1)', 'data:text/html,x', 'hdfs://a/b', 'x',"
+                    " 'http://a/b', 'HTTPS://c'].map(m.pageAddress)",
+                ),
+                [None, None, None, None, "http://a/b", "https://c/"],
+            )
+            self.assertEqual(of("text", 'm.quoted("it\'s")'), "'it'\\''s'")
+            drawn = of("gantt", f"m.drawing({json.dumps(EVENTS)}, 1, 0)")
+            self.assertEqual(
+                [(e["step"], e["machine"]) for e in drawn["path"]],
+                [("create", "b"), ("boot", "b"), ("start", "a")],
+            )
+            self.assertEqual([row["machine"] for row in drawn["rows"]], ["a", "b"])
+            self.assertEqual(drawn["end"] - drawn["start"], 9000)
+            self.assertEqual(
+                [(f["code"], f["machines"], f["times"]) for f in drawn["failures"]],
+                [("SSH_TIMEOUT", ["a"], 2)],
+            )
+            self.assertEqual(of("gantt", "m.marks(9000, 5)"), [0, 2000, 4000, 6000, 8000])
+
+        await self.walk(walk)
+
+
+def _event(
+    step: str, machine: str, began: int, ended: int, waited: tuple[str, str] | None, **more: object
+) -> dict[str, object]:
+    def at(second: int) -> str:
+        return f"2026-01-01 00:00:{second:02}.000000"
+
+    event = {
+        "at": at(ended),
+        "generation": 1,
+        "step": step,
+        "machine": machine,
+        "outcome": "done",
+        "code": "",
+        "text": "",
+        "attempt": 0,
+        "until": None,
+        "began": at(began),
+        "ended": at(ended),
+        "waited_for": {"step": waited[0], "machine": waited[1]} if waited else None,
+    }
+    return event | more
+
+
+_TRY: dict[str, object] = {"outcome": "retry", "code": "SSH_TIMEOUT"}
+EVENTS = [
+    _event("create", "a", 0, 1, None),
+    _event("create", "b", 0, 2, None),
+    _event("boot", "a", 1, 3, ("create", "a")),
+    _event("boot", "b", 2, 5, ("create", "b")),
+    _event("start", "a", 5, 6, ("boot", "b"), attempt=1, **_TRY),
+    _event("start", "a", 6, 7, ("boot", "b"), attempt=2, **_TRY),
+    _event("start", "b", 5, 7, ("boot", "b")),
+    _event("start", "a", 5, 9, ("boot", "b"), attempt=3),
+    _event("Active", "", 9, 9, None) | {"began": None, "ended": None},
+]
+"""Two machines: the boot of b decides when both start, and a starts at its third attempt."""
