@@ -139,6 +139,25 @@ class FamiliesContract:
                 errors.NotFound, lambda tx, f=family, p=foreign: getattr(tx, f).page(TENANT, p)
             )
 
+    def test_check_of_a_new_record_raises_what_its_add_would(self) -> None:
+        """A name in use, in the same words; it writes nothing."""
+        for family in TAKEN:
+            first, second = MAKE[family](1), MAKE[family](2)
+            self.put(family, first)
+            self.tx(lambda tx, f=family, r=second: getattr(tx, f).check_new(r))
+            self.assertEqual(self.ids(family, Page()), [first.id])
+            twin = evolve(second, name=first.name)
+            texts = [
+                self.refused(
+                    errors.NameTaken,
+                    lambda tx, f=family, n=name, r=twin: getattr(getattr(tx, f), n)(r),
+                )
+                for name in ("check_new", "add")
+            ]
+            self.assertEqual(texts[0], texts[1])
+            elsewhere = evolve(twin, tenant_id=OTHER)
+            self.tx(lambda tx, f=family, r=elsewhere: getattr(tx, f).check_new(r))
+
     def test_every_filter_selects(self) -> None:
         """Alone, together with the others, and with a value that nobody has."""
         for family, filters in FILTERS.items():
