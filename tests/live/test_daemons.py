@@ -10,6 +10,8 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
+from twisted.internet.defer import Deferred, gatherResults
+
 from svcd.runtime.tasks import gather, sleep
 from svcd.store.leases.shares import SHARDS, shard_of
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
@@ -136,6 +138,28 @@ class SharedCase(DaemonCase):
             await tenant.until_gone(each)
         self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))
 
+    async def check_key(self, tenants: Sequence[Tenant]) -> None:
+        """Requests with one key, at once and again, at any daemon: one answer, one record."""
+        body = {"name": "keyed", "type": "hdfs", "url": "/keyed"}
+        replies = []
+        for _ in range(2):
+            replies += await gatherResults(
+                [
+                    Deferred.fromCoroutine(
+                        send(
+                            "POST",
+                            f"{each.api}/v1.1/{each.tenant}/data-sources",
+                            json=body,
+                            headers={"Idempotency-Key": "k"},
+                        )
+                    )
+                    for each in (*tenants, *tenants)
+                ]
+            )
+        self.assertEqual({(each.status, each.body) for each in replies}, {(202, replies[0].body)})
+        acted = [each for each in replies if "idempotent-replayed" not in each.headers]
+        self.assertEqual(len(acted), 1)
+
     async def pig_job(self, tenant: Tenant) -> tuple[str, list[str]]:
         """A job, and its data sources."""
         base = f"{tenant.api}/v1.1/{tenant.tenant}"
@@ -186,6 +210,7 @@ class SharingTests(SharedCase):
         for cluster_id in made[0] + made[1]:
             await second.until_active(cluster_id)
         cluster_id, other = made[1][0], made[0][0]
+        await self.check_key(tenants)
         job = await self.pig_job(first)
         execution = await self.execute(first, job, cluster_id, svcd__fake__outcome="hang")
         await second.until_execution(execution, "RUNNING", 60.0)

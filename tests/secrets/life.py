@@ -195,7 +195,8 @@ class Life:
             "url": f"objstore://c{number}.svcd/d",
             "credentials": given,
         }
-        return str(self.ask("POST", "/data-sources", body).json["data_source"]["id"])
+        key = {"Idempotency-Key": f"source-{number}"}  # svcd keeps the answer, with the account
+        return str(self.ask("POST", "/data-sources", body, **key).json["data_source"]["id"])
 
     def _cluster(self, number: int) -> str:
         body = cluster_body(self.svcd, f"c{number}", 1)
