@@ -68,6 +68,7 @@ SECRET: Mapping[str, str] = {
 """Field -> the canary that is put there. Their repr must not show them."""
 
 HARMLESS: Mapping[str, str] = {
+    "cli.bundle.Kind.key": "a word of the API",
     "cli.orphans.Rows.job_credentials": "names",
     "cli.orphans.Rows.trusts": "ids, for the command whose work is to name them",
     "clients.identity.Token.is_job": "yes or no",
