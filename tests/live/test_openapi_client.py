@@ -29,12 +29,12 @@ except ImportError as error:
 
 reactor: Any = global_reactor
 MADE = "svcd_made_client"
-YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+BYTES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "*/*")
 CONFIG = {
-    "content_type_overrides": dict.fromkeys(YAML, "application/octet-stream"),
+    "content_type_overrides": dict.fromkeys(BYTES, "application/octet-stream"),
     "post_hooks": [],
 }
-"""The generator knows no media type of YAML; its own hooks would format the client."""
+"""The generator knows neither YAML nor files of any type; its own hooks would format the client."""
 OVER = {"SUCCEEDED", "KILLED", "FAILED"}
 
 
