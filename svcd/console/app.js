@@ -32,6 +32,7 @@ function Live() {
 function Notices() {
   const { live, why, loaded, problem } = useStore();
   if (problem && !loaded) return html`<${Problem} title="The project cannot be shown"><${Lines} text=${problem} /><//>`;
+  if (problem) return html`<div class="notice" role="status"><strong>The page may be out of date: <bdi>${problem}</bdi></strong> It tries again by itself.</div>`;
   if (live === "live" || !loaded || !why) return null;
   const text = live === "waiting" ? "The page shows the state before, and tries again by itself." : "The page shows the state when it was opened: reload it to see changes.";
   return html`<div class="notice" role="status"><strong>No live connection: <bdi>${why}</bdi></strong> ${text}</div>`;

@@ -5,6 +5,9 @@ import { watch } from "./stream.js";
 
 const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"] };
 
+const RETRY_MS = 3000; // until lists that could not be read are read again
+const FINAL = [401, 403, 404]; // another try would get the same answer
+
 export const store = {
   cluster: new Map(),
   job_execution: new Map(),
@@ -51,6 +54,7 @@ function keepEvents(clusterId, events) {
 
 // The changes that came while lists were read; null when none are being read.
 let waiting = null;
+let era = 0; // grows when another project is opened: what is under way for the one before is dropped
 let again = false; // a stream has begun while lists were read: they may lack what came before it
 
 function apply(kind, row) {
@@ -72,22 +76,29 @@ async function listAnew() {
     again = true;
     return;
   }
+  const own = era;
   waiting = [];
+  let fault = null;
   try {
     const kinds = Object.entries(LISTS);
     const lists = await Promise.all(kinds.map(([, [name]]) => get(path(name))));
+    if (own !== era) return;
     kinds.forEach(([kind, [, key]], at) => {
       store[kind] = new Map(lists[at][key].map((row) => [row.id, row]));
     });
     await Promise.all([...store.events.keys()].map(openEvents));
-    Object.assign(store, { loaded: true, problem: "" });
   } catch (error) {
-    store.problem = error.message;
+    fault = error;
   }
+  if (own !== era) return;
   for (const [kind, row] of waiting) apply(kind, row);
   waiting = null;
+  store.problem = fault ? fault.message : "";
+  store.loaded ||= !fault;
   changed();
-  if (again) {
+  if (fault) {
+    if (!FINAL.includes(fault.status)) setTimeout(() => own === era && listAnew(), RETRY_MS);
+  } else if (again) {
     again = false;
     listAnew();
   }
@@ -99,7 +110,8 @@ export async function openEvents(clusterId) {
   try {
     keepEvents(clusterId, (await get(path("clusters", clusterId, "events"))).events);
   } catch (error) {
-    if (error.status !== 404) store.problem = error.message;
+    if (FINAL.includes(error.status)) return;
+    setTimeout(() => store.events.has(clusterId) && openEvents(clusterId), RETRY_MS);
   }
   changed();
 }
@@ -108,9 +120,11 @@ let stop = () => {};
 
 // Begin for the session's project.
 export function open() {
-  stop();
+  close();
   for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
   Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
+  waiting = null;
+  again = false;
   stop = watch(
     (event, data) => {
       if (event === "hello" || event === "reset") return listAnew();
@@ -127,5 +141,6 @@ export function open() {
 }
 
 export function close() {
+  era += 1;
   stop();
 }

@@ -278,6 +278,19 @@ class ClusterTests(ConsoleCase):
 
         await self.walk(walk)
 
+    async def test_lists_that_cannot_be_read_are_read_again(self) -> None:
+        """The page says why it shows nothing, and shows the project as soon as it can."""
+        fault = {"error_code": 503, "error_name": "X", "error_message": "the database is away"}
+
+        def walk(page: Any) -> None:
+            self.make(name="first")
+            page.route("**/v1.1/demo/jobs", lambda r: r.fulfill(status=503, json=fault), times=1)
+            page.goto("/console/")
+            page.get_by_text("the database is away").wait_for()
+            page.get_by_role("link", name="first").wait_for()
+
+        await self.walk(walk)
+
 
 class RunTests(ConsoleCase):
     async def test_a_job_is_followed_cancelled_and_run_again(self) -> None:
