@@ -368,7 +368,7 @@ class Clusters(WorkflowCase):
             self.assertNotIn(None, [part.get(name, "") for name in times])
 
     def test_each_end_on_a_transient_cluster_is_told(self) -> None:
-        """Provisioning then looks whether the cluster has no more to do."""
+        """Provisioning looks whether the cluster has no more to do, and again after the log."""
         brief = ClusterId("c3")
         self.tx(lambda tx: tx.clusters.add(self.cluster(brief, "brief", is_transient=True)))
         self.clock.advance(600)
@@ -377,9 +377,9 @@ class Clusters(WorkflowCase):
         self.execute(cluster_id=brief, configs={"svcd.fake.run_s": "60"})
         self.clock.advance(40)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
-        self.assertEqual(self.idle, 1)
-        self.clock.advance(60)
         self.assertEqual(self.idle, 2)
+        self.clock.advance(60)
+        self.assertEqual(self.idle, 4)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
 
 
