@@ -25,6 +25,8 @@ from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 """Times between attempts; the last one repeats."""
 _STARTING: Final = frozenset({502, 503, 504})
+_MOST_EVENT_BYTES: Final = 64 * 2**20
+"""Longest event of a stream that is read."""
 _SILENCE_S: Final = 60.0
 """Longest time without a byte of a stream: the API sends a comment every 15 s."""
 
@@ -75,10 +77,15 @@ class Api:
             raise self._odd(path)
         return body
 
-    def one(self, path: str, key: str) -> Any:
-        """The body of one resource, an object below `key`; None for 404. Raises CommandError."""
+    def one(self, path: str, key: str = "") -> Any:
+        """The body of one resource, an object below `key` if one is given; None for 404.
+
+        Raises CommandError.
+        """
         body = self.get(path)
-        if body is not None and not (isinstance(body, dict) and isinstance(body.get(key), dict)):
+        if body is not None and not (
+            isinstance(body, dict) and (not key or isinstance(body.get(key), dict))
+        ):
             raise self._odd(path)
         return body
 
@@ -230,10 +237,13 @@ def safe(text: str) -> str:
     return quote(text, safe="")
 
 
-def parsed_events(lines: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
-    """Server-sent events as (id, event, data as JSON, None when empty). Comments are left out."""
+def parsed_events(pieces: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
+    """Server-sent events as (id, event, data as JSON, None when empty). Comments are left out.
+
+    pieces: lines; a long line may come in several. Raises CommandError.
+    """
     id_, event, data = "", "message", ""
-    for raw in lines:
+    for raw in _whole_lines(pieces):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -241,7 +251,7 @@ def parsed_events(lines: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
             if data or event != "message":
                 try:
                     content = json.loads(data) if data else None
-                except ValueError:
+                except (ValueError, RecursionError):
                     text = "the stream of events is not one of svcd: its data is not JSON"
                     raise CommandError(text, UNREACHABLE) from None
                 yield id_, event, content
@@ -252,3 +262,19 @@ def parsed_events(lines: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
             event = value
         elif name == "data":
             data = f"{data}\n{value}" if data else value
+
+
+def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines of `pieces`; the last one only when it is complete. Raises CommandError."""
+    parts: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size > _MOST_EVENT_BYTES:
+            text = f"an event of the stream is larger than {_MOST_EVENT_BYTES >> 20} MiB"
+            raise CommandError(f"{text}: no svcd sends so much", UNREACHABLE)
+        if piece.endswith(b"\n"):
+            line, parts = b"".join(parts), []
+            size = size if line.strip() else 0  # an empty line ends the event
+            yield line

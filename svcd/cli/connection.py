@@ -160,6 +160,7 @@ class Connections:
         headers: Mapping[str, str],
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """Send the request and read the head of the answer. Raises Lost."""
+        _refuse_unsendable(headers)
         sent = False
         connection = kept
         try:
@@ -215,6 +216,15 @@ class Connections:
                     text = f"--cacert {self._cacert} cannot be used: {error.strerror or error}"
                     raise CommandError(f"{text}; name a file of PEM certificates", USAGE) from None
         return self._tls
+
+
+def _refuse_unsendable(headers: Mapping[str, str]) -> None:
+    """Raises CommandError; the fault that http.client raises would quote the token."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            where = "--token or OS_TOKEN" if name == "X-Auth-Token" else "its value"
+            text = f"the header {name} has a line end or another character that cannot be sent"
+            raise CommandError(f"{text}: check {where}", USAGE)
 
 
 def _parts(url: str) -> SplitResult:

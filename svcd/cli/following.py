@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from svcd.cli.api import Api
+from svcd.cli.exits import UNREACHABLE, CommandError
 
 _LOOK_S: Final = 1.0
 _WAIT_S: Final = 20
@@ -44,7 +45,10 @@ def newer(api: Api, path: str, last: Any, wait_s: int = 0) -> list[Any] | None:
     body = api.get(path + query)
     if body is None:
         return None
-    events = [each for each in body.get("events") or [] if isinstance(each, dict)]
+    if not isinstance(body, dict) or not isinstance(body.get("events"), list):
+        text = "the list of events is not one of svcd: does --api name svcd's daemon?"
+        raise CommandError(text, UNREACHABLE)
+    events = [each for each in body["events"] if isinstance(each, dict)]
     if query or last not in events:
         return events
     return events[len(events) - events[::-1].index(last) :]

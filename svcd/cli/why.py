@@ -52,7 +52,7 @@ def command(
 def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
     """The history of the cluster or execution that `what` names. Raises CommandError, NotThere."""
     cluster = _one(api, f"/clusters/{_safe(what)}", "cluster")
-    execution = None if cluster else _one(api, f"/job-executions/{_safe(what)}", None)
+    execution = None if cluster else _one(api, f"/job-executions/{_safe(what)}")
     if not cluster and not execution:
         cluster = _newest(api, f"/clusters?name={_safe(what)}", "clusters")
     if not cluster and not execution:
@@ -87,13 +87,13 @@ def _events(api: Api, cluster_id: str) -> list[Any]:
     )  # the cluster may be deleted between the two requests
 
 
-def _one(api: Api, path: str, key: str | None) -> Any:
-    found = api.get(path)
-    return found if found is None or key is None else found[key]
+def _one(api: Api, path: str, key: str = "") -> Any:
+    found = api.one(path, key)
+    return found[key] if found and key else found
 
 
 def _newest(api: Api, path: str, key: str) -> Any:
-    found: Sequence[Any] = (api.get(path) or {key: []})[key]
+    found: Sequence[Any] = api.listed(path, key)[key]
     return found[-1] if found else None
 
 

@@ -92,8 +92,10 @@ class Cursor:
         epoch, made_s, since, until, after = values
         if (after is None) != (until == "") or not 0 <= made_s < 1 << 53:
             return None
-        if after is not None and not 0 <= after[0] < 1 << 63:
-            return None
+        if after is not None:
+            number, kind, id_ = after
+            if not (0 <= number < 1 << 63 and kind in KINDS and id_.isprintable()):
+                return None  # PostgreSQL refuses a NUL, and so the read for all watchers
         return cls(epoch=epoch, made_s=made_s, since=since, until=until, after=after)
 
 

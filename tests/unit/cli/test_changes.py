@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -28,6 +31,29 @@ class EventTests(SynchronousTestCase):
 
     def test_nonsense_is_refused(self) -> None:
         self.assertRaises(CommandError, list, parsed_events(iter([b"data: <html>\n", b"\n"])))
+
+    def test_deep_nesting_is_refused(self) -> None:
+        deep = b"data: " + b"[" * 200_000 + b"\n"
+        self.assertRaises(CommandError, list, parsed_events(iter([deep, b"\n"])))
+
+    def test_a_long_line_may_come_in_parts(self) -> None:
+        """As a connection reads it: parts of 64 KiB."""
+        text = "x" * 150_000
+        raw = f'id: 1\nevent: cluster\ndata: {{"name":"{text}:"}}\n\n'.encode()
+        stream = io.BytesIO(raw)
+        parts = iter(lambda: stream.readline(65_536), b"")
+        self.assertEqual(list(parsed_events(parts)), [("1", "cluster", {"name": f"{text}:"})])
+
+    def test_an_event_without_an_end_is_refused(self) -> None:
+        """Within its bound, whether its lines end or not."""
+        for part in (b"x" * 2**20, b"data: " + b"x" * 2**20 + b"\n"):
+            with self.assertRaisesRegex(CommandError, "larger than 64 MiB"):
+                list(parsed_events(itertools.repeat(part, 100)))
+
+    def test_many_small_events_have_no_bound(self) -> None:
+        event = b"data: " + b'"' + b"x" * 2**20 + b'"\n'
+        parts = itertools.chain.from_iterable(itertools.repeat((event, b"\n"), 80))
+        self.assertEqual(sum(1 for _ in parsed_events(parts)), 80)
 
     def test_kinds(self) -> None:
         given = ["clusters", "Cluster", "job-executions", "job_ex", "job_binary"]

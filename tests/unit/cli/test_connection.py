@@ -118,6 +118,18 @@ class LyingTests(_Case):
         self.assertTrue(self.server.heads[-1][0].startswith(b"GET /x?y=1 "))
 
 
+class TokenTests(_Case):
+    def test_a_token_that_cannot_be_sent_is_not_quoted(self) -> None:
+        """As one of a file with Windows line ends; http.client would quote it."""
+        for token in ("s3cret\r", "s3\ncret", "s3cret\u20ac"):
+            with self.assertRaises(CommandError) as caught:
+                self.connections.send("GET", self.url, None, {"X-Auth-Token": token})
+            self.assertEqual(caught.exception.code, USAGE)
+            self.assertIn("OS_TOKEN", str(caught.exception))
+            self.assertNotIn("cret", str(caught.exception))
+        self.assertEqual(self.server.connections, 0)
+
+
 class AgainTests(SynchronousTestCase):
     """Which requests are sent again."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.exits import CommandError
 from svcd.cli.following import newer
 from svcd.cli.waiting import news, progress
 
@@ -87,6 +88,11 @@ class NewerTests(SynchronousTestCase):
         self.assertEqual(newer(api, "/e", first, 20), [second])
         self.assertIsNone(newer(api, "/e", second))
         self.assertEqual(api.asked, ["/e", "/e?since=4&wait=20", "/e?since=5"])
+
+    def test_answers_of_something_else_are_refused(self) -> None:
+        for answer in ([], 5, {}, {"events": 5}):
+            with self.assertRaisesRegex(CommandError, "is not one of svcd"):
+                newer(_Api(answer), "/e", None)  # type: ignore[arg-type]
 
     def test_events_without_numbers_are_compared(self) -> None:
         """Those after the last known one; all when it is no longer kept."""

@@ -250,6 +250,14 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             self.report("a/b ?")
         self.assertIn("has no cluster and no job execution 'a/b ?'", str(raised.exception))
 
+    def test_answers_of_something_else_are_refused(self) -> None:
+        """JSON, but not what svcd answers."""
+        for body in (b"[]", b"5", b'{"cluster":[]}', b'{"cluster":5}'):
+            answer = Answer(status=200, headers={}, body=body)
+            api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_, said=answer: said)
+            with self.assertRaisesRegex(CommandError, "is not one of svcd"):
+                list(why.history(api, "c-1"))
+
     def test_other_tenant_is_refused(self) -> None:
         """The daemon's refusal is passed on, with what to do."""
         svcd = self.fake_service({"auth.mode": "keystone"})

@@ -47,6 +47,8 @@ class CursorTests(SynchronousTestCase):
             _text("e", 1, "3", "5", [1, "jobs"]),
             _text("e", 1, "3", "5", [-1, "jobs", "j"]),
             _text("e", 1, "3", "5", [1 << 63, "jobs", "j"]),
+            _text("e", 1, "3", "5", [1, "jobs", "\0"]),
+            _text("e", 1, "3", "5", [1, "jo\0bs", "j"]),
             _text("e", 1.5, "3", "", None),
             base64.urlsafe_b64encode(b'["\xff",1,"3","",null]').decode(),
         ):
