@@ -26,7 +26,8 @@ _LOOK_S: Final = 0.5
 _SLOW_S: Final = 2.0
 _PATIENCE_S: Final = 300.0
 """How long the daemon may be away."""
-_BAR: Final = 20
+_BAR: Final = 10
+"""Cells of the bar; the last one fills when the cluster is Active, which ends the waiting."""
 PHASES: Final = ("Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting")
 """The statuses on the way to Active. A cluster may also pass Decommissioning, when it shrinks."""
 _RESTING: Final = frozenset({"Active", "Error"})
@@ -127,12 +128,12 @@ def progress(cluster: Json, events: Sequence[Json], now: float) -> str:
     if status in PHASES:
         share = ready / len(machines) if machines else 0.0
         whole = (PHASES.index(status) + share) / len(PHASES)
-        filled = int(whole * _BAR)
+        filled = min(int(whole * _BAR), _BAR - 1)
         parts.append(f"[{'#' * filled}{'.' * (_BAR - filled)}]")
         parts.append(f"{ready}/{len(machines)} machines")
     waiting = _waited_for(cluster, here)
     if waiting:
-        parts.append(f"waiting for {waiting}")
+        parts.append(waiting)
     until = seconds(get(events[begin], "until")) if begin is not None else None
     if until is not None:
         parts.append(f"gives up in {duration(until - now)}")
@@ -180,7 +181,7 @@ def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
     if not missing:
         return ""
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return f"server {missing[0]}{more}"
+    return f"waiting for server {missing[0]}{more}"
 
 
 def _explain(session: Session, cluster: Json) -> None:

@@ -40,8 +40,7 @@ class ProgressTests(SynchronousTestCase):
     def test_phase_bar_step_and_deadline(self) -> None:
         self.assertEqual(
             progress(CLUSTER, EVENTS, NOW),
-            "Preparing  [###########.........]  1/2 machines  waiting for log in on c-2  "
-            "gives up in 10 min 00 s",
+            "Preparing  [#####.....]  1/2 machines  log in on c-2  gives up in 10 min 00 s",
         )
 
     def test_servers_that_boot(self) -> None:
@@ -52,7 +51,20 @@ class ProgressTests(SynchronousTestCase):
         }
         self.assertEqual(
             progress(booting, EVENTS[:2], NOW),
-            "Spawning  [######..............]  0/2 machines  waiting for server c-1 and 1 more",
+            "Spawning  [###.......]  0/2 machines  waiting for server c-1 and 1 more",
+        )
+
+    def test_bar_is_full_at_the_end_alone(self) -> None:
+        """All machines are ready long before their daemons; the line fits into 80 columns."""
+        events = [
+            event("Starting", "started", until=UNTIL),
+            event("start the daemons", "started"),
+            event("start datanode", machine="c-1"),
+            event("start datanode", machine="c-2"),
+        ]
+        self.assertEqual(
+            progress({**CLUSTER, "status": "Starting"}, events, NOW),
+            "Starting  [#########.]  2/2 machines  start the daemons  gives up in 10 min 00 s",
         )
 
     def test_statuses_without_a_share(self) -> None:
