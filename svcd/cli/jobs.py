@@ -6,7 +6,7 @@ J is the id of an execution or its unique beginning. The name of a job means its
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -17,8 +17,8 @@ from svcd.cli.command import Group
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
-from svcd.cli.session import Session
-from svcd.cli.show import Column, Row, Table, ago, field, get
+from svcd.cli.session import Session, write
+from svcd.cli.show import Column, Row, Table, ago, field, get, table_lines
 from svcd.cli.times import duration, seconds
 
 JOB: Final = Kind(path="/jobs", one="job", many="jobs", noun="job")
@@ -53,7 +53,7 @@ def table(jobs: Mapping[str, str], clusters: Mapping[str, str]) -> Table:
             Column(title="JOB", text=lambda row, _: _named(row, "job_id", jobs)),
             field("STATUS", "info.status", cut=False, status=True),
             Column(title="PROGRESS", text=_progress, cut=False),
-            Column(title="CLUSTER", text=lambda row, _: _named(row, "cluster_id", clusters)),
+            Column(title="CLUSTER", text=lambda row, _: _place(row, clusters)),
             ago("CREATED", "created_at"),
             Column(title="TIME", text=_spent, cut=False),
             field("EXIT", "return_code", wide=True),
@@ -70,7 +70,13 @@ def _named(row: Row, key: str, known: Mapping[str, str]) -> str:
     return known.get(id_, id_)
 
 
+def _place(row: Row, clusters: Mapping[str, str]) -> str:
+    id_ = get(row, "cluster_id")
+    return clusters.get(id_, "(deleted)" if id_ else "")
+
+
 EXECUTIONS: Final = table({}, {})
+_GIVEN: Final = (field("GIVEN", "what", cut=False), field("VALUE", "value"))
 
 
 def execution_of(api: Api, what: str) -> Any:
@@ -109,10 +115,10 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
         filters["job_id"] = str(names.find(api, JOB, of)["id"])
     query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
     path = "/job-executions" + (f"?{query}" if query else "")
-    session.show(api.listed(path, "job_executions"), _table_of(session))
+    session.show(api.listed(path, "job_executions"), table_of(session))
 
 
-def _table_of(session: Session) -> Table:
+def table_of(session: Session) -> Table:
     """The table with the names of jobs and clusters, which only tables show."""
     if session.output not in ("table", "wide"):
         return EXECUTIONS
@@ -126,8 +132,29 @@ def _table_of(session: Session) -> Table:
 @click.argument("what", metavar="J")
 @click.pass_obj
 def show(session: Session, what: str) -> None:
-    """Show a job execution."""
-    session.show(execution_of(session.api, what), _table_of(session))
+    """Show a job execution: its state, and the data and values that it was given."""
+    found = execution_of(session.api, what)
+    session.show(found, table_of(session))
+    given = list(_given(session.api, found)) if session.output in ("table", "wide") else []
+    if given:
+        lines = table_lines(_GIVEN, given, session.width(), session.now(), session.style)
+        write("".join(f"{line}\n" for line in ("", *lines)))
+
+
+def _given(api: Api, execution: Row) -> Iterator[Row]:
+    """What a user gave to an execution, by the options of `svcd run`."""
+    for what in ("input", "output"):
+        id_ = get(execution, f"{what}_id")
+        if id_:
+            source = api.one(f"{SOURCE.path}/{safe(id_)}", SOURCE.one)
+            url = get(source, f"{SOURCE.one}.url") if source else "(deleted)"
+            yield {"what": f"--{what}", "value": url}
+    configs = execution.get("job_configs") or {}
+    for option, key in (("-c", "configs"), ("-p", "params")):
+        for name, value in (configs.get(key) or {}).items():
+            yield {"what": option, "value": f"{name}={value}"}
+    for value in configs.get("args") or []:
+        yield {"what": "argument", "value": value}
 
 
 @job.command("logs")
@@ -160,7 +187,7 @@ def cancel(session: Session, what: str) -> int:
     status = after["info"]["status"]
     session.note(f"job execution {id_} is {status}")
     if session.output != "table":
-        session.show(after, EXECUTIONS)
+        session.show(after, table_of(session))
     return 0 if status == "KILLED" else FAILED
 
 
@@ -204,7 +231,7 @@ def rerun(session: Session, what: str, on: str | None, to: str | None, detach: b
     key = uuid.uuid4().hex
     made = api.post(f"/jobs/{safe(before['job_id'])}/execute", body, key)["job_execution"]
     if detach:
-        session.show(made, EXECUTIONS)
+        session.show(made, table_of(session))
         return 0
     session.note(f"job execution {made['id']}")
     return Followed(session, str(made["id"])).to_its_end()

@@ -133,10 +133,10 @@ def command(session: Session, /, **options: Any) -> int:
         raise CommandError(text, INTERRUPTED) from None
     id_ = str(execution["id"])
     if options["detach"]:
-        from svcd.cli.jobs import EXECUTIONS
+        from svcd.cli.jobs import table_of
 
         session.note(f"svcd job logs -f {id_} follows it, svcd job cancel {id_} cancels it")
-        session.show(execution, EXECUTIONS)
+        session.show(execution, table_of(session))
         return 0
     session.note(f"job execution {id_}")
     return Followed(session, id_).to_its_end()

@@ -116,6 +116,13 @@ class RunTests(RunCase):
         self.assertEqual(json.loads(said.out)["id"], self.executions()[1]["id"])
         self.assertIn("svcd job logs -f", said.err)
 
+    def test_detached_execution_is_shown_by_names(self) -> None:
+        """The table has the names of the job and of the cluster, as `job ls` has."""
+        for said in (self.pig("--detach"), self.shown.run("job", "rerun", "count", "--detach")):
+            self.assertEqual(said.code, 0, said)
+            row = said.out.splitlines()[1].split()
+            self.assertEqual((row[1], row[2], row[4]), ("count", "Pending", "first"), said)
+
     def test_transient_cluster(self) -> None:
         """A cluster of the template for this job alone."""
         cluster = self.api.cluster(self.cluster_id)
@@ -393,6 +400,29 @@ class JobTests(RunCase):
         self.assertEqual(
             self.shown.run("job", "ls", "-o", "name").out, f"{first['id']}\n{second['id']}\n"
         )
+
+    def test_show_names_what_was_given(self) -> None:
+        """The data and values of the execution follow its row, by the options of svcd run."""
+        self.pig("-c", "a=b", "-p", "DAY=1", "--", "x y")
+        lines = self.shown.run("job", "show", "count").out.splitlines()
+        self.assertEqual(
+            lines[2:],
+            [
+                "",
+                "GIVEN     VALUE",
+                "--input   hdfs:///in",
+                "--output  hdfs:///out",
+                "-c        a=b",
+                "-p        DAY=1",
+                "argument  x y",
+            ],
+        )
+
+    def test_deleted_cluster_has_no_id_in_the_table(self) -> None:
+        """Its id, which no command takes any more, is in the JSON alone."""
+        self.pig()
+        self.assertEqual(self.shown.run("cluster", "rm", "first", "--yes", "--wait").code, 0)
+        self.assertIn("  (deleted)  ", self.shown.run("job", "ls").out)
 
     def test_logs(self) -> None:
         """Once, and until the end with its result."""
