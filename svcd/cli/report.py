@@ -397,10 +397,21 @@ def _engine(execution: Json, info: Json) -> Iterator[str]:
         yield line
         for key in ("startTime", "endTime"):
             if action.get(key):
-                yield f"    {'started' if key == 'startTime' else 'ended'} {action[key]}"
+                word = "started" if key == "startTime" else "ended"
+                yield f"    {word} at {_engine_time(action[key])}"
         error = " ".join(str(action[k]) for k in ("errorCode", "errorMessage") if action.get(k))
         if error:
             yield from _indented(error, "    ")
+
+
+def _engine_time(text: object) -> str:
+    """A time of Oozie, such as `Wed, 09 Oct 2013 12:37:15 GMT`, as `moment` writes times."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return moment(parsedate_to_datetime(str(text)).timestamp())
+    except ValueError:
+        return str(text)
 
 
 def _actions(info: Json) -> Sequence[Json]:

@@ -203,6 +203,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             "  what to do: use an output data source whose url does not exist yet",
             f"workflow engine: {workflow} is KILLED",
             "  action job-node (pig): ERROR, application_1767225600000_0001 FAILED/KILLED",
+            "    started at 2026-01-01 00:00:06 UTC",
             "    JA018 JA018: Output directory hdfs://x/out already exists",
             f"  {base}",
         ):
