@@ -128,7 +128,8 @@ class Group(click.Group):
             if name in self._lazy:
                 rows.append((name, self._lazy[name][1]))
             elif not (command := self.commands[name]).hidden:
-                rows.append((name, command.get_short_help_str(70)))
+                said = command.get_short_help_str(200).rstrip(".")
+                rows.append((name, said[:1].lower() + said[1:]))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

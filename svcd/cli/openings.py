@@ -78,7 +78,9 @@ def _roles(settings: Settings) -> Finding:
             "add them to auth.read_roles",
         )
     return Finding(
-        what, True, f"{', '.join(auth.read_roles)} read, {', '.join(auth.write_roles)} change"
+        what,
+        True,
+        f"{', '.join(auth.read_roles)} may read; {', '.join(auth.write_roles)} may change",
     )
 
 

@@ -97,6 +97,17 @@ class UsageTests(_Case):
         for word in ("config", "doctor", "image", "backup", "restore", "db", "demo", "twistd svcd"):
             self.assertIn(word, out)
 
+    def test_help_of_a_group_has_whole_lines_of_one_style(self) -> None:
+        """No line is cut, begins with a capital, or ends with a full stop."""
+        for group in ("cluster", "job"):
+            code, out, _ = self.ran(group, "--help")
+            self.assertEqual(code, 0)
+            lines = out.partition("\nCommands:\n")[2].splitlines()
+            self.assertGreater(len(lines), 6)
+            for line in lines:
+                self.assertRegex(line, r"^ {2}[a-z ]")
+                self.assertNotRegex(line, r"^ {2}[a-z]+ +[A-Z]|\.$")
+
     def test_module_and_script_are_the_same_command(self) -> None:
         """`python -m svcd` and `svcd`."""
         script = str(Path(sys.executable).with_name("svcd"))
