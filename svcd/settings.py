@@ -455,12 +455,23 @@ class Loaded:
 
 
 @functools.cache
+def _sections() -> Mapping[str, Any]:
+    """Section -> its class."""
+    return typing.get_type_hints(Settings)
+
+
+@functools.cache
+def _variables() -> Mapping[str, str]:
+    """Variable of the environment -> `section.name`."""
+    return {"SVCD_" + key.upper().replace(".", "_"): key for key in schema()}
+
+
+@functools.cache
 def schema() -> Mapping[str, tuple[Any, str, bool]]:
     """`section.name` -> (type, documentation, is it secret), in order."""
     result: dict[str, tuple[Any, str, bool]] = {}
-    sections = typing.get_type_hints(Settings)
     for section in attrs.fields(Settings):
-        kind = sections[section.name]
+        kind = _sections()[section.name]
         hints = typing.get_type_hints(kind)
         for each in attrs.fields(kind):
             result[f"{section.name}.{each.name}"] = (
@@ -480,14 +491,13 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
     given: dict[str, tuple[object, str]] = {}
     if config is not None:
         given.update(_from_file(config, known))
-    by_variable = {"SVCD_" + key.upper().replace(".", "_"): key for key in known}
-    sections_here = {key.partition(".")[0] for key in known}
+    by_variable = _variables()
     unknown: list[str] = []
     for variable, text in environment.items():
         section, _, name = variable.removeprefix("SVCD_").lower().partition("_")
         if variable in by_variable:
             given[by_variable[variable]] = (text, f"environment {variable}")
-        elif variable.startswith("SVCD_") and section in sections_here:
+        elif variable.startswith("SVCD_") and section in _sections():
             given[f"{section}.{name}"] = (text, f"environment {variable}")  # unknown, see below
         elif variable.startswith("SVCD_") and not variable.startswith(_NOT_SETTINGS):
             unknown.append(_ignored(variable, by_variable))
@@ -506,8 +516,7 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
             raise SettingsError(f"unknown setting {key} ({source}); {remedy}")
         section, _, name = key.partition(".")
         values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], source)
-    sections = typing.get_type_hints(Settings)
-    built = {s: sections[s](**v) for s, v in values.items()}
+    built = {s: _sections()[s](**v) for s, v in values.items()}
     return Loaded(
         settings=Settings(**built),
         sources={k: given[k][1] if k in given else "default" for k in known},

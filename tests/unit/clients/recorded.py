@@ -25,6 +25,9 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "openstack"
 PROJECT = "00000000000000000000000000000024"
 """The member's project, in the recordings."""
 
+RECORDED = "Sat, 21 Nov 2026 21:00:00 GMT"
+"""When: the clients compare the times in an answer with its `Date`."""
+
 BASES = {
     "identity": "/v3",
     "compute": "/v2.1",
@@ -77,6 +80,7 @@ class Player(Resource):
             request.setResponseCode(599)
             return f"nothing is recorded for {self.asked[-1]}".encode()
         request.setResponseCode(exchange["status"])
+        request.setHeader("date", RECORDED)
         for name, value in exchange["headers"].items():
             request.setHeader(name, value)
         text = exchange.get("text")
