@@ -126,7 +126,8 @@ class Connections:
     ) -> tuple[Answer, Iterator[bytes]]:
         """The head of an answer and its lines as they come; [] of lines when it is no success.
 
-        silence_s: the longest time without a byte. The lines raise Lost when the peer breaks off.
+        silence_s: the longest time without a byte. The lines raise Lost when the peer breaks off,
+        also in the middle of a body of known length.
         """
         parts = _parts(url)
         connection, response = self._begin(None, parts, method, url, None, headers)
@@ -143,6 +144,8 @@ class Connections:
             try:
                 while line := response.readline(_PIECE):
                     yield line
+                if response.length:  # readline does not refuse a body that is cut off
+                    raise _cut_off(response.length)
             except (OSError, ValueError, http.client.HTTPException) as error:
                 raise _lost(url, error, sent=True) from None
             finally:
@@ -258,10 +261,13 @@ def _read(response: http.client.HTTPResponse) -> Answer:
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Lost(f"the answer ended too early: {error}", sent=True) from None
     if response.length:
-        text = f"the answer ended too early: {response.length} bytes are missing"
-        raise Lost(text, sent=True)
+        raise _cut_off(response.length)
     response.close()  # the connection stays open for the next request
     return Answer(status=response.status, headers=_names(response), body=b"".join(pieces))
+
+
+def _cut_off(missing: int) -> Lost:
+    return Lost(f"the answer ended too early: {missing} bytes are missing", sent=True)
 
 
 def _names(response: http.client.HTTPResponse) -> Mapping[str, str]:

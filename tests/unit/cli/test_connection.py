@@ -96,6 +96,24 @@ class LyingTests(_Case):
         chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"
         self.assertIn("ended too early", self.refused(chunked))
 
+    def test_streams_that_end_too_early(self) -> None:
+        """What came before is passed on; a file that is made of it is then given up."""
+        for answer, begin in (
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}\n", [b"{}\n"]),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}\n", [b"{}\n"]),
+        ):
+            self.server.answers = [answer]
+            _, lines = self.connections.stream("GET", f"{self.url}/x", {}, 10.0)
+            found: list[bytes] = []
+            with self.assertRaises(Lost):
+                found.extend(lines)
+            self.assertEqual(found, begin, answer)
+
+    def test_whole_streams(self) -> None:
+        self.server.answers = [OK]
+        _, lines = self.connections.stream("GET", f"{self.url}/x", {}, 10.0)
+        self.assertEqual(list(lines), [b"{}"])
+
     def test_wrong_urls(self) -> None:
         """Code 2, and no password in the message."""
         for url in ("ftp://h/", "h:80", "http://", "http://h:x/", "http://u:secret@h/\n", "x"):
