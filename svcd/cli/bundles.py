@@ -17,7 +17,7 @@ from svcd.cli import bundle
 from svcd.cli.api import safe
 from svcd.cli.bundle import BY_NAME, KINDS, Change, Item, Kind, Step, There
 from svcd.cli.command import Command
-from svcd.cli.exits import FAILED, INTERRUPTED, REFUSED, CommandError
+from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.job_files import Unusable, with_digest
 from svcd.cli.names import Kind as Named
 from svcd.cli.names import find
@@ -138,6 +138,8 @@ def _found(session: Session, word: str, name: str) -> tuple[Kind, Any]:
         try:
             return kind, find(session.api, noun, name)
         except CommandError as error:
+            if error.code != NOT_FOUND:
+                raise
             refusal = refusal or error
     assert refusal is not None
     raise refusal

@@ -18,7 +18,7 @@ from svcd.cli.api import safe
 from svcd.cli.cloud import Cloud, fitting_flavor
 from svcd.cli.clusters import finish, wait_option
 from svcd.cli.command import Command
-from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError
+from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError, OutOfTime
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
 from svcd.cli.session import Session
 from svcd.cli.show import as_json, as_yaml, get
@@ -189,6 +189,8 @@ def _flavor(session: Session, given: str | None) -> str:
         return get(found, "id")
     try:
         flavors = cloud.flavors()
+    except OutOfTime:
+        raise
     except CommandError:
         return given  # svcd checks it
     kind = IMAGE._replace(noun="flavor")

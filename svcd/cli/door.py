@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from svcd.cli.connection import Send, send
-from svcd.cli.exits import REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.cli.exits import REFUSED, UNREACHABLE, USAGE, CommandError, OutOfTime
 
 
 class Door(NamedTuple):
@@ -106,6 +106,8 @@ def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Fo
         again = _embedded_login(known, tenant)
         try:
             token = log_in(*again, send)[0]
+        except OutOfTime:
+            raise
         except CommandError:
             token, again = "", None  # the daemon may accept requests without a token
     tenant = tenant or ("" if given.api else str(known.get("tenant", "")))

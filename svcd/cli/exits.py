@@ -24,3 +24,7 @@ class CommandError(Exception):
     def __init__(self, text: str, code: int = FAILED) -> None:
         super().__init__(text)
         self.code = code
+
+
+class OutOfTime(CommandError):
+    """`--timeout` ran out, which ends the command: code that goes on after errors lets it pass."""

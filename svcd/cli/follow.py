@@ -11,7 +11,7 @@ import time
 from typing import Any, Final
 
 from svcd.cli.api import safe
-from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError
+from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.job_story import (
     Part,
     Programs,
@@ -23,7 +23,7 @@ from svcd.cli.job_story import (
     part_of,
     state,
 )
-from svcd.cli.session import OutOfTime, Session
+from svcd.cli.session import Session
 
 _PATIENCE_S: Final = 120.0
 """How long a daemon may be away, as when it restarts, before the command gives up."""

@@ -21,15 +21,11 @@ from svcd.cli import door
 from svcd.cli.api import Api
 from svcd.cli.connection import Connections
 from svcd.cli.door import Given
-from svcd.cli.exits import REFUSED, TIMED_OUT, CommandError
+from svcd.cli.exits import REFUSED, TIMED_OUT, CommandError, OutOfTime
 from svcd.cli.show import Style, Table, cut, printed
 from svcd.model.controls import visible
 
 _STATE_DIR: Final = "state"
-
-
-class OutOfTime(CommandError):
-    """`--timeout` ran out."""
 
 
 class Session:

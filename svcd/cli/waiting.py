@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from svcd.cli.api import safe
-from svcd.cli.exits import FAILED, INTERRUPTED, CommandError
+from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime
 from svcd.cli.following import newer
-from svcd.cli.session import OutOfTime, Session
+from svcd.cli.session import Session
 from svcd.cli.show import get
 from svcd.cli.times import duration, seconds
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import follow
-from svcd.cli.session import OutOfTime
+from svcd.cli.exits import OutOfTime
 from svcd.testing import FakeServiceMixin
 from tests.support.commands import Said, Shown
 from tests.support.fakes import Api

@@ -15,7 +15,7 @@ from svcd.cli import door, why
 from svcd.cli.api import Api as Reader
 from svcd.cli.connection import Answer
 from svcd.cli.door import Door, Given
-from svcd.cli.exits import CommandError
+from svcd.cli.exits import TIMED_OUT, CommandError, OutOfTime
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
 from svcd.model.failures import KNOWN, Code
@@ -334,6 +334,17 @@ class FindTests(SynchronousTestCase):
         self.write(identity="http://c/v3", username="demo", password="pw", tenant="demo")
         found = self.find(tenant="other")
         self.assertEqual((found.tenant, found.token), ("other", ""))
+
+    def test_the_time_limit_ends_the_embedded_login(self) -> None:
+        """It is no refusal of the login, after which the command would go on without a limit."""
+        self.write(identity="http://c/v3", username="demo", password="pw", tenant="demo")
+
+        def late(*_: object) -> Answer:
+            raise OutOfTime("--timeout of 1 s ran out", TIMED_OUT)
+
+        given = Given(state_dir=self.state)
+        with self.assertRaises(OutOfTime):
+            door.find(given, {}, late)
 
     def test_token_of_the_environment(self) -> None:
         found = self.find({"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}, api="http://a/")
