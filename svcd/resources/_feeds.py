@@ -127,6 +127,9 @@ class Feeds:
             clock, "changes", self._turn, limit=_AT_ONCE, backoff=_BACKOFF
         )
         self._ticks = KeyedTasks[TenantId](clock, "watchers", self._tick, limit=_AT_ONCE)
+        self._checks = KeyedTasks[TenantId](
+            clock, "tokens of watchers", self._check_all, limit=_AT_ONCE
+        )
 
     def count(self) -> int:
         """The number of watchers now."""
@@ -155,6 +158,7 @@ class Feeds:
             end = self._store.on_change(tenant_id, partial(self._wake, tenant_id))
             feed = self._feeds[tenant_id] = _Feed(end, self._clock.seconds())
             self._ticks.wake(tenant_id, _TICK_S)
+            self._checks.wake(tenant_id, _TICK_S)
         feed.groups.setdefault(since, []).append(watcher)
         feed.count += 1
         self._wake(tenant_id)
@@ -168,11 +172,13 @@ class Feeds:
             feed.end()
             self._turns.rest(tenant_id)
             self._ticks.rest(tenant_id)
+            self._checks.rest(tenant_id)
 
     async def stop(self) -> None:
         """End all reads. The door has ended the watchers before."""
         await self._turns.stop()
         await self._ticks.stop()
+        await self._checks.stop()
 
     def _wake(self, tenant_id: TenantId) -> None:
         feed = self._feeds.get(tenant_id)
@@ -263,14 +269,21 @@ class Feeds:
                 if cursor not in beats:
                     beats[cursor] = Piece(b":\n%b\n" % _id(cursor))
                 each.outlet.write(beats[cursor])
-        watchers = [each for _, each in feed.open()]
-        for each in watchers:
+        for _, each in list(feed.open()):
             if not each.outlet.paused:
                 each.paused_at = None
             elif each.paused_at is None:
                 each.paused_at = now_s
             elif now_s - each.paused_at >= _STALL_S:
                 each.outlet.abort()
+        return _TICK_S
+
+    async def _check_all(self, tenant_id: TenantId) -> float | None:
+        """Check all tokens. It is no part of `_tick`, for the identity service may be slow."""
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            return None
+        watchers = [each for _, each in feed.open()]
         checks = await gather([partial(self._check, each) for each in watchers], _AT_ONCE)
         for each, error in zip(watchers, checks, strict=True):
             if isinstance(error, Exception):

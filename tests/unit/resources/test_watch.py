@@ -526,6 +526,23 @@ class EndTests(WatchCase):
         other.advance(90)
         self.assertEqual(other.frames[-1].data, {"reason": "identity is down"})
 
+    def test_a_slow_check_delays_no_comment_line(self) -> None:
+        """The caller hears from the daemon while the identity service does not answer."""
+        peer = self.peer()
+        peer.watch()
+        rest: Any = peer.rest
+        asked: list[Deferred[None]] = []
+
+        async def authorize(x: Any, tenant: str | None) -> Any:
+            asked.append(Deferred())
+            await asked[-1]
+
+        rest._authorize = authorize
+        peer.advance(31)
+        self.assertEqual(len(asked), 1)
+        self.assertEqual(peer.body.count(b":\n"), 2)
+        peer.channel.connectionLost(Failure(ConnectionLost()))
+
     def test_a_fault_of_the_check_ends_the_stream(self) -> None:
         """The reason has the incident of the log."""
         peer = self.peer()
