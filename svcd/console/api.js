@@ -35,14 +35,14 @@ export async function send(method, address, { body, key, signal } = {}) {
   }
   learn(response.headers.get("Date"));
   if (response.ok) return response;
-  let told = {};
+  let answer = {};
   try {
-    told = await response.json();
+    answer = await response.json();
   } catch {
-    told = {};
+    answer = {};
   }
   if (response.status === 401) refused();
-  throw new ApiError(response.status, told.error_name ?? "ERROR", told.error_message ?? `the daemon answered ${response.status}`);
+  throw new ApiError(response.status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${response.status}`);
 }
 
 export async function get(address, signal) {

@@ -21,7 +21,7 @@ function barsOf(events, end) {
     if (begin === null) continue;
     const key = JSON.stringify([each.step, each.machine, each.began]);
     const known = found.get(key);
-    if (known && !known.open && each.ended === null) continue; // the end has been told already
+    if (known && !known.open && each.ended === null) continue; // its end is known
     const ended = moment(each.ended);
     found.set(key, {
       step: each.step, machine: each.machine, attempt: each.attempt, outcome: each.outcome,

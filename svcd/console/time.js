@@ -4,9 +4,9 @@ let ahead = 0; // milliseconds by which the daemon's clock is ahead of the brows
 
 // Take the daemon's time from the header Date, which has whole seconds.
 export function learn(date) {
-  const told = Date.parse(date ?? "");
-  if (Number.isNaN(told)) return;
-  const found = told + 500 - Date.now();
+  const sent = Date.parse(date ?? "");
+  if (Number.isNaN(sent)) return;
+  const found = sent + 500 - Date.now();
   if (Math.abs(found - ahead) > 1500) ahead = found;
 }
 
