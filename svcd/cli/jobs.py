@@ -1,6 +1,7 @@
 """`svcd job …`: lists, shows, follows, cancels, repeats and deletes job executions.
 
-J is the id of an execution or its unique beginning. The name of a job means its latest execution.
+J is the id of an execution or its unique beginning. The name or id of a job, or its unique
+beginning, means its latest execution.
 """
 
 from __future__ import annotations
@@ -86,18 +87,23 @@ def execution_of(api: Api, what: str) -> Any:
         return found
     jobs = [j for j in api.listed(f"/jobs?name={safe(what)}", "jobs")["jobs"] if j["name"] == what]
     if jobs:
-        path = f"/job-executions?job_id={safe(jobs[0]['id'])}"
-        executions = api.listed(path, "job_executions")["job_executions"]
-        if executions:
-            return executions[-1]
-        text = f"job {what} has not run yet: svcd run FILE --on CLUSTER runs a job"
-        raise CommandError(text, NOT_FOUND)
+        return _latest(api, jobs[0])
     rows = api.listed("/job-executions", "job_executions")["job_executions"]
     begins = [row for row in rows if what and str(row["id"]).startswith(what)]
     if begins:
         return names.chosen(begins, EXECUTION, what, api.door.tenant)
     known = api.listed("/jobs", "jobs")["jobs"]
-    return names.chosen(known, JOB, what, api.door.tenant)  # refuses, with the nearest name
+    return _latest(api, names.chosen(known, JOB, what, api.door.tenant))
+
+
+def _latest(api: Api, of: Row) -> Any:
+    """The latest execution of a job. Raises CommandError."""
+    path = f"/job-executions?job_id={safe(get(of, 'id'))}"
+    executions = api.listed(path, "job_executions")["job_executions"]
+    if executions:
+        return executions[-1]
+    text = f"job {get(of, 'name')} has not run yet: svcd run FILE --on CLUSTER runs a job"
+    raise CommandError(text, NOT_FOUND)
 
 
 job: Final = Group("job", help="List, show, follow, cancel, repeat and delete job executions.")

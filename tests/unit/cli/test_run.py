@@ -392,7 +392,8 @@ class JobTests(RunCase):
         self.assertIn("count  SUCCEEDED", table[1])
         self.assertEqual(len(table), 3)
         self.assertEqual(self.shown.body("job", "ls"), {"job_executions": [first, second]})
-        self.assertEqual(self.shown.body("job", "show", "count"), second)
+        for name in ("count", "cou", second["job_id"]):
+            self.assertEqual(self.shown.body("job", "show", name), second, name)
         self.assertEqual(self.shown.body("job", "show", first["id"]), first)
         self.assertEqual(
             self.shown.body("job", "ls", "--status", "SUCCEEDED"), {"job_executions": [first]}
