@@ -76,6 +76,7 @@ root: Final = Group(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
+    _replace_closed()
     with visible_output():
         try:
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -88,6 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop_output()
             print(f"svcd: the output cannot be written: {error.strerror}", file=sys.stderr)
             return FAILED
+
+
+def _replace_closed() -> None:
+    """Let text for an output that the caller has closed (`>&-`) go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def _drop_output() -> None:

@@ -21,7 +21,7 @@ from svcd.cli import door
 from svcd.cli.api import Api
 from svcd.cli.connection import Connections
 from svcd.cli.door import Given
-from svcd.cli.exits import REFUSED, TIMED_OUT, CommandError, OutOfTime
+from svcd.cli.exits import REFUSED, TIMED_OUT, USAGE, CommandError, OutOfTime
 from svcd.cli.show import Style, Table, cut, printed
 from svcd.model.controls import visible
 
@@ -69,7 +69,12 @@ class Session:
             if threading.current_thread() is not threading.main_thread():
                 raise CommandError("--timeout works only in the main thread of a program")
             self._former = signal.signal(signal.SIGALRM, self._late)
-            signal.setitimer(signal.ITIMER_REAL, self._timeout)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, self._timeout)
+            except (ValueError, OverflowError):  # nan, inf, or beyond the system's time
+                signal.signal(signal.SIGALRM, self._former)
+                text = f"--timeout {self._timeout:g} is no usable time; leave it out for no limit"
+                raise CommandError(text, USAGE) from None
         return self
 
     def __exit__(

@@ -46,6 +46,20 @@ class OutputTests(_Case):
         self.assertIn("\\x1b]0;x\\x07", out)
         self.assertNotIn("\x1b", out)
 
+    def test_outputs_that_the_caller_has_closed(self) -> None:
+        """As with `svcd config show >&- 2>&-`: the exit code is the command's."""
+        for arguments, code in ((("config", "show"), 0), (("nonsense",), 2)):
+            with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+                self.assertEqual(main(arguments), code)
+                sys.stdout.close()
+                sys.stderr.close()
+
+    def test_time_limits_that_no_clock_has(self) -> None:
+        for limit in ("nan", "inf", "1e300"):
+            code, out, err = self.ran("--timeout", limit, "plugin", "ls")
+            self.assertEqual((code, out), (2, ""), limit)
+            self.assertRegex(err, r"\A\S.*--timeout .* no usable time.*\n\Z")
+
 
 class ConfigTests(_Case):
     def test_every_setting_with_value_origin_and_meaning(self) -> None:
