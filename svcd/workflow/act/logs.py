@@ -10,7 +10,7 @@ from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
-from svcd.workflow.decide.masking import masked_text
+from svcd.workflow.decide.masking import masked_end, masked_text
 
 _ENGINE: Final = "engine"
 _CONTAINERS_S: Final = 10.0
@@ -35,7 +35,7 @@ class Logs:
             parts.append((_ENGINE, f"not available: {fault}".encode()))
         share = max(1024, room // max(1, len(parts)))
         text = "".join(
-            f"==> {title} <==\n{content[-share:].decode('utf-8', 'replace').rstrip()}\n\n"
+            f"==> {title} <==\n{_text(content[-share:], secrets).rstrip()}\n\n"
             for title, content in parts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
@@ -45,8 +45,7 @@ class Logs:
     ) -> tuple[Sequence[tuple[str, str]], str]:
         """Title and masked text of each file, and why the engine's log is missing, or ""."""
         parts, fault = await self._read(row, place)
-        texts = [(title, content.decode("utf-8", "replace")) for title, content in parts]
-        return [(title, masked_text(text, secrets)) for title, text in texts], fault
+        return [(title, _text(content, secrets)) for title, content in parts], fault
 
     async def _read(self, row: Execution, place: Place) -> tuple[list[tuple[str, bytes]], str]:
         if row.workflow_job_id is None:
@@ -63,6 +62,10 @@ class Logs:
     def without_cluster(self, row: Execution) -> bytes:
         """The text for an execution without an engine: its status and its failure."""
         return _head(row).encode()
+
+
+def _text(content: bytes, secrets: Sequence[Secret]) -> str:
+    return masked_end(content.decode("utf-8", "replace"), secrets)
 
 
 def _head(row: Execution) -> str:

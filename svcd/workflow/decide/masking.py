@@ -20,6 +20,7 @@ from svcd.model.redaction import (
     MASK,
     PAIR,
     PROPERTY,
+    forms,
     hidden,
     whole_forms,
     without_named,
@@ -84,6 +85,19 @@ def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
     """One text without credentials; it is not cut."""
     return hidden(without_named(text), secrets)
+
+
+def masked_end(text: str, secrets: Sequence[Secret]) -> str:
+    """The end of a file without credentials; it may begin within one of `secrets`."""
+    text = text.lstrip("\ufffd")  # the rest of a character that was cut
+    ends = (
+        form[at:]
+        for secret in secrets
+        for form in forms(secret.reveal())
+        for at in range(1, len(form) - LEAST + 1)
+    )
+    size = max((len(each) for each in ends if text.startswith(each)), default=0)
+    return masked_text(MASK + text[size:] if size else text, secrets)
 
 
 class _Masking:

@@ -8,6 +8,7 @@ from svcd.workflow.decide.masking import (
     MOST_ENTRIES,
     MOST_TEXT,
     masked,
+    masked_end,
     masked_text,
     masking,
 )
@@ -88,6 +89,19 @@ class Masked(SynchronousTestCase):
         text = "x" * (MOST_TEXT - 4) + "hunter2" + "y" * 10
         clean = masked({"message": text}, [Secret("hunter2"), Secret("xhunter")])
         self.assertEqual(clean["message"], "x" * (MOST_TEXT - 5) + "...(cut)")
+
+    def test_the_end_of_a_file_may_begin_within_a_secret(self) -> None:
+        """Also within a character or another coding of it; in a text of any length."""
+        password = 'hunter\u00fc&"2-horse'
+        secrets = [Secret("other"), Secret(password)]
+        rest = " x" * 20_000
+        for form in (password, "hunter\u00fc&amp;&quot;2-horse"):
+            data = form.encode()
+            for at in range(1, len(data) - 4):
+                text = data[at:].decode("utf-8", "replace") + rest
+                self.assertEqual(masked_end(text, secrets), f"***{rest}", at)
+        self.assertEqual(masked_end(f"{password}{rest}", secrets), f"***{rest}")
+        self.assertEqual(masked_end(f"house{rest}", secrets), f"house{rest}")
 
     def test_a_record_is_bounded(self) -> None:
         """Its texts together, and the number of its values."""
