@@ -140,8 +140,7 @@ def get_source(session: Session, what: str, folder: Path) -> None:
         raise CommandError(f"{text} {url}/* prints it", REFUSED)
     store = swift.of(session)
     container, path = container_of(url), url.partition("://")[2].partition("/")[2].rstrip("/")
-    rows = store.list(container, path)
-    names = [n for n in (str(row.get("name")) for row in rows) if n == path or n[len(path)] == "/"]
+    names = below(path, [str(row.get("name")) for row in store.list(container, path)])
     files = [each for each in names if not each.endswith("/")]
     if not files:
         raise CommandError(f"there is no object at {url}", REFUSED)
@@ -153,6 +152,11 @@ def get_source(session: Session, what: str, folder: Path) -> None:
             )
         _save(store.read(container, name), folder / inner)
     session.note(f"got {count(len(files))} of {url} into {folder}")
+
+
+def below(path: str, names: Sequence[str]) -> Sequence[str]:
+    """The names of the object `path` and of those in the folder `path`; "" is the container."""
+    return [each for each in names if not path or each == path or each.startswith(f"{path}/")]
 
 
 # ---- binaries -----------------------------------------------------------------------------------
