@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
-from svcd.model.redaction import named
+from svcd.model.redaction import last_lines, named
 from svcd.model.secret import Secret
 from svcd.ports.engine import EngineError, JobLine
 from svcd.ports.faults import Fault
@@ -131,7 +131,7 @@ class OozieClient:
         answer = Answer(status=stream.status, headers=stream.headers, body=bytes(tail))
         if answer.status >= 300:
             raise fault_of(f"GET {path}", answer)
-        return answer.body[-self._log_bytes :]
+        return last_lines(answer.body, self._log_bytes)
 
     def _me(self) -> Mapping[str, str]:
         return {"user.name": self._user} if self._user else {}

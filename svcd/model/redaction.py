@@ -41,6 +41,15 @@ PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 _LINE: Final = re.compile(r"^(([^=<>\n]{1,200})=)[^\n]+", re.MULTILINE)
+_OPEN_VALUE: Final = re.compile(
+    rf"\A((?:[^<]*</[^<>]{{1,66}}>)?\s*{_TAG}value{_END})[^<]*".encode(), re.IGNORECASE
+)
+"""The value of a property whose name is not there."""
+_REST_OF_VALUE: Final = re.compile(
+    rb"\A[^<]*(</(?:[\w.-]{1,60}:)?"
+    rb"(?:value|param|env-var|argument|arg|java-opts|java-opt)\s{0,60}>)",
+    re.IGNORECASE,
+)
 _ACCOUNT: Final = "fs.objstore."
 _MOST_TEXT: Final = 16_384
 """Most characters of a text that is searched for pieces."""
@@ -140,6 +149,21 @@ def without_named(text: str, *patterns: re.Pattern[str]) -> str:
     for pattern in patterns or (PROPERTY, PAIR, _LINE):
         text = pattern.sub(_masked, text)
     return text
+
+
+def last_lines(content: bytes, most: int) -> bytes:
+    """The last whole lines of a file. content: its end, of which at most `most` bytes are wanted.
+
+    From `most` bytes on it may begin within a line, or between the name and the value of a property
+    in XML. Then the name of a secret is lost, so its value would not be recognised.
+    """
+    if len(content) < most:
+        return content
+    lines = content[-most:].partition(b"\n")[2]
+    if not lines:
+        return b"%b\n" % MASK.encode()
+    lines = _OPEN_VALUE.sub(rb"\1" + MASK.encode(), lines)
+    return _REST_OF_VALUE.sub(MASK.encode() + rb"\1", lines)
 
 
 def _masked(found: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
 from svcd.model.engine_record import Action, Record
+from svcd.model.redaction import last_lines
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
@@ -57,7 +58,7 @@ class Containers:
         limit: int,
         budget_s: float,
     ) -> Sequence[Part]:
-        """The output of all actions' programs: at most the last `limit` bytes of each file."""
+        """The output of all actions' programs: whole lines in the last `limit` bytes of a file."""
         reading = self._reading(place, budget_s)
         parts: list[Part] = []
         for action in record.actions:
@@ -189,7 +190,7 @@ class _Reading:
         parts = []
         for name in _FILES:
             url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
-            content = own_words(_plain(await self._get(url) or b"")[-limit:])
+            content = own_words(last_lines(_plain(await self._get(url) or b""), limit))
             if content.strip():
                 parts.append(Part(title=f"{title} {name}".strip(), content=content))
         return parts

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from svcd.model.job import Execution
+from svcd.model.redaction import last_lines
 from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
@@ -35,7 +36,7 @@ class Logs:
             parts.append((_ENGINE, f"not available: {fault}".encode()))
         share = max(1024, room // max(1, len(parts)))
         text = "".join(
-            f"==> {title} <==\n{_text(content[-share:], secrets).rstrip()}\n\n"
+            f"==> {title} <==\n{_text(last_lines(content, share), secrets).rstrip()}\n\n"
             for title, content in parts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]

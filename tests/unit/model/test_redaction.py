@@ -11,7 +11,16 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model import redaction, secret
 from svcd.model.job import Credentials
-from svcd.model.redaction import hidden, is_secret, listed, named, of_url, shown_url, without_pieces
+from svcd.model.redaction import (
+    hidden,
+    is_secret,
+    last_lines,
+    listed,
+    named,
+    of_url,
+    shown_url,
+    without_pieces,
+)
 from svcd.model.secret import Secret
 
 PASSWORD = "käse<&'\"+/brot 17"
@@ -120,6 +129,38 @@ class UrlTests(SynchronousTestCase):
     def test_passwords_of_urls(self) -> None:
         """As they stand there, and decoded."""
         self.assertEqual(of_url("a://u:p%40q@h and b://h/x"), ["p%40q", "p@q"])
+
+
+class LastLineTests(SynchronousTestCase):
+    def test_a_short_file_stays(self) -> None:
+        self.assertEqual(last_lines(b"a=b\n<value>c</value>", 21), b"a=b\n<value>c</value>")
+
+    def test_the_first_line_of_a_cut_file_goes(self) -> None:
+        """The name of its secret may be in front of it."""
+        line = b"run --conf fs.s3.secret.key=AKIAVERYSECRETVALUE42 done\n"
+        for most in range(2, len(line) + 4):
+            self.assertNotIn(b"42", last_lines(line + b"end", most), most)
+        self.assertEqual(last_lines(line + b"end", 25), b"end")
+
+    def test_a_cut_line_without_an_end_is_masked(self) -> None:
+        for content in (b"AKIAVERYSECRET", b"AKIAVERYSECRET\n"):
+            self.assertEqual(last_lines(content, 10), b"***\n")
+
+    def test_a_value_whose_name_was_cut_off_is_masked(self) -> None:
+        """XML has the name and the value on lines of their own, and values of several lines."""
+        for rest, shown in (
+            (b" <value>hush</value>\n<a/>", b" <value>***</value>\n<a/>"),
+            (b"a.secret\n</name>\n<value>hush</value>", b"a.secret\n</name>\n<value>***</value>"),
+            (b"hush\n</value>\n<a/>", b"***</value>\n<a/>"),
+            (b"--secret=hush</argument>", b"***</argument>"),
+            (b"plain\nuse <value>\nend", b"plain\nuse <value>\nend"),
+        ):
+            self.assertEqual(last_lines(b"cut\n" + rest, len(rest) + 2), shown)
+
+    def test_lines_without_tags_cost_one_pass(self) -> None:
+        """A job writes them."""
+        for rest in (b"<" * 1_000_000, b"x" * 1_000_000, b" " * 1_000_000):
+            self.assertEqual(last_lines(b"cut\n" + rest, len(rest) + 2), rest)
 
 
 class LivingTests(SynchronousTestCase):

@@ -232,6 +232,21 @@ class Reading(Urls):
         )
         self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
 
+    def test_a_file_that_was_cut_begins_with_a_whole_line(self) -> None:
+        """The name of a secret may be in the part of the line that was cut off."""
+        self.history()
+        cut = b"cret.key=AKIAVERYSECRET\nnext\n"
+        for content, limit, shown in (
+            (cut, len(cut), b"next\n"),
+            (cut, len(cut) - 3, b"next\n"),
+            (cut, len(cut) + 1, cut),
+            (b"AKIAVERYSECRET", 10, b"***\n"),
+        ):
+            self.answer("containerlogs/container_1_1_01_000002/stderr", content)
+            real = parsed("job-killed-mapreduce-error")
+            [part] = self.result(self.containers.logs(self.place, real, limit, 10.0))
+            self.assertEqual(part.content, shown)
+
     def test_a_page_without_an_end(self) -> None:
         """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
