@@ -283,5 +283,5 @@ class FullTests(_Case):
                 time.sleep(_LOOK_S)
             child.send_signal(number)
             ended = self.end(child)
-            self.assertEqual((ended.code, "interrupted" in ended.said), (1, True), ended)
+            self.assertEqual((ended.code, "interrupted" in ended.said), (130, True), ended)
             self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["state"])
