@@ -16,11 +16,12 @@ import yaml
 from svcd.cli import bundle
 from svcd.cli.api import safe
 from svcd.cli.bundle import BY_NAME, KINDS, Change, Item, Kind, Step, There
+from svcd.cli.clusters import wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.job_files import Unusable, with_digest
+from svcd.cli.names import CLUSTER, find
 from svcd.cli.names import Kind as Named
-from svcd.cli.names import find
 from svcd.cli.session import Session, write
 from svcd.cli.uploads import Program, program, read, stored
 from svcd.model.controls import visible
@@ -47,12 +48,13 @@ _files: Final = click.option(
 @click.command("apply", cls=Command)
 @_files
 @click.option("--dry-run", is_flag=True, help="show what would be done")
+@wait_option
 @click.pass_obj
-def apply(session: Session, files: Sequence[Path], dry_run: bool) -> None:
+def apply(session: Session, files: Sequence[Path], dry_run: bool, wait: bool) -> None:
     """Make what a bundle names and the project lacks, and scale its clusters.
 
     It may be repeated: what is there already stays. A change that the API cannot make is refused
-    before anything is done.
+    before anything is done. With --wait it ends when all clusters of the bundle are Active.
     """
     work = Work(session, files)
     refused = [step for step in work.steps if step.change is Change.REFUSED]
@@ -65,6 +67,8 @@ def apply(session: Session, files: Sequence[Path], dry_run: bool) -> None:
         raise CommandError(f"the API cannot change {titles}; nothing was done", REFUSED)
     if not dry_run:
         work.perform()
+        if wait:
+            work.await_clusters()
 
 
 @click.command("diff", cls=Command)
@@ -257,6 +261,15 @@ class Work:
             raise CommandError(text, error.code) from None
         except KeyboardInterrupt:
             raise CommandError(f"interrupted; {self._left(done)}", INTERRUPTED) from None
+
+    def await_clusters(self) -> None:
+        """Wait until the clusters of the bundle are Active. Raises CommandError."""
+        from svcd.cli.waiting import await_cluster
+
+        for step in self.steps:
+            if step.item.kind.name == "clusters":
+                await_cluster(self._session, find(self._session.api, CLUSTER, step.item.name))
+                self._session.note(f"{step.item.title} is Active")
 
     def _left(self, done: int) -> str:
         all_ = sum(step.change is not Change.NONE for step in self.steps)

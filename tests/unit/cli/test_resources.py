@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from svcd.cli import waiting
 from tests.support.commands import Said
 from tests.unit.cli.test_run import RunCase
 
@@ -212,6 +213,31 @@ class BundleTests(RunCase):
         self.assertEqual(said.code, 0, said)
         shown = self.api.cluster(cluster_id)
         self.assertEqual([g["count"] for g in shown["node_groups"]], [1, 3])
+
+    def test_apply_waits_for_its_clusters(self) -> None:
+        """For a new one, for one that grows, and for one that an earlier apply began."""
+        self.patch(waiting, "_LOOK_S", 0.0)
+        said = self.apply("--wait")
+        self.assertEqual(said.code, 0, said)
+        self.assertIn("second: Spawning\n", said.err)
+        self.assertTrue(said.err.endswith("cluster second is Active\n"), said.err)
+        groups = [{"name": "worker", "count": 3}]
+        file = self.bundle(clusters=[{"name": "second", "node_groups": groups}])
+        self.assertEqual(self.shown.run("apply", "-f", file).code, 0)
+        said = self.shown.run("apply", "-f", file, "--wait")
+        self.assertEqual((said.code, said.out.splitlines()[-1]), (0, "unchanged cluster second"))
+        (cluster,) = (c for c in self.api.get("/clusters")["clusters"] if c["name"] == "second")
+        self.assertEqual(cluster["status"], "Active")
+        machines = [len(group["instances"]) for group in cluster["node_groups"]]
+        self.assertEqual(machines, [1, 3])
+
+    def test_apply_ends_with_the_failure_of_a_cluster(self) -> None:
+        """With --wait: code 1, reason and advice."""
+        self.patch(waiting, "_LOOK_S", 0.0)
+        self.fake.faults.add(where="ssh", path="(?s) .*cp processes running", status=1, body="no")
+        said = self.apply("--wait")
+        self.assertEqual(said.code, 1, said)
+        self.assertIn("cluster second is in Error; svcd why second shows its history", said.err)
 
     def test_change_that_is_refused(self) -> None:
         """Nothing is done; the line says what differs and what to do."""
