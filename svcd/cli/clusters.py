@@ -91,6 +91,7 @@ cluster: Final = Group(
         "ssh": ("svcd.cli.ssh:command", "log in on a machine of a cluster, or run a command there"),
         "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine"),
     },
+    order=("ls", "show", "create", "scale", "add", "rm", "retry", "events", "ssh", "tunnel"),
 )  # fmt: skip
 
 wait_option = click.option(

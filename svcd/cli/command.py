@@ -98,20 +98,28 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands. lazy: further ones, name -> (`module:attribute`, line of help)."""
+    """A group of commands. lazy: further ones, name -> (`module:attribute`, line of help).
+
+    order: the names in the order of the help; names that it lacks follow.
+    """
 
     command_class = Command
 
     def __init__(
-        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        order: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        self._order = order
         self.no_args_is_help = False
         self._lazy = dict(lazy or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of their definition."""
-        return [*self.commands, *(name for name in self._lazy if name not in self.commands)]
+        """The names: those of `order` first, then the others as they are defined."""
+        return list(dict.fromkeys((*self._order, *self.commands, *self._lazy)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; imports its module."""

@@ -122,6 +122,15 @@ class UsageTests(_Case):
                 self.assertRegex(line, r"^ {2}[a-z ]")
                 self.assertNotRegex(line, r"^ {2}[a-z]+ +[A-Z]|\.$")
 
+    def test_help_of_clusters_has_the_order_of_their_life(self) -> None:
+        """Also for commands whose modules are not imported yet."""
+        _, out, _ = self.ran("cluster", "--help")
+        lines = out.partition("\nCommands:\n")[2].splitlines()
+        self.assertEqual(
+            " ".join(line.split()[0] for line in lines if line[2] != " "),
+            "ls show create scale add rm retry events ssh tunnel",
+        )
+
     def test_module_and_script_are_the_same_command(self) -> None:
         """`python -m svcd` and `svcd`."""
         script = str(Path(sys.executable).with_name("svcd"))
