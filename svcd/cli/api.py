@@ -34,7 +34,8 @@ _SILENCE_S: Final = 60.0
 class Api:
     """Requests to the daemon behind `door`.
 
-    renew: logs in again and returns the new token; "" when it cannot.
+    renew: logs in again and returns the new token; "" when it cannot. note: takes a line for
+    people when a patient command begins to wait for a daemon that is away.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Api:
         send: Send = send,
         renew: Callable[[], str] = str,
         pause: Callable[[float], None] = time.sleep,
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.door = door
+        self._say = note
         self._send = send
         self._renew = renew
         self._pause = pause
@@ -192,7 +195,13 @@ class Api:
             except Lost as lost:
                 patient = repeatable if lost.sent else self.patient_when_refused
                 if not patient or late:
+                    if lost.refused:
+                        text = f"{lost}; does the daemon run? (make run, or twistd svcd, starts it)"
+                        raise Lost(text, lost.sent, refused=True) from None
                     raise
+            if not attempt and self.patient_when_refused:
+                at = self.door.api.rstrip("/")
+                self._say(f"the daemon at {at} is away: waiting {self.patience_s:.0f} s for it")
             self._pause(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
             attempt += 1
 

@@ -112,7 +112,8 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
             lost_at = now if lost_at is None else lost_at
             if now - lost_at > _PATIENCE_S:
                 raise
-            session.note("the connection broke: trying again")
+            if now == lost_at:  # once for each break, however long it lasts
+                session.note("the connection broke: trying again")
         time.sleep(_AGAIN_S)
 
 

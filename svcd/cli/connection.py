@@ -67,11 +67,12 @@ Send = Callable[[str, str, bytes | None, Mapping[str, str]], Answer]
 
 
 class Lost(CommandError):
-    """The peer did not answer. sent: whether it may have got the request."""
+    """The peer did not answer. sent: whether it may have got the request. refused: its port."""
 
-    def __init__(self, text: str, sent: bool) -> None:
+    def __init__(self, text: str, sent: bool, refused: bool = False) -> None:
         super().__init__(text, UNREACHABLE)
         self.sent = sent
+        self.refused = refused
 
 
 def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
@@ -289,7 +290,8 @@ def _lost(url: str, error: Exception, sent: bool) -> Lost:
         said = str(getattr(error, "strerror", None) or error) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         said = f"{error}; name the file of its authority with --cacert FILE"
-    return Lost(f"{_shown(url)} cannot be reached: {hidden(said, of_url(url))}", sent)
+    text = f"{_shown(url)} cannot be reached: {hidden(said, of_url(url))}"
+    return Lost(text, sent, isinstance(error, ConnectionRefusedError))
 
 
 def _proxy(parts: SplitResult) -> SplitResult | None:

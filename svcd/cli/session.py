@@ -131,7 +131,7 @@ class Session:
         """The daemon's API, logged in. Raises CommandError."""
         send = self.connections.send
         found = door.found(self._given, self.environment, send)
-        return Api(found.door, send, lambda: found.renewed(send))
+        return Api(found.door, send, lambda: found.renewed(send), note=self.note)
 
     @cached_property
     def endpoints(self) -> Any:

@@ -123,6 +123,8 @@ class ClusterTests(FakeDaemonCase):
         reactor.callLater(2, back)
         ended = await program.end()
         self.assertEqual(ended.code, 0, ended.err)
+        away = f"the daemon at {self.api} is away: waiting 300 s for it\n"
+        self.assertEqual(ended.err.count(away), 1, ended.err)
         self.assertGreater(len(self.forward.asked), asked)
         self.assertRegex(ended.out, r"\ncalm +Active ")
 
@@ -197,6 +199,9 @@ class RefusalTests(FakeDaemonCase):
         self.assertEqual((away.code, away.out), (5, ""))
         self.assertRegex(
             away.err, r"^svcd cluster ls: http://127\.0\.0\.1:\d+\S+ cannot be reached:"
+        )
+        self.assertTrue(
+            away.err.endswith("; does the daemon run? (make run, or twistd svcd, starts it)\n")
         )
 
     async def test_an_api_that_is_none(self) -> None:
