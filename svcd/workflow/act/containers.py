@@ -92,8 +92,9 @@ class Containers:
         for id_ in _ids(action):
             if _APPLICATION.match(id_):
                 for part in await reading.application(action, "", id_, 65_536):
-                    end = end or script_end(part.content)
-                    found = cause(part.content.decode("utf-8", "replace"))
+                    content = own_words(part.content)
+                    end = end or script_end(content)
+                    found = cause(content.decode("utf-8", "replace"))
                     if found:
                         return f"{found}; {end}" if end else found
         if end:
@@ -190,7 +191,7 @@ class _Reading:
         parts = []
         for name in _FILES:
             url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
-            content = own_words(last_lines(_plain(await self._get(url) or b""), limit))
+            content = last_lines(_plain(await self._get(url) or b""), limit)
             if content.strip():
                 parts.append(Part(title=f"{title} {name}".strip(), content=content))
         return parts

@@ -11,6 +11,7 @@ from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
+from svcd.workflow.decide.causes import own_words
 from svcd.workflow.decide.masking import masked_end, masked_text
 
 _ENGINE: Final = "engine"
@@ -27,7 +28,10 @@ class Logs:
         self._most_bytes = most_bytes
 
     async def of(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> bytes:
-        """The log of an execution whose cluster exists. The text names the faults."""
+        """The log of an execution whose cluster exists. The text names the faults.
+
+        It has the programs' own words only: each file gets the same share of the answer.
+        """
         if row.workflow_job_id is None:
             return self.without_cluster(row)
         room = self._most_bytes
@@ -36,7 +40,7 @@ class Logs:
             parts.append((_ENGINE, f"not available: {fault}".encode()))
         share = max(1024, room // max(1, len(parts)))
         text = "".join(
-            f"==> {title} <==\n{_text(last_lines(content, share), secrets).rstrip()}\n\n"
+            f"==> {title} <==\n{_text(last_lines(own_words(content), share), secrets).rstrip()}\n\n"
             for title, content in parts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
@@ -44,7 +48,10 @@ class Logs:
     async def parts(
         self, row: Execution, place: Place, secrets: Sequence[Secret]
     ) -> tuple[Sequence[tuple[str, str]], str]:
-        """Title and masked text of each file, and why the engine's log is missing, or ""."""
+        """Title and masked text of each file, and why the engine's log is missing, or "".
+
+        The text is that of the file: what was read of it once must not change when it grows.
+        """
         parts, fault = await self._read(row, place)
         return [(title, _text(content, secrets)) for title, content in parts], fault
 

@@ -19,7 +19,10 @@ from attrs import evolve
 from svcd.model.execution_log import ExecutionLog, LogSource
 from svcd.model.job import Execution
 
-GAP: Final = "[svcd: here lines of this file may be missing, or repeated]"
+GAP: Final = (
+    "[svcd: this file was begun anew, or grew faster than svcd reads it: some lines may be missing"
+    " here, or come twice]"
+)
 MOST_SOURCES: Final = 100
 """Files of one execution; those that appear later are left out."""
 _TAIL: Final = 512

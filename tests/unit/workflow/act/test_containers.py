@@ -11,13 +11,15 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
-from svcd.model.ids import ClusterId
+from svcd.model.execution_log import ExecutionLog
+from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.secret import Secret
 from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.decide.addresses import ways_to
+from svcd.workflow.decide.log_growth import grown
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
@@ -220,17 +222,22 @@ class Reading(Urls):
         told = self.result(self.containers.diagnosis(self.place, engine_record.parsed(real), 10.0))
         self.assertEqual(told, f"java.io.IOException: full; {end}")
 
-    def test_a_launchers_own_output_is_left_out(self) -> None:
+    def test_a_file_that_grows_is_continued(self) -> None:
+        """Also when its launcher begins the program: what was read of it once does not change."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
         self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
         page = b"a\n>>> Invoking Main class now >>>\nb\n>>> Invoking Pig command line now >>>\nc\n"
-        self.answer(r"container_1_1_01_000001/stdout", page)
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        [part] = self.result(
-            self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
-        )
-        self.assertEqual(part.content, b"(4 lines of the launcher are left out)\nc\n")
+        log, made = ExecutionLog(execution_id=ExecutionId("e1")), []
+        for size in (2, 36, len(page)):
+            self.answer(r"container_1_1_01_000001/stdout", page[:size])
+            [part] = self.result(
+                self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
+            )
+            log, text = grown(log, [("out", part.content.decode())], whole=False)
+            made.append(text)
+        self.assertEqual("".join(made), "==> out <==\n" + page.decode())
 
     def test_a_file_that_was_cut_begins_with_a_whole_line(self) -> None:
         """The name of a secret may be in the part of the line that was cut off."""
