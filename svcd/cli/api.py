@@ -25,6 +25,10 @@ from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 """Times between attempts; the last one repeats."""
 _STARTING: Final = frozenset({502, 503, 504})
+_PAGE_ROWS: Final = 500
+"""Rows of one page of a long list."""
+_MOST_PAGES: Final = 2000
+"""Pages of a list that are read."""
 _MOST_EVENT_BYTES: Final = 64 * 2**20
 """Longest event of a stream that is read."""
 _SILENCE_S: Final = 60.0
@@ -77,8 +81,27 @@ class Api:
             raise CommandError(f"{self.door.base}{path} does not exist: an older svcd?", NOT_FOUND)
         rows = body.get(key) if isinstance(body, dict) else None
         if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
-            raise self._odd(path)
+            raise self.odd(path)
         return body
+
+    def rows(self, path: str, key: str) -> Iterator[Any]:
+        """The rows of a list, the oldest first, read in pages of bounded size.
+
+        Raises CommandError, also in the middle.
+        """
+        after = ""
+        for _ in range(_MOST_PAGES):
+            mark = f"&marker={safe(after)}" if after else ""
+            query = f"{'&' if '?' in path else '?'}limit={_PAGE_ROWS}{mark}"
+            found = self.listed(path + query, key)[key]
+            yield from found
+            if len(found) < _PAGE_ROWS:
+                return
+            after = str(found[-1].get("id") or "")
+        text = f"{self.door.base}{path} has more than {_MOST_PAGES * _PAGE_ROWS} rows"
+        raise CommandError(
+            f"{text}; no svcd keeps so many: does --api name svcd's daemon?", UNREACHABLE
+        )
 
     def one(self, path: str, key: str = "") -> Any:
         """The body of one resource, an object below `key` if one is given; None for 404.
@@ -89,7 +112,7 @@ class Api:
         if body is not None and not (
             isinstance(body, dict) and (not key or isinstance(body.get(key), dict))
         ):
-            raise self._odd(path)
+            raise self.odd(path)
         return body
 
     def post(self, path: str, body: object, key: str = "") -> Any:
@@ -164,7 +187,7 @@ class Api:
         if answer.status != 200:
             raise CommandError(self._refusal(path, answer), exit_code(answer.status))
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-            raise self._odd(path)
+            raise self.odd(path)
         return parsed_events(lines)
 
     # ---- inside ---------------------------------------------------------------------------------
@@ -215,7 +238,8 @@ class Api:
         if date is not None:
             self.seconds = float(email.utils.mktime_tz(date))
 
-    def _odd(self, path: str) -> CommandError:
+    def odd(self, path: str) -> CommandError:
+        """The refusal of an answer that svcd would not give."""
         where = f"{self.door.base}{path.partition('?')[0]}"
         text = f"the answer of {where} is not one of svcd: does --api name svcd's daemon?"
         return CommandError(text, UNREACHABLE)

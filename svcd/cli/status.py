@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
 
-from svcd.cli.api import Api
+from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_json, as_yaml, get, since
@@ -31,7 +31,7 @@ def command(session: Session) -> None:
     api = session.api
     clusters = api.listed("/clusters", "clusters")["clusters"]
     running = [row for status in _UNDER_WAY for row in _executions(api, status)]
-    failed = _executions(api, "FAILED")
+    failed = recent(_executions(api, "FAILED"), session.now())
     body = {
         "api": api.door.api,
         "project": api.door.tenant,
@@ -44,24 +44,36 @@ def command(session: Session) -> None:
     elif session.output == "yaml":
         write(as_yaml(body))
     else:
-        names = {get(row, "id"): get(row, "name") for row in _jobs(api, running)}
+        names = _names(api, running[:_MOST])
         for line in lines(body, names, session.now()):
             write(f"{visible(line)}\n")
 
 
-def _executions(api: Api, status: str) -> Sequence[Any]:
-    found: Sequence[Any] = api.listed(f"/job-executions?status={status}", "job_executions")[
-        "job_executions"
-    ]
-    return found
+def _executions(api: Api, status: str) -> Iterator[Any]:
+    return api.rows(f"/job-executions?status={status}", "job_executions")
 
 
-def _jobs(api: Api, running: Sequence[Any]) -> Sequence[Any]:
-    return api.listed("/jobs", "jobs")["jobs"] if running else []
+def _names(api: Api, running: Sequence[Json]) -> Mapping[str, str]:
+    """The names of the jobs of executions, by their ids."""
+    ids = {get(row, "job_id") for row in running} - {""}
+    found = {id_: api.one(f"/jobs/{safe(id_)}", "job") for id_ in sorted(ids)}
+    return {id_: get(body, "job.name") for id_, body in found.items() if body is not None}
+
+
+def recent(failed: Iterable[Json], now: float) -> Sequence[Json]:
+    """The last executions that failed within a day; it keeps no others. Pure."""
+    return deque(
+        (
+            row
+            for row in failed
+            if now - (seconds(get(row, "end_time") or get(row, "updated_at")) or 0.0) < _RECENT_S
+        ),
+        _MOST,
+    )
 
 
 def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> Iterator[Json]:
-    """What a person should look at: kind, name or id, and the reason. Pure."""
+    """What a person should look at: kind, name or id, and the reason. failed: recent ones. Pure."""
     for row in clusters:
         reason = get(row, "status_description")
         if get(row, "status") == "Error" or reason:
@@ -70,12 +82,7 @@ def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> I
                 "name": get(row, "name"),
                 "reason": f"{get(row, 'status')}: {reason}" if reason else get(row, "status"),
             }
-    recent = [
-        row
-        for row in failed
-        if now - (seconds(get(row, "end_time") or get(row, "updated_at")) or 0.0) < _RECENT_S
-    ]
-    for row in recent[-_MOST:]:
+    for row in failed:
         code, text = get(row, "info.failure.code"), get(row, "info.failure.text")
         reason = f"FAILED {since(get(row, 'end_time'), now)}: {code} {text}"
         yield {"kind": "job execution", "name": get(row, "id"), "reason": reason.rstrip(": ")}

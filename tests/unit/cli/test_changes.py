@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
+from collections.abc import Mapping
 
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.api import exit_code, parsed_events
+from svcd.cli import api as client
+from svcd.cli.api import Api, exit_code, parsed_events
 from svcd.cli.changes import compared, kind_of
+from svcd.cli.connection import Answer
 from svcd.cli.console import console_url
-from svcd.cli.exits import CommandError
-from svcd.cli.status import attention, lines
+from svcd.cli.door import Door
+from svcd.cli.exits import UNREACHABLE, CommandError
+from svcd.cli.status import attention, lines, recent
 
 NOW = 1_767_225_600.0
 
@@ -85,7 +90,7 @@ class StatusTests(SynchronousTestCase):
             {"id": "old", "end_time": "2025-12-30T00:00:00", "info": {"failure": failure}},
             {"id": "new", "end_time": "2025-12-31T23:00:00", "info": {"failure": failure}},
         ]
-        found = list(attention(clusters, failed, NOW))
+        found = list(attention(clusters, recent(failed, NOW), NOW))
         self.assertEqual(
             [(each["name"], each["reason"]) for each in found],
             [("bad", "Error: QUOTA: no cores"), ("new", "FAILED 1 h 00 min ago: OOM killed")],
@@ -107,6 +112,51 @@ class StatusTests(SynchronousTestCase):
                 "    svcd why new shows its history",
             ],
         )
+
+    def test_only_the_last_failures_are_kept(self) -> None:
+        failed = ({"id": str(n), "end_time": "2025-12-31T23:00:00"} for n in range(100_000))
+        self.assertEqual(
+            [row["id"] for row in recent(failed, NOW)], [str(n) for n in range(99_990, 100_000)]
+        )
+
+
+class PageTests(SynchronousTestCase):
+    """Long lists, against an API with `count` rows that knows `limit` and `marker`."""
+
+    def api(self, count: int, knows_marker: bool = True) -> Api:
+        self.asked: list[str] = []
+
+        def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+            _, _, query = url.partition("?")
+            self.asked.append(query)
+            given = dict(each.split("=") for each in query.split("&"))
+            first = int(given.get("marker", -1)) + 1 if knows_marker else 0
+            rows = [{"id": str(n)} for n in range(first, min(count, first + int(given["limit"])))]
+            return Answer(status=200, headers={}, body=json.dumps({"rows": rows}).encode())
+
+        return Api(Door(api="http://h:1", tenant="t"), send)
+
+    def test_pages_follow_each_other(self) -> None:
+        """Each begins after the last row of the one before; the filter stays."""
+        rows = [row["id"] for row in self.api(1200).rows("/rows?status=FAILED", "rows")]
+        self.assertEqual(rows, [str(n) for n in range(1200)])
+        self.assertEqual(
+            self.asked,
+            [
+                "status=FAILED&limit=500",
+                "status=FAILED&limit=500&marker=499",
+                "status=FAILED&limit=500&marker=999",
+            ],
+        )
+        self.assertEqual(list(self.api(0).rows("/rows", "rows")), [])
+        self.assertEqual(self.asked, ["limit=500"])
+
+    def test_list_without_an_end_is_refused(self) -> None:
+        """For example that of a service that ignores the marker."""
+        self.patch(client, "_MOST_PAGES", 3)
+        with self.assertRaisesRegex(CommandError, "has more than 1500 rows; ") as raised:
+            list(self.api(500, knows_marker=False).rows("/rows", "rows"))
+        self.assertEqual((raised.exception.code, len(self.asked)), (UNREACHABLE, 3))
 
 
 class EndTests(SynchronousTestCase):
