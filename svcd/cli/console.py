@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import sys
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import click
 
+from svcd.cli.api import safe
 from svcd.cli.command import Command
 from svcd.cli.exits import CommandError
-from svcd.cli.names import CLUSTER, find
 from svcd.cli.session import Session
 from svcd.cli.show import get
 
 
 @click.command("open", cls=Command)
-@click.argument("what", metavar="[CLUSTER|EXECUTION]", required=False)
+@click.argument("what", metavar="[CLUSTER|J]", required=False)
 @click.option("--print", "only", is_flag=True, help="print the URL and open nothing")
 @click.pass_obj
 def command(session: Session, what: str | None, only: bool) -> None:
-    """Open the console in a browser, at a cluster or a job execution; print its URL."""
+    """Open the console in a browser, at a cluster or a job execution; print its URL.
+
+    J: id of a job execution, or the name of a job, which means its latest execution. A unique
+    beginning is enough.
+    """
     api = session.api
     view = ""
     if what is not None:
-        execution = api.get(f"/job-executions/{quote(what, safe='')}")
-        if execution is not None:
-            view = f"#/runs/{quote(get(execution, 'id'), safe='')}"
-        else:
-            view = f"#/clusters/{quote(get(find(api, CLUSTER, what), 'id'), safe='')}"
+        from svcd.cli.jobs import cluster_or_execution
+
+        cluster, execution = cluster_or_execution(api, what)
+        kind, found = ("clusters", cluster) if cluster is not None else ("runs", execution)
+        view = f"#/{kind}/{safe(get(found, 'id'))}"
     url = console_url(api.door.api, view)
     print(url)
     if only or not sys.stdout.isatty():

@@ -11,7 +11,7 @@ import time
 from typing import Any, Final
 
 from svcd.cli.api import safe
-from svcd.cli.exits import INTERRUPTED, NOT_FOUND, UNREACHABLE, CommandError, OutOfTime
+from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.job_story import (
     Part,
     Programs,
@@ -119,8 +119,8 @@ class Followed:
                     return answer.json
             except OutOfTime:
                 raise
-            except CommandError:  # a reader may not do it, or the engine does not answer
-                self._refreshes = False
+            except CommandError as error:
+                self._refreshes = error.code != REFUSED  # a reader may not do it
             finally:
                 api.patience_s = patience_s
         return api.get(path)

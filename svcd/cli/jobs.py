@@ -7,6 +7,7 @@ beginning, means its latest execution.
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -82,26 +83,54 @@ _GIVEN: Final = (field("GIVEN", "what", cut=False), field("VALUE", "value"))
 
 def execution_of(api: Api, what: str) -> Any:
     """The execution that `what` names. Raises CommandError."""
-    found = api.get(f"/job-executions/{safe(what)}") if names.is_id(what) else None
+    found = _exact_execution(api, what)
     if found is not None:
         return found
-    jobs = [j for j in api.listed(f"/jobs?name={safe(what)}", "jobs")["jobs"] if j["name"] == what]
-    if jobs:
-        return _latest(api, jobs[0])
-    rows = api.listed("/job-executions", "job_executions")["job_executions"]
-    begins = [row for row in rows if what and str(row["id"]).startswith(what)]
+    rows = api.rows("/job-executions", "job_executions")
+    begins = [row for row in rows if what and get(row, "id").startswith(what)]
     if begins:
         return names.chosen(begins, EXECUTION, what, api.door.tenant)
     known = api.listed("/jobs", "jobs")["jobs"]
     return _latest(api, names.chosen(known, JOB, what, api.door.tenant))
 
 
+def cluster_or_execution(api: Api, what: str) -> tuple[Any, Any]:
+    """The cluster or else the execution that `what` names; the other one is None.
+
+    Exact ids and names come before beginnings, and clusters before executions. Raises CommandError.
+    """
+    cluster = names.exactly(api, names.CLUSTER, what)
+    if cluster is not None:
+        return cluster, None
+    execution = _exact_execution(api, what)
+    if execution is not None:
+        return None, execution
+    try:
+        return names.find(api, names.CLUSTER, what), None
+    except CommandError as error:
+        if error.code != NOT_FOUND:
+            raise
+        refusal = error
+    try:
+        return None, execution_of(api, what)
+    except CommandError as error:
+        raise refusal if error.code == NOT_FOUND else error from None
+
+
+def _exact_execution(api: Api, what: str) -> Any:
+    """The execution of this id, or the latest of the job of this name; None without one."""
+    if names.is_id(what) and (found := api.one(f"{EXECUTION.path}/{safe(what)}")) is not None:
+        return found
+    job = names.exactly(api, JOB, what)
+    return None if job is None else _latest(api, job)
+
+
 def _latest(api: Api, of: Row) -> Any:
     """The latest execution of a job. Raises CommandError."""
     path = f"/job-executions?job_id={safe(get(of, 'id'))}"
-    executions = api.listed(path, "job_executions")["job_executions"]
-    if executions:
-        return executions[-1]
+    latest = deque(api.rows(path, "job_executions"), 1)
+    if latest:
+        return latest[0]
     text = f"job {get(of, 'name')} has not run yet: svcd run FILE --on CLUSTER runs a job"
     raise CommandError(text, NOT_FOUND)
 

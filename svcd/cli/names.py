@@ -49,14 +49,21 @@ def is_id(text: str) -> bool:
 
 def find(api: Api, kind: Kind, what: str) -> Any:
     """The resource that `what` names. Raises CommandError: unknown, or several match."""
-    if _ID.match(what) and (body := api.one(f"{kind.path}/{safe(what)}", kind.one)) is not None:
-        return body[kind.one]
-    if kind.by:
-        named = api.listed(f"{kind.path}?{kind.by}={safe(what)}", kind.many)[kind.many]
-        exact = [row for row in named if row.get(kind.by) == what]
-        if len(exact) == 1:
-            return exact[0]
+    found = exactly(api, kind, what)
+    if found is not None:
+        return found
     return chosen(api.listed(kind.path, kind.many)[kind.many], kind, what, api.door.tenant)
+
+
+def exactly(api: Api, kind: Kind, what: str) -> Any:
+    """The one resource with this id or name; None without one. Raises CommandError."""
+    if is_id(what) and (body := api.one(f"{kind.path}/{safe(what)}", kind.one)) is not None:
+        return body[kind.one]
+    if not kind.by:
+        return None
+    named = api.listed(f"{kind.path}?{kind.by}={safe(what)}", kind.many)[kind.many]
+    exact = [row for row in named if row.get(kind.by) == what]
+    return exact[0] if len(exact) == 1 else None
 
 
 def chosen(rows: Sequence[Any], kind: Kind, what: str, tenant: str) -> Any:

@@ -451,6 +451,50 @@ class JobTests(RunCase):
         self.assertEqual(said.code, 3)
         self.assertIn("job count has not run yet", said.err)
 
+    def test_open(self) -> None:
+        """The page of a cluster or an execution, by a name or the beginning of an id."""
+        self.pig()
+        (execution,) = self.executions()
+        for what in ("count", execution["id"][:13], execution["id"]):
+            said = self.shown.run("open", what)
+            self.assertEqual(said.out, f"{self.shown.url}/console/#/runs/{execution['id']}\n", said)
+        said = self.shown.run("open", "fir")
+        self.assertEqual(said.out, f"{self.shown.url}/console/#/clusters/{self.cluster_id}\n", said)
+        said = self.shown.run("open", "frist")
+        self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
+        self.assertIn("has no cluster 'frist'; did you mean first?", said.err)
+
+    def test_status(self) -> None:
+        """The running job by its name; each list is read in pages."""
+        self.pig("-c", "svcd.fake.outcome=fail")
+        self.pig("--detach", "-c", "svcd.fake.outcome=hang")
+        _, running = self.executions()
+        self.shown.asked.clear()
+        said = self.shown.run("status")
+        self.assertIn("jobs      1 under way\n  count  ", said.out)
+        asked = [path for _, path, _ in self.shown.asked if "/job" in path]
+        self.assertEqual(
+            [path for path in asked if "limit=" not in path],
+            [f"/v1.1/{self.fake.tenant}/jobs/{running['job_id']}"],
+        )
+
+    def test_status_is_read_again_after_a_fault(self) -> None:
+        """A daemon that cannot ask the engine once is asked again; a reader is not."""
+        for status, again in ((500, True), (403, False)):
+            calls: list[str] = []
+
+            def broken(
+                _method: str, path: str, calls: list[str] = calls, status: int = status
+            ) -> int | None:
+                if not path.endswith("/refresh-status"):
+                    return None
+                calls.append(path)
+                return status if len(calls) == 1 else None
+
+            self.shown.before = broken
+            self.assertEqual(self.pig().code, 0)
+            self.assertEqual(len(calls) > 1, again, calls)
+
     def test_rerun(self) -> None:
         """The same job, data and configuration once more."""
         self.pig("-c", "a=b")

@@ -15,7 +15,7 @@ from svcd.cli import door, why
 from svcd.cli.api import Api as Reader
 from svcd.cli.connection import Answer
 from svcd.cli.door import Door, Given
-from svcd.cli.exits import TIMED_OUT, CommandError, OutOfTime
+from svcd.cli.exits import TIMED_OUT, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
 from svcd.model.failures import KNOWN, Code
@@ -258,6 +258,36 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_, said=answer: said)
             with self.assertRaisesRegex(CommandError, "is not one of svcd"):
                 list(why.history(api, "c-1"))
+
+    def test_fields_of_other_types_are_refused(self) -> None:
+        """One line with exit code 5, whatever a field holds."""
+        id_ = "11111111-1111-4111-8111-111111111111"
+        for row in ({}, {"id": 1}, {"id": id_, "name": 5, "status": [], "node_groups": 7}):
+            body = json.dumps({"cluster": row, "events": []}).encode()
+            answer = Answer(status=200, headers={}, body=body)
+            api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_, said=answer: said)
+            with self.assertRaisesRegex(
+                CommandError, "^[^\n]* fields that svcd does not"
+            ) as raised:
+                why.history(api, id_)
+            self.assertEqual(raised.exception.code, UNREACHABLE)
+
+    def test_beginnings(self) -> None:
+        """Of a cluster's name or id, and of an execution's id; exact names come first."""
+        cluster_id = self.api.active_cluster()
+        job, sources = self.api.new_job(), self.api.new_sources()
+        execution = self.api.execute(job, cluster_id, sources)
+        self.api.until_over(execution)
+        self.assertEqual(self.report("min")[0], self.report(cluster_id)[0])
+        self.assertEqual(self.report(cluster_id[:12]), self.report(cluster_id))
+        self.assertEqual(self.report(execution[:12]), self.report(execution))
+        name = self.api.get(f"/jobs/{job}")["job"]["name"]
+        self.assertEqual(self.report(name), self.report(execution))
+        self.api.new_cluster(name=f"{name}-cluster")
+        self.assertEqual(self.report(name), self.report(execution))
+        self.api.new_cluster(name="minute")
+        with self.assertRaisesRegex(CommandError, "'min' is the beginning of several clusters"):
+            self.report("min")
 
     def test_other_tenant_is_refused(self) -> None:
         """The daemon's refusal is passed on, with what to do."""
