@@ -42,6 +42,8 @@ _PLATFORM = (
     "tests.support.platform_services",
 )
 
+_BESIDE = ("tests.hostile.", "tests.simulation.", "tests.live.test_console")
+
 
 @frozen(kw_only=True)
 class Result:
@@ -96,15 +98,14 @@ def lanes(modules: Mapping[str, str], sample: bool) -> tuple[list[str], list[str
     """Names of modules by name and text: the rest, and those that run beside the rest.
 
     Of a sample these are the live ones, which start processes and wait for them; otherwise those
-    that use the real OpenStack, the hostile peers, who keep their callers waiting, and the
-    simulation, which fills the time until the rest has ended.
+    that use the real OpenStack, the hostile peers, who keep their callers waiting, the browser,
+    and the simulation, which fills the time until the rest has ended.
     """
     rest: list[str] = []
     beside: list[str] = []
     for name, text in sorted(modules.items()):
         live = name.startswith("tests.live.")
-        long = name.startswith(("tests.hostile.", "tests.simulation."))
-        waits = live if sample else long or any(each in text for each in _PLATFORM)
+        waits = live if sample else name.startswith(_BESIDE) or any(p in text for p in _PLATFORM)
         (beside if waits else rest).append(name)
     return rest, beside
 
