@@ -1,0 +1,167 @@
+"""A browser at the console: Chromium, driven by Playwright, at a FakeService behind a socket.
+
+The virtual time runs faster than the real one. A walk is a function of a page; it runs in a thread,
+because Playwright's calls wait. Errors of the page fail the test.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+from unittest import SkipTest
+
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import blockingCallFromThread, deferToThread
+from twisted.trial.unittest import TestCase
+
+from svcd.testing import Answer, FakeService
+from tests.support.api import daemon_of
+from tests.support.processes import reactor
+
+CHROMIUM = shutil.which("chromium") or ""
+WAIT_MS = 10_000
+_TICK_S = 0.05
+SPEED = 8.0
+MASTER = ["namenode", "resourcemanager", "historyserver", "oozie"]
+IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOMPLETE")
+"""Messages of Chromium about answers that a test provokes."""
+HOSTILE = "<b onclick=alert(1)>bold</b> \u202egpj.exe javascript:alert(1)"
+
+
+class ConsoleCase(TestCase):
+    """A FakeService behind a socket, and pages that show it."""
+
+    timeout = 55
+    settings: Mapping[str, str] = {}
+
+    def setUp(self) -> None:
+        if not CHROMIUM:
+            raise SkipTest("no Chromium: install the package `chromium`")
+        if importlib.util.find_spec("playwright") is None:
+            raise SkipTest("no playwright: pip install playwright")
+        self.svcd = FakeService({"embedded.boot_s": "6", **self.settings})
+        self.addCleanup(self.svcd.close)
+        self.port: Any = None
+        self.number = 0
+        self.listen()
+        self.addCleanup(self.deaf)
+        clock = LoopingCall(lambda: self.svcd.advance(_TICK_S * SPEED))
+        clock.clock = reactor
+        clock.start(_TICK_S)
+        self.addCleanup(clock.stop)
+
+    def listen(self) -> None:
+        """Serve the daemon that runs now, at the same port as before."""
+        self.site = daemon_of(self.svcd).site
+        self.site.noisy = False
+        self.port = reactor.listenTCP(self.number, self.site, interface="127.0.0.1")
+        self.number = self.port.getHost().port
+        self.base = f"http://127.0.0.1:{self.number}"
+
+    async def deaf(self) -> None:
+        """Listen no more, and cut all connections."""
+        port, self.port = self.port, None
+        if port is not None:
+            await port.stopListening()
+        for each in list(self.site._channels):
+            each.abort()
+
+    def call(self, method: str, path: str, body: object = None) -> Answer:
+        """A request to the API from the thread of a walk."""
+        answer: Answer = blockingCallFromThread(
+            reactor, lambda: self.svcd.call(method, f"/v1.1/{self.svcd.tenant}{path}", json=body)
+        )
+        if answer.status >= 400:
+            raise AssertionError(answer.body)
+        return answer
+
+    def in_reactor(self, action: Callable[[], Any]) -> Any:
+        """Run `action` in the reactor's thread."""
+        return blockingCallFromThread(reactor, action)
+
+    def make(self, name: str = "etl", workers: int = 2, **more: object) -> str:
+        """Create a cluster; its id."""
+        group = {"flavor_id": self.svcd.flavor_id}
+        body = {
+            "name": name,
+            "user_keypair_id": self.svcd.keypair,
+            "default_image_id": self.svcd.image_id,
+            "node_groups": [
+                {"name": "master", "count": 1, "node_processes": MASTER, **group},
+                {
+                    "name": "worker",
+                    "count": workers,
+                    "node_processes": ["datanode", "nodemanager"],
+                    **group,
+                },
+            ],
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            **more,
+        }
+        return str(self.call("POST", "/clusters", body).json["cluster"]["id"])
+
+    def active(self, **more: Any) -> str:
+        """Create a cluster, and let the time pass that it takes; its id."""
+        made = self.make(**more)
+        self.in_reactor(lambda: self.svcd.advance(60))
+        return made
+
+    def job(self, name: str) -> str:
+        """Create a job of one script; its id."""
+        path = f"/v1.1/{self.svcd.tenant}/job-binary-internals/a.pig"
+        kept = self.in_reactor(lambda: self.svcd.call("PUT", path, data=b"A = LOAD '$INPUT';"))
+        url = f"internaldb://{kept.json['job_binary_internal']['id']}"
+        binary = self.call("POST", "/job-binaries", {"name": f"{name}.pig", "url": url}).json
+        body = {"name": name, "type": "Pig", "mains": [binary["job_binary"]["id"]]}
+        return str(self.call("POST", "/jobs", body).json["job"]["id"])
+
+    def run_job(self, job: str, cluster: str, **configs: str) -> str:
+        """Execute a job; the id of the run. configs: `svcd__fake__outcome` and so on."""
+        sources = [
+            self.call(
+                "POST",
+                "/data-sources",
+                {"name": f"s{n}-{len(self.svcd.requests)}", "type": "hdfs", "url": f"hdfs://x/{n}"},
+            ).json["data_source"]["id"]
+            for n in "io"
+        ]
+        given = {key.replace("__", "."): value for key, value in configs.items()}
+        body = {
+            "cluster_id": cluster,
+            "input_id": sources[0],
+            "output_id": sources[1],
+            "job_configs": {"configs": given},
+        }
+        return str(self.call("POST", f"/jobs/{job}/execute", body).json["job_execution"]["id"])
+
+    async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
+        """Run `walk` with a page. context: options of Playwright's new_context."""
+        await deferToThread(self._walked, walk, context)
+
+    def _walked(self, walk: Callable[[Any], None], context: Mapping[str, Any]) -> None:
+        from playwright.sync_api import sync_playwright
+
+        wrong: list[str] = []
+
+        def told(message: Any) -> None:
+            text = message.text
+            if message.type == "error" and not any(each in text for each in IGNORED):
+                wrong.append(text)
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+            page = browser.new_context(base_url=self.base, **context).new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.on("console", told)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
+            try:
+                walk(page)
+            finally:
+                browser.close()
+        self.assertEqual(wrong, [])
