@@ -76,6 +76,7 @@ class ApiChannel(HTTPChannel):
         self._in_header = False
         self._in_body = False
         self._lingering = False
+        self._half_closed = False
         self._discarded = 0
         self._timer: IDelayedCall | None = None
         self._body_bytes = 0
@@ -103,11 +104,25 @@ class ApiChannel(HTTPChannel):
         self.loseConnection()
 
     def readConnectionLost(self) -> None:
-        """The peer has closed its sending side. It still gets the answers to its requests."""
+        """The peer has closed its sending side. It still gets the answers to its requests.
+
+        An answer without an end ends here. The peer has probably gone: without further output the
+        system does not tell a closed connection from a half-closed one.
+        """
         self.persistent = False
+        self._half_closed = True
+        if self.requests and (end := self.requests[-1].end_answer) is not None:
+            end()
+            return
         if self._lingering or not self.requests or not self.requests[-1].complete:
             self._stop_timer()
             self.loseConnection()
+
+    def answer_until_closed(self, request: ApiRequest, end: Callable[[], None]) -> None:
+        """The answer to `request` has no end: call `end` when the peer closes its sending side."""
+        request.end_answer = end
+        if self._half_closed:
+            self.abort()
 
     def writeConnectionLost(self) -> None:
         """Our sending side is closed, see `linger`."""

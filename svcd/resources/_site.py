@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
@@ -65,7 +66,8 @@ class ApiRequest(Request):
 
     early: the request is processed before its body has arrived. complete: the body has arrived.
     too_large: the limit that the body exceeds, else None. body: the body of a streamed request.
-    unkept: the error when the server could not store the body, else None.
+    unkept: the error when the server could not store the body, else None. end_answer: ends an
+    answer that has no end of its own, else None.
     """
 
     channel: ApiChannel
@@ -74,6 +76,7 @@ class ApiRequest(Request):
     complete = False
     too_large: int | None = None
     unkept: SvcdError | None = None
+    end_answer: Callable[[], None] | None = None
     body: StreamedBody | None = None
     _limit = 0
     _received = 0

@@ -65,6 +65,8 @@ class Outlet:
         self.open = True
         request.notifyFinish().addErrback(lambda _: self._close())
         request.registerProducer(self, True)
+        if self._raw:
+            self._channel.answer_until_closed(request, self.abort)
 
     def write(self, piece: Piece) -> None:
         """Send `piece`, or keep it until the connection takes it."""

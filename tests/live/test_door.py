@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet import reactor as global_reactor  # noqa: TID251 - sockets
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 from twisted.trial.unittest import TestCase
@@ -17,6 +17,7 @@ from twisted.trial.unittest import TestCase
 from svcd.runtime.tasks import sleep, with_deadline
 from svcd.testing import Effect, FakeService
 from tests.support.api import daemon_of, served
+from tests.support.processes import until
 
 reactor: Any = global_reactor
 DEADLINE_S = 10.0
@@ -503,6 +504,29 @@ class CrowdTests(DoorTests):
         self.check_error(answer, 503, "SERVICE_UNAVAILABLE")
         self.assertIn("retry-after", answer[1])
         await third.end()
+
+
+class WatcherTests(DoorTests):
+    async def setUp(self) -> None:
+        await super().setUp()
+        self.feeds = daemon_of(self.fake).services.feeds
+
+    async def watching(self) -> Peer:
+        peer = await self.peer()
+        peer.send(get("/v1.1/demo/watch"))
+        await peer.until(lambda: b"event: hello" in peer.received)
+        return peer
+
+    async def test_a_watcher_that_closes_its_connection_frees_its_place(self) -> None:
+        """At once: the next comment line, which the closed connection refuses, is 15 s away."""
+        first, second = await self.watching(), await self.watching()
+        self.assertEqual(self.feeds.count(), 2)
+        first.transport.loseConnection()
+        await until(lambda: succeed(self.feeds.count() == 1), "the place is free", 5.0, 0.005)
+        self.assertFalse(second.closed)
+        second.transport.loseWriteConnection()
+        await second.end()
+        self.assertEqual(self.feeds.count(), 0)
 
 
 class DrainTests(DoorTests):

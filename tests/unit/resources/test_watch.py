@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import ServiceUnavailable, Unauthorized
 from svcd.model.changes import KINDS, Cursor
 from svcd.model.ids import DataSourceId
-from svcd.testing import FakeService, FaultRule
+from svcd.testing import Effect, FakeService, FaultRule
 from tests.contract.store.rows import source
 from tests.support.api import daemon_of, now
 from tests.unit.resources.test_channel import Connected
@@ -412,6 +412,28 @@ class BoundTests(WatchCase):
         metrics = first.service.call("GET", "/metrics").body
         self.assertIn(b"svcd_watchers 2.0", metrics)
 
+    def test_a_watcher_that_ends_its_own_side_is_dropped(self) -> None:
+        """Also while data waits for it."""
+        peer = self.peer()
+        peer.watch()
+        slow = self.peer(peer)
+        slow.watch()
+        slow.channel.pauseProducing()
+        peer.channel.readConnectionLost()
+        self.assertTrue(peer.transport.disconnected)
+        slow.channel.readConnectionLost()
+        self.assertTrue(slow.transport.disconnected)
+        self.assertEqual(daemon_of(peer.service).services.feeds.count(), 0)
+
+    def test_a_connection_serves_requests_after_its_stream(self) -> None:
+        """When the peer ends its side then, it gets their answers."""
+        peer = self.peer()
+        peer.watch()
+        peer.rest.end_streams()
+        peer.channel.dataReceived(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        peer.channel.readConnectionLost()
+        self.assertEqual(peer.statuses(), [200, 200])
+
     def test_a_watcher_that_reads_nothing_is_dropped(self) -> None:
         """When more than a bound of bytes waits for it; the others go on."""
         peer = self.peer()
@@ -579,6 +601,7 @@ class RoleTests(SynchronousTestCase):
         )
         self.service.advance(0.1)
         self.path = f"/v1.1/{id_}"
+        self.channel = channel
         return transport, token
 
     def frames(self, transport: StringTransport) -> list[Frame]:
@@ -601,6 +624,18 @@ class RoleTests(SynchronousTestCase):
             self.assertEqual({k: data[k] for k in shown}, shown)
         self.assertIn(b"hush", member.value())
         self.assertNotIn(b"hush", reader.value())
+
+    def test_a_watcher_that_ends_its_own_side_during_its_login_is_dropped(self) -> None:
+        """Its stream ends as soon as it begins."""
+        self.connect("carol")
+        self.service.faults.add(where="identity", effect=Effect.DELAY, delay_s=2, method="GET")
+        transport, _ = self.connect("alice")
+        self.channel.readConnectionLost()
+        self.assertEqual(transport.value(), b"")
+        self.service.advance(2.0)
+        self.assertTrue(transport.disconnected)
+        self.channel.connectionLost(Failure(ConnectionLost()))
+        self.assertEqual(daemon_of(self.service).services.feeds.count(), 1)
 
     def test_a_revoked_token_ends_the_stream(self) -> None:
         """When the identity service is asked again, after `auth.cache_s`."""
