@@ -2,12 +2,14 @@
 
 The door reads them before the body. v1.0 has none but those marked `always`, and checks none. Under
 v1.1 a parameter is given once unless it is `many`; a name that seems to be a misspelled one is
-refused, and every other unknown name is ignored.
+refused, and every other unknown name is ignored (behaviour, Part I 6). Each request that changes
+something refuses names that seem to mean `dry_run`, also when its route has no parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
@@ -26,6 +28,7 @@ _LIKENESS: Final = 0.75
 """A name that is at least so similar to a known name counts as misspelled."""
 _MOST_CHECKED: Final = 20
 """Query parameters that are checked for misspelling, per request."""
+_NO_LETTERS: Final = re.compile("[^a-z]+")
 _DIGITS: Final = 18
 """More digits would make too large a number for the database."""
 _FLAGS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -104,11 +107,13 @@ def paged(*columns: str) -> tuple[Query, ...]:
 def is_dry_run(args: Mapping[bytes, Sequence[bytes]], offered: bool, version: str) -> bool:
     """Whether a request that changes something asks only for its plan. offered: by its route.
 
-    Raises ValidationError for another value than true and false, and where there are no dry runs:
-    svcd would carry the request out.
+    Raises ValidationError for another value than true and false, for a misspelled name (v1.1), and
+    where there are no dry runs: svcd would carry the request out.
     """
     given = args.get(b"dry_run", ())
     if not given:
+        if version != "1.0":
+            _refuse_misspelled_dry_run(args, offered)
         return False
     if not offered or version == "1.0":
         where = "only v1.1 has dry runs" if offered else "this request has no dry run"
@@ -117,6 +122,21 @@ def is_dry_run(args: Mapping[bytes, Sequence[bytes]], offered: bool, version: st
         texts = ", ".join(map(shown, given))
         raise ValidationError(f"?dry_run: expected true or false, got {texts}")
     return given[0] == b"true"
+
+
+def _refuse_misspelled_dry_run(args: Iterable[bytes], offered: bool) -> None:
+    """Raises ValidationError for a name that seems to mean `dry_run`, also where there is none."""
+    for number, name in enumerate(args):
+        letters = _NO_LETTERS.sub("", name.decode("latin-1").lower())
+        alike = letters.startswith("dry") or "dryrun" in letters
+        if alike or (number < _MOST_CHECKED and nearest(letters, ("dryrun",), _LIKENESS)):
+            text = shown(name)
+            raise ValidationError(
+                f"?{text}: unknown query parameter; did you mean dry_run? nothing was done"
+                if offered
+                else f"?{text}: this request has no dry run (dry_run); nothing was done,"
+                f" send it without {text}"
+            )
 
 
 class Queries:

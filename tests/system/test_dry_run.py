@@ -222,6 +222,48 @@ class FakeClusterTests(_Case):
         made = self.svcd.call("POST", "/v1.1/demo/clusters?dry_run=false", json=body)
         self.assertEqual(made.status, 202)
 
+    def test_misspelled_dry_run_changes_nothing(self) -> None:
+        """Under v1.1, of every request that changes something, with or without dry runs."""
+        body = self.cluster()
+        kept = self.api.post("/clusters", self.cluster("kept"))["cluster"]["id"]
+        junk = "&".join(f"x{n}=1" for n in range(30))
+        for method, path, name in (
+            ("POST", "/clusters", "dryrun"),
+            ("POST", "/clusters", "dry-run"),
+            ("POST", "/clusters", "Dry_Run"),
+            ("POST", "/clusters", "dry"),
+            ("POST", "/clusters", "dri_run"),
+            ("POST", "/clusters", "is_dry_run"),
+            ("POST", f"/clusters?{junk}", "dryRun"),
+            ("PUT", f"/clusters/{kept}", "dryrun"),
+            ("DELETE", f"/clusters/{kept}", "dryrun"),
+            ("POST", "/cluster-templates", "dry-run"),
+            ("PUT", "/job-binary-internals/a", "dryrun"),
+        ):
+            path = f"/v1.1/demo{path}{'&' if '?' in path else '?'}{name}=true"
+            answer = self.svcd.call(method, path, json=body)
+            self.assertEqual(
+                (answer.status, answer.json["error_name"]), (400, "VALIDATION_ERROR"), path
+            )
+            self.assertIn(f"?{name}: ", answer.json["error_message"])
+            self.assertIn("dry_run", answer.json["error_message"])
+            self.assertIn("nothing was done", answer.json["error_message"])
+        (cluster,) = self.api.get("/clusters")["clusters"]
+        self.assertEqual(cluster["id"], kept)
+        self.assertEqual(self.api.get("/cluster-templates")["cluster_templates"], [])
+        self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
+
+    def test_other_unknown_parameters_are_ignored(self) -> None:
+        """As the interface says; v1.0 and requests that change nothing have no dry runs at all."""
+        for method, path, status in (
+            ("POST", "/v1.1/demo/clusters?zzz=true", 202),
+            ("GET", "/v1.1/demo/clusters?dryrun=true", 200),
+            ("GET", "/v1.0/demo/clusters?dryrun=true", 200),
+            ("POST", "/v1.0/demo/clusters?dryrun=true", 202),
+        ):
+            body = self.cluster(f"c{path[4]}") if method == "POST" else None
+            self.assertEqual(self.svcd.call(method, path, json=body).status, status, path)
+
     def test_idempotency_key_belongs_to_the_request_itself(self) -> None:
         """A dry run takes no key, and a key that was used does not hide a plan."""
         self.headers = {"Idempotency-Key": "k"}
