@@ -336,7 +336,8 @@ class Change(enum.StrEnum):
 class Step:
     """The work for one object. texts: its differences, or the reason of a refusal.
 
-    sizes, groups: of a cluster: new sizes of its groups by name, and new groups.
+    sizes, groups: of a cluster: new sizes of its groups by name, and new groups. shrunk: former
+    and new sizes of the groups that lose machines.
     """
 
     item: Item
@@ -345,6 +346,7 @@ class Step:
     id: str = ""
     sizes: Mapping[str, int] = field(factory=dict)
     groups: Sequence[Json] = ()
+    shrunk: Mapping[str, tuple[int, int]] = field(factory=dict)
 
 
 def plan(items: Sequence[Item], there: There, digests: Mapping[str, str]) -> Sequence[Step]:
@@ -406,7 +408,7 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
     id_ = str(row["id"])
     actual = exported(item.kind, row, there, masked=False)
     wanted = {key: value for key, value in item.body.items() if key not in ("file", "content")}
-    texts, sizes, groups = [], {}, []
+    texts, sizes, groups, shrunk = [], {}, [], {}
     if item.kind.name == "clusters":
         known = {each["name"]: each for each in row["node_groups"]}
         for group in wanted.pop("node_groups", None) or []:
@@ -416,6 +418,8 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
                 texts.append(f"group {group['name']}: new, {group.get('count')} machines")
             elif group.get("count") not in (None, present["count"]):
                 sizes[str(group["name"])] = group["count"]
+                if isinstance(group["count"], int) and group["count"] < present["count"]:
+                    shrunk[str(group["name"])] = (int(present["count"]), group["count"])
                 texts.append(f"group {group['name']}: {present['count']} -> {group['count']}")
     faults = list(_differences(_with_image_id(wanted, there), _with_image_id(actual, there)))
     if item.name in digests and digests[item.name] != there.digests.get(item.name):
@@ -423,7 +427,10 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
     if faults:
         return Step(item=item, change=Change.REFUSED, texts=[*faults, _advice(item)], id=id_)
     if sizes or groups:
-        return Step(item=item, change=Change.SCALE, texts=texts, id=id_, sizes=sizes, groups=groups)
+        return Step(
+            item=item, change=Change.SCALE, texts=texts, id=id_, sizes=sizes, groups=groups,
+            shrunk=shrunk,
+        )  # fmt: skip
     return Step(item=item, change=Change.NONE, id=id_)
 
 

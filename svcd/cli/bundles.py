@@ -16,12 +16,13 @@ import yaml
 from svcd.cli import bundle
 from svcd.cli.api import safe
 from svcd.cli.bundle import BY_NAME, KINDS, Change, Item, Kind, Step, There
-from svcd.cli.clusters import wait_option
+from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.job_files import Unusable, with_digest
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.names import Kind as Named
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
 from svcd.cli.uploads import Program, program, read, stored
 from svcd.model.controls import visible
@@ -48,13 +49,15 @@ _files: Final = click.option(
 @click.command("apply", cls=Command)
 @_files
 @click.option("--dry-run", is_flag=True, help="show what would be done")
+@yes_option
 @wait_option
 @click.pass_obj
-def apply(session: Session, files: Sequence[Path], dry_run: bool, wait: bool) -> None:
+def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wait: bool) -> None:
     """Make what a bundle names and the project lacks, and scale its clusters.
 
     It may be repeated: what is there already stays. A change that the API cannot make is refused
-    before anything is done. With --wait it ends when all clusters of the bundle are Active.
+    before anything is done, and a cluster loses machines only after a question. With --wait it
+    ends when all clusters of the bundle are Active.
     """
     work = Work(session, files)
     refused = [step for step in work.steps if step.change is Change.REFUSED]
@@ -66,6 +69,7 @@ def apply(session: Session, files: Sequence[Path], dry_run: bool, wait: bool) ->
         titles = ", ".join(step.item.title for step in refused[:5])
         raise CommandError(f"the API cannot change {titles}; nothing was done", REFUSED)
     if not dry_run:
+        confirm("remove", work.shrunk(), yes)
         work.perform()
         if wait:
             work.await_clusters()
@@ -235,6 +239,14 @@ class Work:
                 for piece in _pieces(self._session, row, len(mine.data) + 1):
                     whole.update(piece)
                 yield name, whole.hexdigest()
+
+    def shrunk(self) -> Sequence[str]:
+        """The machines that clusters lose."""
+        return [
+            machines(step.item.name, group, before, after)
+            for step in self.steps
+            for group, (before, after) in step.shrunk.items()
+        ]
 
     def perform(self) -> None:
         """Do the steps in their order. Raises CommandError, which says what is done."""

@@ -12,6 +12,7 @@ from svcd.cli.api import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError
 from svcd.cli.names import CLUSTER, find
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
 from svcd.cli.show import Column, Row, Table, ago, as_json, field, get, plain, since, table_lines
 
@@ -97,7 +98,6 @@ cluster: Final = Group(
 wait_option = click.option(
     "--wait", is_flag=True, help="wait until it is done, and show the progress"
 )
-yes_option = click.option("-y", "--yes", is_flag=True, help="do not ask")
 
 
 @cluster.command("ls")
@@ -148,12 +148,29 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
 @cluster.command("scale")
 @click.argument("name", metavar="CLUSTER")
 @click.argument("sizes", metavar="GROUP=N…", nargs=-1, required=True)
+@yes_option
 @wait_option
 @click.pass_obj
-def scale(session: Session, name: str, sizes: Sequence[str], wait: bool) -> None:
+def scale(session: Session, name: str, sizes: Sequence[str], yes: bool, wait: bool) -> None:
     """Change the number of machines of groups; 0 removes a group."""
     resized = [_size(text) for text in sizes]
-    _changed(session, name, {"resize_node_groups": resized}, wait)
+    found = find(session.api, CLUSTER, name)
+    confirm("remove", list(_removed(found, resized)), yes)
+    _changed(session, found, {"resize_node_groups": resized}, wait)
+
+
+def _removed(found: Json, resized: Sequence[Json]) -> Iterator[str]:
+    """The machines that go when the groups of a cluster get these sizes."""
+    counts = {get(group, "name"): group.get("count") for group in found.get("node_groups") or []}
+    for size in resized:
+        before, after = counts.get(size["name"]), size["count"]
+        if isinstance(before, int) and after < before:
+            yield machines(get(found, "name"), size["name"], before, after)
+
+
+def machines(cluster_name: str, group: str, before: int, after: int) -> str:
+    """The machines that go when a group shrinks. Pure."""
+    return f"{before - after} of {before} machines of group {group} of cluster {cluster_name}"
 
 
 def _size(text: str) -> Mapping[str, Any]:
@@ -188,7 +205,8 @@ def add(session: Session, name: str, file: Path, wait: bool) -> None:  # fmt: sk
     if not isinstance(groups, list) or not groups:
         text = f"{file} has no node groups: write a list of them, each with name, count and"
         raise click.UsageError(f"{text} node_group_template_id (or flavor_id, node_processes)")
-    _changed(session, name, {"add_node_groups": groups}, wait)
+    found = find(session.api, CLUSTER, name)
+    _changed(session, found, {"add_node_groups": groups}, wait)
 
 
 @cluster.command("retry")
@@ -197,12 +215,11 @@ def add(session: Session, name: str, file: Path, wait: bool) -> None:  # fmt: sk
 @click.pass_obj
 def retry(session: Session, name: str, wait: bool) -> None:
     """Repeat the request that failed, for a cluster in Error (an empty resize of the API)."""
-    _changed(session, name, {}, wait)
+    _changed(session, find(session.api, CLUSTER, name), {}, wait)
 
 
-def _changed(session: Session, name: str, body: Json, wait: bool) -> None:
+def _changed(session: Session, found: Json, body: Json, wait: bool) -> None:
     """Send a change of the cluster's size, and show the cluster."""
-    found = find(session.api, CLUSTER, name)
     answer = session.api.put(f"/clusters/{safe(get(found, 'id'))}", body)
     finish(session, answer, wait)
 
@@ -232,7 +249,7 @@ def finish(session: Session, answer: Any, wait: bool) -> None:
 def rm(session: Session, names: Sequence[str], force: bool, yes: bool, wait: bool) -> None:
     """Delete clusters, with their machines and data."""
     found = [find(session.api, CLUSTER, name) for name in names]
-    session.confirm("delete cluster", [get(each, "name") for each in found], yes)
+    confirm("delete cluster", [get(each, "name") for each in found], yes)
     for each in found:
         query = "?force=true" if force else ""
         session.api.delete(f"/clusters/{safe(get(each, 'id'))}{query}")

@@ -17,6 +17,7 @@ from svcd.cli.api import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import REFUSED, USAGE, CommandError
 from svcd.cli.names import Kind, find
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Table, ago, field
 
@@ -117,7 +118,7 @@ def _password(session: Session, user: str) -> str:
 
 @source.command("rm")
 @click.argument("what", metavar="SOURCE…", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete data sources. The data stays."""
@@ -196,7 +197,7 @@ def add_binary(session: Session, file: Path, name: str | None) -> None:
 
 @binary.command("rm")
 @click.argument("what", metavar="BINARY…", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def remove_binaries(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete job binaries, and their data when svcd keeps it for no other binary."""
@@ -229,7 +230,7 @@ def get_binary(session: Session, what: str, file: Path | None) -> None:
 def _remove(session: Session, kind: Kind, what: Sequence[str], yes: bool) -> Sequence[str]:
     """Delete rows, and return their URLs."""
     found = [find(session.api, kind, each) for each in what]
-    session.confirm(f"delete {kind.noun}", [str(row["name"]) for row in found], yes)
+    confirm(f"delete {kind.noun}", [str(row["name"]) for row in found], yes)
     for row in found:
         session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
         session.note(f"deleted {kind.noun} {row['name']}")

@@ -14,6 +14,7 @@ from svcd.cli.api import safe
 from svcd.cli.command import Group, settings_of, settings_options
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import IMAGE, find
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Table, field
 
@@ -186,12 +187,12 @@ def untag(session: Session, what: str, tags: Sequence[str]) -> None:
 
 @image.command("rm")
 @click.argument("what", metavar="IMAGE…", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Remove the registration of images. The images stay in the cloud."""
     found = [find(session.api, IMAGE, each) for each in what]
-    session.confirm("remove the registration of", [str(row["name"]) for row in found], yes)
+    confirm("remove the registration of", [str(row["name"]) for row in found], yes)
     for row in found:
         session.api.delete(f"/images/{safe(str(row['id']))}")
         session.note(f"removed the registration of {row['name']}")

@@ -19,6 +19,7 @@ from svcd.cli.command import Group
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
 from svcd.cli.show import Column, Row, Table, ago, field, get, table_lines
 from svcd.cli.times import duration, seconds
@@ -228,12 +229,12 @@ def cancel(session: Session, what: str) -> int:
 
 @job.command("rm")
 @click.argument("what", metavar="J…", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete job executions; a running one is killed. The job itself stays."""
     ids = [str(execution_of(session.api, each)["id"]) for each in what]
-    session.confirm("delete job execution", ids, yes)
+    confirm("delete job execution", ids, yes)
     for id_ in ids:
         session.api.delete(f"/job-executions/{safe(id_)}")
         session.note(f"deleted job execution {id_}")

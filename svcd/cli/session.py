@@ -21,7 +21,7 @@ from svcd.cli import door
 from svcd.cli.api import Api
 from svcd.cli.connection import Connections
 from svcd.cli.door import Given
-from svcd.cli.exits import REFUSED, TIMED_OUT, USAGE, CommandError, OutOfTime
+from svcd.cli.exits import TIMED_OUT, USAGE, CommandError, OutOfTime
 from svcd.cli.show import Style, Table, cut, printed
 from svcd.model.controls import visible
 
@@ -179,21 +179,6 @@ class Session:
         if self._drawn:
             write("\r\x1b[K", sys.stderr)
             self._drawn = False
-
-    def confirm(self, what: str, names: Sequence[str], yes: bool) -> None:
-        """Ask before something is destroyed. what: the act, `delete cluster`.
-
-        Raises CommandError when the answer is no, and without a terminal when `--yes` is missing.
-        """
-        if yes:
-            return
-        named = ", ".join(names)
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            text = f"{what} {named} needs --yes, because there is no terminal to ask on"
-            raise CommandError(text, REFUSED)
-        print(f"{what} {named}? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise CommandError("nothing was changed", REFUSED)
 
 
 def write(text: str, stream: Any = None) -> None:

@@ -11,6 +11,7 @@ from svcd.cli.api import Api, safe
 from svcd.cli.command import Group
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import CLUSTER_TEMPLATE, NODE_GROUP_TEMPLATE, Kind, find
+from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, field, plain
 
@@ -85,12 +86,12 @@ def show(session: Session, what: str) -> None:
 
 @template.command("rm")
 @click.argument("what", metavar="T…", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete templates."""
     found = [_found(session.api, each) for each in what]
-    session.confirm("delete template", [str(row["name"]) for _, _, row in found], yes)
+    confirm("delete template", [str(row["name"]) for _, _, row in found], yes)
     for kind, _, row in found:
         session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
         session.note(f"deleted {kind.noun} {row['name']}")

@@ -42,6 +42,14 @@ class ClusterTests(FakeDaemonCase):
         groups = json.loads(scaled.out)["cluster"]["node_groups"]
         self.assertEqual([group["count"] for group in groups], [1, 3])
 
+        refused = await self.ran("cluster", "scale", "first", "worker=1", "master=1")
+        self.assertEqual((refused.code, refused.out), (4, ""))
+        self.assertEqual(
+            refused.err,
+            "svcd cluster scale: remove 2 of 3 machines of group worker of cluster first needs"
+            " --yes, because there is no terminal to ask on\n",
+        )
+
         events = await self.ran("cluster", "events", "first", "-o", "json")
         steps = {each["step"] for each in json.loads(events.out)["events"]}
         self.assertLessEqual({"request", "create server", "Active"}, steps)
@@ -285,6 +293,10 @@ class TerminalTests(FakeDaemonCase):
         self.assertEqual(code, 4)
         self.assertIn("delete cluster first? [y/N] ", got)
         self.assertIn("nothing was changed", got)
+        scale = ("cluster", "scale", "first", "worker=1")
+        code, got = await self.seen(80, *scale, typed="n\n")
+        self.assertEqual(code, 4, got)
+        self.assertIn("remove 1 of 2 machines of group worker of cluster first? [y/N] ", got)
         code, got = await self.seen(80, "cluster", "rm", "first", typed="y\n")
         self.assertEqual(code, 0, got)
 

@@ -214,6 +214,31 @@ class BundleTests(RunCase):
         shown = self.api.cluster(cluster_id)
         self.assertEqual([g["count"] for g in shown["node_groups"]], [1, 3])
 
+    def test_machines_go_only_after_a_question(self) -> None:
+        """Without a terminal: code 4, what would go, and nothing is done, unless --yes is given."""
+        self.apply()
+        (cluster,) = (c for c in self.api.get("/clusters")["clusters"] if c["name"] == "second")
+        self.api.until_status(cluster["id"], "Active")
+        body = {"resize_node_groups": [{"name": "worker", "count": 3}]}
+        self.api.put(f"/clusters/{cluster['id']}", body)
+        self.api.until_status(cluster["id"], "Active")
+        groups = [{"name": "worker", "count": 1}]
+        more = {"data_sources": [{"name": "new", "type": "hdfs", "url": "hdfs:///new"}]}
+        file = self.bundle(clusters=[{"name": "second", "node_groups": groups}], **more)
+        self.assertEqual(self.shown.run("apply", "-f", file, "--dry-run").code, 0)
+        said = self.shown.run("apply", "-f", file)
+        self.assertEqual((said.code, said.out), (4, ""), said)
+        self.assertEqual(
+            said.err,
+            "svcd apply: remove 2 of 3 machines of group worker of cluster second needs --yes,"
+            " because there is no terminal to ask on\n",
+        )
+        self.assertEqual(len(self.shown.body("source", "ls")["data_sources"]), 1)
+        said = self.shown.run("apply", "-f", file, "--yes")
+        self.assertEqual(said.code, 0, said)
+        counts = [g["count"] for g in self.api.cluster(cluster["id"])["node_groups"]]
+        self.assertEqual(counts, [1, 1])
+
     def test_apply_waits_for_its_clusters(self) -> None:
         """For a new one, for one that grows, and for one that an earlier apply began."""
         self.patch(waiting, "_LOOK_S", 0.0)
