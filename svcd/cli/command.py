@@ -16,7 +16,7 @@ Each command takes the shared options (`--api`, `-o` …) by itself. It refuses 
 an exit code of `svcd.cli.exits`, prints data by `session.show` or `print`, and everything else by
 `session.note`. Modules of commands import nothing heavy at their top: no twisted, no settings,
 and their records are NamedTuples, since attrs costs a command a fifth of its time.
-Operator's commands use `click.Command` and `settings_options`.
+Operator's commands use `OperatorCommand`, `settings_options` and `form_option`.
 """
 
 from __future__ import annotations
@@ -95,6 +95,34 @@ class Command(click.Command):
             if part:
                 with formatter.section(title):
                     formatter.write_dl(part)
+
+
+class OperatorCommand(click.Command):
+    """A command of the operator: its refusals begin with its name."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except CommandError as error:
+            error.add_note(ctx.command_path)
+            raise
+
+
+form_option: Final = click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(("table", "json", "yaml")),
+    help="form of the output (default: table)",
+)
+"""`-o` of an operator's command; `form_of` reads it."""
+
+
+def form_of(form: str | None) -> str:
+    """The value of `form_option`, else the one given to `svcd` itself: table, json or yaml."""
+    given = form or click.get_current_context().find_root().params.get("output")
+    return given if given in ("json", "yaml") else "table"
 
 
 class Group(click.Group):

@@ -71,10 +71,8 @@ def rows_of(body: Any, table: Table) -> Sequence[Row]:
 
 def printed(body: Any, table: Table, form: str, width: int | None, now: float, style: Style) -> str:
     """The text of `body` in the form of `-o`, with a newline at its end."""
-    if form == "json":
-        return as_json(body)
-    if form == "yaml":
-        return as_yaml(body)
+    if form in ("json", "yaml"):
+        return as_text(body, form)
     rows = rows_of(body, table)
     if form == "name":
         return "".join(f"{visible(table.name(row))}\n" for row in rows)
@@ -142,6 +140,11 @@ def cut(text: str, most: int) -> str:
 def colour_of(status: str) -> str:
     """The colour of a status."""
     return "good" if status in _GOOD else "bad" if status in _BAD else "busy" if status else ""
+
+
+def as_text(body: Any, form: str) -> str:
+    """The text of `body` in the form `json` or `yaml`."""
+    return as_json(body) if form == "json" else as_yaml(body)
 
 
 def as_json(body: Any) -> str:

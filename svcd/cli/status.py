@@ -11,7 +11,7 @@ import click
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.session import Session, write
-from svcd.cli.show import as_json, as_yaml, get, since
+from svcd.cli.show import as_text, get, since
 from svcd.cli.times import seconds
 from svcd.model.controls import visible
 
@@ -39,10 +39,8 @@ def command(session: Session) -> None:
         "job_executions": running,
         "attention": list(attention(clusters, failed, session.now())),
     }
-    if session.output == "json":
-        write(as_json(body))
-    elif session.output == "yaml":
-        write(as_yaml(body))
+    if session.output in ("json", "yaml"):
+        write(as_text(body, session.output))
     else:
         names = _names(api, running[:_MOST])
         for line in lines(body, names, session.now()):

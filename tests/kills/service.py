@@ -214,7 +214,7 @@ class Service:
             "OS_AUTH_URL": self.cloud.told["identity"],
             "OS_TOKEN": await self.cloud.token(),
         }
-        command = ["svcd", "orphans", "--delete", "--younger", "0"]
+        command = ["svcd", "orphans", "--delete", "--yes", "--younger", "0"]
         command += ["--api", self.tenant.api, "--tenant", self.tenant.tenant]
         ended = await run(*command, environment=environment, limit_s=ORPHANS_S)
         if ended.code != 0:

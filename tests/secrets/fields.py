@@ -69,8 +69,8 @@ SECRET: Mapping[str, str] = {
 
 HARMLESS: Mapping[str, str] = {
     "cli.bundle.Kind.key": "a word of the API",
-    "cli.orphans.Rows.job_credentials": "names",
-    "cli.orphans.Rows.trusts": "ids, for the command whose work is to name them",
+    "cli.orphan_search.Rows.job_credentials": "names",
+    "cli.orphan_search.Rows.trusts": "ids, for the command whose work is to name them",
     "clients.identity.Token.is_job": "yes or no",
     "clients.identity.Token.is_trust": "yes or no",
     "model.cloud.Caller.is_trust": "yes or no",

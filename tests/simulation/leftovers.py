@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
-from svcd.cli.orphans import Rows, Rules, judged
+from svcd.cli.orphan_search import Rows, Rules, judged
 from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError

@@ -186,14 +186,14 @@ class OrphansTests(OpenStackCase):
         self.assertIn(f"{len(ids)} to be removed, 2 left alone", listed.out)
         self.assertEqual(set(await self.everything()), set(before), "a look has changed something")
 
-        removed = await self.orphans("--delete", "--id", trust)
+        removed = await self.orphans("--delete", "--yes", "--id", trust)
         self.assertEqual(removed.out.count("\nremoved "), len(ids) + 1, removed.out)
         after = await self.everything()
         own = {n for n, text in before.items() if n.startswith("ports") and self.is_of(text, lost)}
         self.assertEqual(set(before) - set(after), {*lost, *own, f"trusts {trust}"})
         self.assertEqual(set(after) - set(before), set())
 
-        again = await self.orphans("--delete")
+        again = await self.orphans("--delete", "--yes")
         self.assertEqual([id_ for _, id_ in _LISTED.findall(again.out)], [other])
         self.assertIn("1 found, 0 to be removed, 1 left alone", again.out)
         self.assertEqual(set(await self.everything()), set(after))

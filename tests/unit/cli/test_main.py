@@ -173,6 +173,24 @@ class DocsTests(SynchronousTestCase):
         self.assertEqual(given - known, set(), words)
 
 
+class OrphansTests(_Case):
+    def test_removal_without_a_question(self) -> None:
+        """Code 4 without a terminal and --yes, before any request."""
+        code, out, err = self.ran("orphans", "--delete")
+        self.assertEqual((code, out), (4, ""))
+        self.assertEqual(
+            err,
+            "svcd orphans: remove orphans needs --yes, because there is no terminal to ask on\n",
+        )
+
+    def test_no_daemon(self) -> None:
+        """Code 5; nothing on stdout with -o json."""
+        place = ("--api", "http://127.0.0.1:1", "--tenant", "t")
+        code, out, err = self.ran("orphans", "-o", "json", *place)
+        self.assertEqual((code, out), (5, ""))
+        self.assertRegex(err, r"\Asvcd orphans: .* cannot be reached: .*\n\Z")
+
+
 class TunnelTests(_Case):
     def test_a_missing_key_file_is_2(self) -> None:
         """Before any request; the text says which file is needed."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.exits import CommandError
-from svcd.cli.orphans import Orphan, Rows, Rules, Search, judged, rows_of
+from svcd.cli.exits import REFUSED, CommandError
+from svcd.cli.orphan_search import Orphan, Outcome, Rows, Rules, Search, judged, rows_of
 from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.embedded.cloud.core import PRIVATE_NETWORK_ID
 from svcd.model.ownership_tags import Tag
@@ -99,7 +100,13 @@ class SearchTests(WatchedCloudTestCase):
 
     settings = {"embedded.delete_s": "3", "embedded.volume_s": "2"}
 
-    def search(self, rows: Rows | None = None, tenant: str = "", **rules: Any) -> Search:
+    def search(
+        self,
+        rows: Rows | None = None,
+        tenant: str = "",
+        confirm: Callable[[Sequence[str]], None] = lambda names: None,
+        **rules: Any,
+    ) -> Search:
         token = self.svcd.token()
         cloud = TaggedCloud(
             self.svcd._memory,
@@ -114,10 +121,13 @@ class SearchTests(WatchedCloudTestCase):
             return rows or rows_of(api)
 
         self.said: list[str] = []
-        return Search(cloud, read, self.svcd.clock, Rules(**rules), self.said.append)
+        return Search(cloud, read, self.svcd.clock, Rules(**rules), self.said.append, confirm)
 
     def ran(self, search: Search, delete: bool = False, wait_s: float = 180.0) -> bool:
-        return bool(self.svcd.result_of(Deferred.fromCoroutine(search.run(delete, wait_s))))
+        self.outcome: Outcome = self.svcd.result_of(
+            Deferred.fromCoroutine(search.run(delete, wait_s))
+        )
+        return not self.outcome.troubles
 
     def found(self, search: Search) -> list[tuple[str, str]]:
         """Kind and reason of each."""
@@ -193,6 +203,48 @@ class SearchTests(WatchedCloudTestCase):
         self.assertTrue(self.ran(self.search()))
         self.assertEqual(self.said, ["0 found, 0 to be removed, 0 left alone"])
         self.assertEqual(self.api.cluster(kept)["status"], "Active")
+
+    def test_a_question_that_is_not_answered_with_yes(self) -> None:
+        """It names the objects that would go; nothing goes."""
+        cluster_id = self.create(workers=1)
+        self.api.until_status(cluster_id, "Active")
+        self.lose(cluster_id)
+        self.svcd.advance(600)
+        before = self.held()
+        asked: list[str] = []
+
+        def no(names: Sequence[str]) -> None:
+            asked.extend(names)
+            raise CommandError("nothing was changed", REFUSED)
+
+        with self.assertRaises(CommandError):
+            self.ran(self.search(confirm=no), delete=True)
+        self.assertIn("server mine-worker-001", asked)
+        self.assertEqual(self.held(), before)
+
+    def test_outcome_for_scripts(self) -> None:
+        """Each orphan with the reason to leave it alone, and whether it was removed."""
+        cluster_id = self.create(workers=1)
+        self.api.until_status(cluster_id, "Active")
+        self.lose(cluster_id)
+        self.svcd.advance(600)
+        (victim, *_) = self.servers()
+        self.fault("compute", method="DELETE", path=victim.id, status=403)
+        self.assertTrue(self.ran(self.search()))
+        (row,) = [each for each in self.outcome.body["orphans"] if each["id"] == victim.id]
+        self.assertEqual(set(row), {
+            "kind", "id", "name", "status", "cluster_id", "created_at", "left_alone", "removed",
+            "not_removed",
+        })  # fmt: skip
+        self.assertEqual(
+            (row["kind"], row["cluster_id"], row["left_alone"], row["removed"]),
+            ("server", cluster_id, None, False),
+        )
+        self.assertFalse(self.ran(self.search(), delete=True, wait_s=20.0))
+        ended = {each["id"]: each for each in self.outcome.body["orphans"]}
+        self.assertIn("was answered 403", ended.pop(victim.id)["not_removed"])
+        self.assertEqual({each["kind"] for each in ended.values() if each["removed"]}, {"server"})
+        self.assertEqual(self.outcome.body["not_searched"], [])
 
     def test_clusters_that_are_being_made_or_removed(self) -> None:
         """At no moment are they taken for leftovers."""
