@@ -334,11 +334,18 @@ class KeptAnswerRows(Protocol):
         """
         ...
 
+    async def admit(self, keyed: KeyedRequest) -> bytes | None:
+        """As `find`, before the transaction of the request: checks also that it may keep an answer.
+
+        Requests at the same moment may exceed the limit by their number. Raises
+        IdempotencyKeyReused, and QuotaExceeded when there is no answer and no room for one.
+        """
+        ...
+
     async def add(self, keyed: KeyedRequest, answer: bytes) -> None:
         """Keep the JSON of an answer, in the transaction that adds what the request makes.
 
-        Raises IdempotencyKeyReused when an answer in force is there (`find` says for what request),
-        and QuotaExceeded.
+        Raises IdempotencyKeyReused when an answer in force is there (`find` says for what request).
         """
         ...
 

@@ -374,23 +374,20 @@ class Rest(Routed[Route]):
         A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
         commit, whose answer was lost.
         """
-        kept = await self._kept(call)
+        keyed = cast("KeyedRequest", call.keyed)
+        kept = await self._store.read(lambda tx: tx.kept_answers.admit(keyed))
         if kept is None:
             try:
                 return await self._act(x, made, call, values, body)
             except Exception:
                 with suppress(ServiceUnavailable):  # the caller gets the first fault
-                    kept = await self._kept(call)
+                    kept = await self._store.read(lambda tx: tx.kept_answers.find(keyed))
                 if kept is None:
                     raise
         x.replayed = True
         answer = cast("Answer", self._wrapped(made, kept))
         answer.headers = {"Idempotent-Replayed": "true"}
         return answer
-
-    async def _kept(self, call: Call) -> bytes | None:
-        keyed = cast("KeyedRequest", call.keyed)
-        return await self._store.read(lambda tx: tx.kept_answers.find(keyed))
 
     async def _authorize(self, x: Exchange, tenant: str | None) -> Caller:
         """The caller; its tenant is the tenant of the path. tenant None: the path has no tenant."""

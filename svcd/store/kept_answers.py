@@ -1,6 +1,10 @@
 """The answers to requests with an Idempotency-Key, each written with the row that its request made.
 
 The primary key decides between two requests at once: the transaction of the second one fails.
+
+Note: the count of a tenant's answers. A count in the transaction that adds an answer conflicts with
+all others that add one, and PostgreSQL would run most of them several times. So the count comes
+before the transaction, and requests at the same moment may exceed the limit by their number.
 """
 
 from __future__ import annotations
@@ -15,10 +19,12 @@ from svcd.ports.store import Sealer
 from svcd.store.database import Sql
 
 _FIND: Final = "select request, sealed from kept_answers where id = :id and created_at > :since"
-_COUNT: Final = """
-select count(*) from (
-  select 1 from kept_answers where tenant_id = :tenant_id and created_at > :since limit :most
-) as counted
+_ADMIT: Final = """
+select kept.request, kept.sealed, used.number
+  from (select count(*) as number from (
+          select 1 from kept_answers
+           where tenant_id = :tenant_id and created_at > :since limit :most) as counted) as used
+  left join kept_answers as kept on kept.id = :id and kept.created_at > :since
 """
 _ADD: Final = """
 insert into kept_answers (id, tenant_id, created_at, request, sealed)
@@ -47,14 +53,30 @@ class KeptAnswers:
     async def find(self, keyed: KeyedRequest) -> bytes | None:
         values = {"id": self._sealer.digest(keyed.identity), "since": keyed.since}
         row = await self._sql.one(_FIND, values)
-        if row is None:
-            return None
-        if row[0] != self._sealer.digest(keyed.content):
-            raise _reused()
-        return self._sealer.open(row[1]).reveal().encode()
+        return None if row is None else self._opened(keyed, row[0], row[1])
+
+    async def admit(self, keyed: KeyedRequest) -> bytes | None:
+        if not self._most:
+            return await self.find(keyed)
+        values = {
+            "id": self._sealer.digest(keyed.identity),
+            "tenant_id": keyed.tenant_id,
+            "since": keyed.since,
+            "most": self._most,
+        }
+        row = await self._sql.one(_ADMIT, values)
+        assert row is not None  # a count always has a row
+        request, sealed, used = row
+        if request is not None:
+            return self._opened(keyed, request, sealed)
+        if used >= self._most:
+            raise QuotaExceeded(
+                f"the tenant has used {self._most} Idempotency-Keys within 24 hours, which is the"
+                " limit (limits.idempotency_keys): try again later, or send the request without one"
+            )
+        return None
 
     async def add(self, keyed: KeyedRequest, answer: bytes) -> None:
-        await self._refuse_if_full(keyed)
         added = await self._sql.run(
             _ADD,
             {
@@ -72,16 +94,10 @@ class KeptAnswers:
     async def prune(self, before: Timestamp, limit: int) -> int:
         return await self._sql.run(_PRUNE, {"before": before, "limit": limit})
 
-    async def _refuse_if_full(self, keyed: KeyedRequest) -> None:
-        if not self._most:
-            return
-        values = {"tenant_id": keyed.tenant_id, "since": keyed.since, "most": self._most}
-        row = await self._sql.one(_COUNT, values)
-        if row is not None and row[0] >= self._most:
-            raise QuotaExceeded(
-                f"the tenant has used {self._most} Idempotency-Keys within 24 hours, which is the"
-                " limit (limits.idempotency_keys): try again later, or send the request without one"
-            )
+    def _opened(self, keyed: KeyedRequest, request: str, sealed: str) -> bytes:
+        if request != self._sealer.digest(keyed.content):
+            raise _reused()
+        return self._sealer.open(sealed).reveal().encode()
 
 
 def _reused() -> IdempotencyKeyReused:

@@ -137,15 +137,22 @@ class KeptAnswersContract:
         limits = Limits(idempotency_keys=2)
         store = SqlStore(self.store._database, self.store._sealer, limits=limits)
 
+        def admit(request: KeyedRequest) -> bytes | None:
+            return self.result(store.read(lambda tx: tx.kept_answers.admit(request)))
+
         def add(request: KeyedRequest) -> None:
+            self.assertIsNone(admit(request))
             self.result(store.tx(lambda tx: tx.kept_answers.add(request, ANSWER)))
 
         add(keyed(b"k1"))
         add(keyed(b"k2", after_s=60.0))
         with self.assertRaises(QuotaExceeded) as refused:
-            add(keyed(b"k3", after_s=61.0))
+            admit(keyed(b"k3", after_s=61.0))
         self.assertIn("2 Idempotency-Keys within 24 hours", str(refused.exception))
         self.assertIn("limits.idempotency_keys", str(refused.exception))
+        self.assertEqual(admit(keyed(b"k1", after_s=61.0)), ANSWER)
+        with self.assertRaises(IdempotencyKeyReused):
+            admit(keyed(b"k1", body=b"[]", after_s=61.0))
         add(keyed(b"k3", tenant_id="t2", after_s=61.0))
         add(keyed(b"k3", after_s=KEEP_S))
 

@@ -16,7 +16,7 @@ from svcd.errors import IdempotencyKeyReused
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
-from svcd.settings import Database
+from svcd.settings import Database, Limits
 from svcd.store.changes import _part as feed_part
 from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
@@ -206,6 +206,26 @@ class PostgresStoreTests(
             left = [each.id for each in self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))]
             self.assertEqual(left, [f"s-{kept.decode()}"])
             execute(self.url, "truncate data_sources, kept_answers")
+
+    def test_requests_with_different_keys_do_not_conflict(self) -> None:
+        """Neither their answers nor the count of them: 20 at once run their transactions once."""
+        store = SqlStore(self.database, self.store._sealer, limits=Limits(rows=0))
+        runs: list[int] = []
+
+        async def request(number: int) -> None:
+            key = keyed(b"k%d" % number)
+
+            async def work(tx: Tx) -> None:
+                runs.append(number)
+                await tx.data_sources.add(source(number))
+                await tx.kept_answers.add(key, b"{}")
+
+            self.assertIsNone(await store.read(lambda tx: tx.kept_answers.admit(key)))
+            await store.tx(work)
+
+        requests = [Deferred.fromCoroutine(request(number)) for number in range(20)]
+        drive(_awaited(gatherResults(requests)))
+        self.assertEqual(sorted(runs), list(range(20)))
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")
