@@ -272,6 +272,10 @@ class Console:
     enabled: bool = field(
         default=True, metadata=_doc("serve the web page at /console/ beside the API")
     )
+    password_login: bool = field(
+        default=True,
+        metadata=_doc("the page may log users in with a password (auth.mode=keystone)"),
+    )
 
 
 @frozen(kw_only=True)

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.rest import refusal, shaped
 from svcd.model import ownership_tags
-from svcd.model.cloud import Caller
+from svcd.model.cloud import Caller, Project
 from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
@@ -215,17 +215,21 @@ class Keystone:
         elif "application_credential" not in identity:
             domain = {"id": self._settings.project_domain}
             auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
+        # a check of a token waits for svcd's own token
+        return await self._issued(auth, self._checks if scope == Scope() else None)
+
+    async def _issued(self, auth: Mapping[str, Any], http: HttpClient | None) -> Token:
         answer = await self._send(
             "POST",
             "/auth/tokens",
             body={"auth": auth},
             repeatable=True,
             secrets=_secrets(auth),
-            http=self._checks if scope == Scope() else None,  # a check of a token waits for it
+            http=http,
         )
         if answer.status >= 400:
             error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
-            if error.status == 404 and "application_credential" in identity:
+            if error.status == 404 and "application_credential" in auth["identity"]:
                 error.kind = Fault.UNAUTHORIZED  # the 404 is about the deleted credential
             raise error
         text = answer.header("x-subject-token")
@@ -233,6 +237,40 @@ class Keystone:
             text = "the answer has no X-Subject-Token header"
             raise CloudError(_SERVICE, Fault.SERVER_ERROR, text)
         return _token(Secret(text), answer, self._clock.seconds())
+
+    # ---- logins of users ----
+
+    async def of_password(self, user: str, domain: str, password: str) -> Token:
+        """A token without a scope for a user's password. It is not kept. Raises CloudError.
+
+        domain: a name, or the id of svcd's own domain (`cloud.user_domain`).
+        """
+        given = {"id" if domain == self._settings.user_domain else "name": domain}
+        identity = _password({"name": user, "domain": given}, password)
+        return await self._issued({"identity": identity, "scope": "unscoped"}, self._checks)
+
+    async def of_project(self, token: Secret, project_id: str) -> Token:
+        """A token for a project, from a user's token without a scope. Raises CloudError."""
+        identity = {"methods": ["token"], "token": {"id": token.reveal()}}
+        scope = {"project": {"id": project_id}}
+        return await self._issued({"identity": identity, "scope": scope}, self._checks)
+
+    async def projects(self, token: Secret) -> Sequence[Project]:
+        """The projects in which the user of a token has a role, by name. Raises CloudError."""
+        path = "/auth/projects"
+        answer = await self._send("GET", path, token=token, http=self._checks)
+        if answer.status >= 400:
+            raise refusal(_SERVICE, "GET", self._base + path, answer)
+
+        def convert(body: Mapping[str, Any]) -> Sequence[Project]:
+            found = [
+                Project(id=TenantId(str(each["id"])), name=str(each["name"]))
+                for each in body["projects"]
+                if each.get("enabled", True)
+            ]
+            return sorted(found, key=lambda each: (each.name, each.id))
+
+        return shaped(_SERVICE, "projects", convert, _object(answer))
 
     # ---- callers' tokens ----
 
@@ -461,8 +499,11 @@ def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
         identity.get("password", {}).get("user", {}).get("password"),
         identity.get("application_credential", {}).get("secret"),
         identity.get("application_credential", {}).get("id"),
-        auth.get("scope", {}).get("OS-TRUST:trust", {}).get("id"),
+        identity.get("token", {}).get("id"),
     ]
+    scope = auth.get("scope")
+    if isinstance(scope, dict):
+        found.append(scope.get("OS-TRUST:trust", {}).get("id"))
     return [Secret(each) for each in found if each]
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Scope, Token
+from svcd.clients.logins import Logins
 from svcd.clients.token_checks import TokenChecks
 from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
 from svcd.model.cloud import Caller
@@ -107,6 +108,8 @@ class KeystoneIdentity:
         self._refused: OrderedDict[str, float] = OrderedDict()  # apart: it evicts no valid token
         self._asking = Coalescer()
         self._checks = TokenChecks(clock, settings.checks_at_once, settings.refusals_per_minute)
+        self._logins = Logins(keystone, self._checks, clock)
+        self.log_in = self._logins.log_in
 
     def challenge(self) -> str:
         """See ports.Identity."""

@@ -52,7 +52,7 @@ class TokenChecks:
     @asynccontextmanager
     async def place(self, address: str) -> AsyncIterator[None]:
         """Wait for the turn of a token. Raises TooManyRequests, ServiceUnavailable, at once."""
-        peer = _peer(address)
+        peer = peer_of(address)
         self._admit(peer, address)
         self._places[peer] += 1
         try:
@@ -88,7 +88,7 @@ class TokenChecks:
 
     def refused(self, address: str) -> None:
         """Count a token of `address` that the identity service has refused."""
-        peer = _peer(address)
+        peer = peer_of(address)
         if peer in self._refusals or len(self._refusals) < _ADDRESSES:
             self._refusals[peer] += 1
 
@@ -98,7 +98,7 @@ def _is_local(address: str) -> bool:
     return address == UNIX or is_loopback(address)
 
 
-def _peer(address: str) -> str:
+def peer_of(address: str) -> str:
     """The addresses of one owner count as one: an IPv4 address, the /64 of an IPv6 address."""
     try:
         parsed = ip_address(address)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -26,6 +26,30 @@ class Caller:
     expires_at: float | None = None
     is_trust: bool = False
     is_job: bool = False
+
+
+@frozen(kw_only=True)
+class Project:
+    """A project of the identity service."""
+
+    id: TenantId
+    name: str
+
+
+@frozen(kw_only=True)
+class LoggedIn:
+    """A user who has logged in with a password.
+
+    expires_at: epoch seconds. projects: all in which the user has a role. project: the one of the
+    token; None: the token is for none yet.
+    """
+
+    token: Secret
+    user_id: str
+    user_name: str
+    expires_at: float
+    projects: Sequence[Project]
+    project: Project | None
 
 
 @frozen(kw_only=True)

@@ -47,6 +47,7 @@ Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 AccountPart: TypeAlias = Annotated[
     str, Meta(max_length=4096, description="without control characters")
 ]
+Password: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Text: TypeAlias = Annotated[str, Meta(max_length=4096, extra={"lines": True})]
 """A text for people. `lines`: it may contain tab and line feed, see svcd.model.shapes."""
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
@@ -264,6 +265,18 @@ class NewJob:
     type: JobType
     mains: Binaries = ()
     libs: Binaries = ()
+
+
+@frozen(kw_only=True)
+class PasswordLogin:
+    """The login of a user of the console. project: id or name; without one the token has none."""
+
+    secret: ClassVar[bool] = True
+
+    user: Reference = field(repr=False)
+    domain: Reference
+    password: Password = field(repr=False)
+    project: Reference | None = None
 
 
 @frozen(kw_only=True)

@@ -81,6 +81,24 @@ class ConsoleSetup(View, frozen=True, kw_only=True):
 
     auth: str
     project: str
+    password_login: bool
+
+
+class ConsoleProject(View, frozen=True, kw_only=True):
+    """A project that the user may choose."""
+
+    id: str
+    name: str
+
+
+class ConsoleLogin(View, frozen=True, kw_only=True):
+    """The token of a user of the console."""
+
+    token: str
+    expires_at: str
+    user_name: str
+    project: ConsoleProject | None
+    projects: list[ConsoleProject]
 
 
 class Plugin(View, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from svcd.model.cloud import (
     FloatingIp,
     Image,
     KeyPair,
+    LoggedIn,
     Network,
     NewServer,
     Opening,
@@ -32,6 +33,7 @@ from svcd.model.ids import (
 )
 from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential
+from svcd.model.requests import PasswordLogin
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.faults import Fault, PortError
@@ -67,6 +69,14 @@ class Identity(Protocol):
         TooManyRequests.
 
         address: of the caller; called for an unknown token only.
+        """
+        ...
+
+    async def log_in(self, login: PasswordLogin, address: str) -> LoggedIn:
+        """A token for the password of a user, who is at `address`. Nothing of it is kept.
+
+        Raises Unauthorized (refused), Forbidden (no role in the project, or in any),
+        TooManyRequests, ServiceUnavailable or PlatformTimeout (identity down).
         """
         ...
 

@@ -6,7 +6,21 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
+from attrs import frozen
+
+from svcd.model.loopback import is_loopback
 from svcd.settings import UNIX
+
+
+@frozen(kw_only=True)
+class Origin:
+    """Where a request comes from.
+
+    address: see `Addresses.of`. is_secure: nobody can read the request on its way.
+    """
+
+    address: str
+    is_secure: bool
 
 
 class Addresses:
@@ -33,6 +47,18 @@ class Addresses:
                 break
             known = said
         return known
+
+    def origin(self, request: Any) -> Origin:
+        """The origin of `request`. It is private with TLS, and from this machine.
+
+        A proxy on this machine may have received the request without TLS: then it is not private,
+        if the proxy says so in `X-Forwarded-Proto`.
+        """
+        peer = getattr(request.getClientAddress(), "host", None)
+        given = request.requestHeaders.getRawHeaders("X-Forwarded-Proto") or ()
+        schemes = {each.strip().lower() for line in given for each in line.split(",")}
+        own = request.isSecure() or peer is None or is_loopback(_plain(str(peer)))
+        return Origin(address=self.of(request), is_secure=own and schemes <= {"https"})
 
     def _trusts(self, text: str) -> bool:
         if text == UNIX:

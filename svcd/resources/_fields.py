@@ -59,6 +59,18 @@ TEXTS: Final[Mapping[str, str]] = {
     # the console
     "auth": "`none`, or `keystone` when requests need a token",
     "project": "project that the console shows first; empty: the user names it",
+    "password_login": "whether `POST /console/login` takes passwords",
+    "token": "token of the user, for `X-Auth-Token`",
+    "expires_at": "end of the token, UTC, as `YYYY-MM-DDTHH:MM:SSZ`",
+    "user_name": "name of the user at the identity service",
+    "projects": "projects in which the user has a role, by name",
+    "domain": "name of the user's domain, or the id in `cloud.user_domain`",
+    "ConsoleLogin.project": "project of the token; null: none was given",
+    "ConsoleProject.id": "id of the project, the tenant in the paths",
+    "ConsoleProject.name": "name of the project",
+    "PasswordLogin.user": "name of the user at the identity service",
+    "PasswordLogin.password": "password of the user",
+    "PasswordLogin.project": "id or name of a project, for a token that is good there",
     # errors
     "error_code": "the HTTP status",
     "error_name": "kind of error, without ids or names",

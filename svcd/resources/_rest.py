@@ -279,7 +279,7 @@ class Rest(Routed[Route]):
             if method == b"OPTIONS":
                 return Answer(200, headers=allow)
             raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
-        x.writes = made.spec.needs is Needs.WRITE
+        x.writes = made.spec.needs is Needs.WRITE or made.spec.login
         x.waits = made.spec.waits
         policy = self._options.policy
         if not policy.allows(made.spec.needs, caller.roles):
@@ -291,6 +291,9 @@ class Rest(Routed[Route]):
             caller, version, request.args, policy, gone, request.notifyFinish, made.spec.query
         )
         call.renew = partial(self._renewed, x, made, call)
+        if made.spec.login:
+            call.origin = self._options.addresses.origin(request)
+            call.act_as = partial(setattr, x, "caller")
         offered = made.plan is not None
         dry = x.writes and bool(request.args) and is_dry_run(request.args, offered, version)
         if dry:

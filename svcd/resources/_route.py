@@ -16,7 +16,7 @@ from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
 from svcd.model.wire import View
 from svcd.ports.store import Also, Page, R, Tx
-from svcd.resources._addresses import Addresses
+from svcd.resources._addresses import Addresses, Origin
 from svcd.resources._answers import JSON, encode
 from svcd.resources._policy import Needs, Policy
 from svcd.resources._query import DRY_RUN, Queries, Query
@@ -57,7 +57,8 @@ class Spec:
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
     `Call.keeping`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
     the handler; it returns a plan and changes nothing.
-    query: the query parameters.
+    query: the query parameters. login: the handler logs a user in: it finds out where the request
+    comes from by `Call.origin`, names the user by `Call.act_as`, and the audit log has its result.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
@@ -77,6 +78,7 @@ class Spec:
     creates: bool = False
     plan: str | None = None
     query: Queries = field(factory=Queries)
+    login: bool = False
     operation: str = ""
     raises: tuple[type[SvcdError], ...] = ()
     media: str = JSON.decode()
@@ -125,6 +127,7 @@ def route(
     creates: bool = False,
     plan: str | None = None,
     query: tuple[Query, ...] = (),
+    login: bool = False,
     operation: str = "",
     raises: tuple[type[SvcdError], ...] = (),
     media: str = JSON.decode(),
@@ -155,6 +158,7 @@ def route(
         creates=creates,
         plan=plan,
         query=Queries(query if plan is None else (*query, DRY_RUN)),
+        login=login,
         operation=operation,
         raises=raises,
         media=media,
@@ -209,7 +213,8 @@ class Call:
     version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
     Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
     renew: checks the token again, and returns the call with the roles that the caller has now;
-    raises Unauthorized, Forbidden, ServiceUnavailable.
+    raises Unauthorized, Forbidden, ServiceUnavailable. origin, act_as: only of a login; where the
+    request comes from, and a function that sets the user of its audit record.
     query: the values of the query parameters that the route declares.
     """
 
@@ -218,16 +223,20 @@ class Call:
         "_left",
         "_policy",
         "_queries",
+        "act_as",
         "caller",
         "gone",
         "headers",
         "keyed",
+        "origin",
         "query",
         "renew",
         "tenant_id",
         "version",
     )
     renew: Callable[[], Awaitable[Call]]
+    origin: Origin
+    act_as: Callable[[Caller], None]
 
     def __init__(
         self,

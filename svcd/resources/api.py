@@ -13,6 +13,7 @@ from svcd.resources._site import ApiSite
 from svcd.resources.cluster_templates import ClusterTemplates
 from svcd.resources.clusters import Clusters
 from svcd.resources.console import Console
+from svcd.resources.console_login import ConsoleLogin
 from svcd.resources.data_sources import DataSources
 from svcd.resources.dependencies import ApiServices
 from svcd.resources.images import Images
@@ -31,12 +32,15 @@ __all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
 
 _CONVERT_BYTES = 262_144
 """Limits the configuration file that `convert-config` accepts."""
+_LOGIN_BYTES = 4096
+"""Limits the body of a login: anybody may send one."""
 
 
 FAMILIES = (
     System,
     Telemetry,
     Console,
+    ConsoleLogin,
     Plugins,
     Images,
     NodeGroupTemplates,
@@ -67,7 +71,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
     server = services.settings.server
     left_out: list[type] = [Telemetry] if server.admin_listen else []
     if not services.settings.console.enabled:
-        left_out.append(Console)
+        left_out += [Console, ConsoleLogin]
     families = [each for each in FAMILIES if each not in left_out]
     return _built(services, families, server.listen)
 
@@ -100,7 +104,11 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
             max_json_bytes=server.max_json_bytes,
             limits=Limits(groups=provisioning.max_groups, nodes=provisioning.max_nodes),
             access_log=services.settings.log.access,
-            sizes={"binary": server.max_binary_bytes, "convert": _CONVERT_BYTES},
+            sizes={
+                "binary": server.max_binary_bytes,
+                "convert": _CONVERT_BYTES,
+                "login": _LOGIN_BYTES,
+            },
         ),
     )
     for family in families:

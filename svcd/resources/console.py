@@ -62,8 +62,11 @@ class Console:
         self._files = files()
         settings = services.settings
         mode = settings.auth.mode
+        has_tokens = mode == "keystone"
         self._setup = wire.ConsoleSetup(
-            auth=mode, project="" if mode == "keystone" else settings.embedded.tenant
+            auth=mode,
+            project="" if has_tokens else settings.embedded.tenant,
+            password_login=has_tokens and settings.console.password_login,
         )
 
     @route(

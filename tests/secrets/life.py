@@ -306,6 +306,10 @@ class Life:
             {"JobFlow": self.canary("options")},
         ):
             self.ask("POST", "/clusters", {**cluster, "cluster_configs": configs})
+        login = {"user": "alice", "domain": "Default", "password": self.canary("login")}
+        for body in (login, {**login, "password": [self.canary("login")]}, {**login, "x": 1}):
+            answer = self.svcd.call("POST", "/console/login", json=body)
+            self.note("POST login", answer.body.decode())
         for shape in SHAPES_OF_TOKENS:
             wrong = self.canaries.make("token", "").replace("+", "")
             value = (shape + wrong + shape).encode("latin-1").decode("latin-1")

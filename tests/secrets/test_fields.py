@@ -35,5 +35,5 @@ class TableTests(SynchronousTestCase):
             },
         )
         sounding = {k for k in schema() if any(w in k for w in ("password", "secret", "cred"))}
-        harmless = {"cloud.job_credentials", "workflow.job_credential_s"}
+        harmless = {"cloud.job_credentials", "workflow.job_credential_s", "console.password_login"}
         self.assertEqual(sounding - marked, {"server.hide_credentials", *harmless})

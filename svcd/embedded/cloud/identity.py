@@ -26,6 +26,7 @@ class _UserPassword(msgspec.Struct):
     password: str
     id: str | None = None
     name: str | None = None
+    domain: Named | None = None
 
 
 class _Password(msgspec.Struct):
@@ -186,7 +187,12 @@ class Identity(Accounts):
             raise Refusal(400, "Expecting to find password in identity.")
         who = identity.password.user
         user = core.users.get(who.id or "") or core.users_by_name.get(who.name or "")
-        if user is None or not hmac.compare_digest(user.password.encode(), who.password.encode()):
+        domain = who.domain or Named(id=_DOMAIN["id"])
+        known = domain.id == _DOMAIN["id"] or domain.name == _DOMAIN["name"]
+        good = user is not None and hmac.compare_digest(
+            user.password.encode(), who.password.encode()
+        )
+        if user is None or not good or not (known or who.id):
             raise Refusal(401, UNAUTHORIZED)
         return user, ("password",), None, None
 

@@ -37,6 +37,7 @@ GROUP: dict[str, Any] = {
 PLUGIN = {"plugin_name": "fake", "engine_version": "0.1"}
 CONFIGS = {"HDFS": {"dfs.replication": 1}}
 CREDENTIALS = {"user": "u", "password": "p"}
+LOGIN = {"user": "alice", "domain": "Default", "password": "alice"}
 CLUSTER: dict[str, Any] = {
     **PLUGIN,
     "name": "c",
@@ -91,6 +92,7 @@ GOOD: Mapping[type, Mapping[str, Any]] = {
     },
     requests.RegisterImage: {"username": "cloud", "description": "words"},
     requests.Tags: {"tags": ["vanilla"]},
+    requests.PasswordLogin: {**LOGIN, "project": "p"},
 }
 WHOLE = {"name": "w", "count": 1, "flavor_id": "2", "node_processes": [*MASTER, *WORKER]}
 """One machine that is a cluster with an engine."""
@@ -119,6 +121,7 @@ LEAST: Mapping[type, Mapping[str, Any]] = {
     requests.ExecuteRequest: {"job_configs": {"configs": {"edp.java.main_class": "a.Main"}}},
     requests.RegisterImage: {"username": "cloud"},
     requests.Tags: {"tags": ["a"]},
+    requests.PasswordLogin: LOGIN,
 }
 """What the service accepts, as soon as the suite has filled in the ids."""
 

@@ -110,7 +110,10 @@ class ServedTests(SynchronousTestCase):
         open_, closed = self.service(), self.service(auth__mode="keystone")
         self.assertEqual(
             [api.call("GET", "/console/setup").json for api in (open_, closed)],
-            [{"auth": "none", "project": "demo"}, {"auth": "keystone", "project": ""}],
+            [
+                {"auth": "none", "project": "demo", "password_login": False},
+                {"auth": "keystone", "project": "", "password_login": True},
+            ],
         )
 
 

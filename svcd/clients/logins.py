@@ -1,0 +1,170 @@
+"""Logins of users with a password, for the console: the tries of each, and what a refusal means.
+
+Nothing of a login is kept but the times of wrong tries. A login waits in the same places as the
+check of a token, see `token_checks`.
+
+Note: what counts as a try. A login counts from its begin, so that logins side by side are no way
+around the limit. It counts no more when Keystone takes the password, and when Keystone gives no
+answer. A wrong password also counts as a refused token of its address.
+
+Note: the full table. The entry whose last try is the oldest makes room. To push an entry out within
+its minute takes so many wrong tries that `auth.refusals_per_minute` and `auth.checks_at_once`
+are the limits that count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+from twisted.internet.interfaces import IReactorTime
+
+from svcd.clients.identity import Keystone, Token
+from svcd.clients.token_checks import TokenChecks, peer_of
+from svcd.errors import (
+    Forbidden,
+    PlatformTimeout,
+    ServiceUnavailable,
+    TooManyRequests,
+    Unauthorized,
+)
+from svcd.model.cloud import LoggedIn, Project
+from svcd.model.requests import PasswordLogin
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
+
+MOST_TRIES: Final = 5
+"""Wrong passwords for a user from one address in a minute."""
+_MINUTE_S: Final = 60.0
+_ENTRIES: Final = 10_000
+"""Most pairs of address and user whose tries are counted."""
+_Key: TypeAlias = tuple[str, str, str]
+
+
+class Tries:
+    """The times of the tries of each address and user in the last minute."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._times: OrderedDict[_Key, list[float]] = OrderedDict()
+
+    @contextmanager
+    def one(self, address: str, domain: str, user: str) -> Iterator[None]:
+        """Counts the try of the block if it ends with Unauthorized. Raises TooManyRequests."""
+        # Keystone compares names without regard to case on most databases.
+        key = peer_of(address), domain.strip().casefold(), user.strip().casefold()
+        now = self._clock.seconds()
+        times = [each for each in self._times.get(key, ()) if 0 <= now - each < _MINUTE_S]
+        if len(times) >= MOST_TRIES:
+            wait_s = max(1, math.ceil(times[0] + _MINUTE_S - now))
+            raise TooManyRequests(
+                f"too many wrong passwords for user {user!r} came from {address}: try again in"
+                f" {wait_s} s",
+                wait_s,
+            )
+        self._times[key] = [*times, now]
+        self._times.move_to_end(key)
+        while len(self._times) > _ENTRIES:
+            self._times.popitem(last=False)
+        try:
+            yield
+        except Unauthorized:
+            raise
+        except BaseException:
+            self._take_back(key, now)
+            raise
+        self._take_back(key, now)
+
+    def _take_back(self, key: _Key, time: float) -> None:
+        times = self._times.get(key, [])
+        if time in times:
+            times.remove(time)
+        if not times:
+            self._times.pop(key, None)
+
+
+class Logins:
+    """Logs users in at Keystone."""
+
+    def __init__(self, keystone: Keystone, checks: TokenChecks, clock: IReactorTime) -> None:
+        self._keystone = keystone
+        self._checks = checks
+        self._tries = Tries(clock)
+
+    async def log_in(self, login: PasswordLogin, address: str) -> LoggedIn:
+        """See ports.Identity."""
+        with self._tries.one(address, login.domain, login.user):
+            async with self._checks.place(address):
+                try:
+                    return await self._logged_in(login, address)
+                except CloudError as error:
+                    text = f"the identity service cannot log anybody in now ({error.text})"
+                    if error.kind is Fault.TIMEOUT:
+                        raise PlatformTimeout(text) from None
+                    raise ServiceUnavailable(text) from None
+
+    async def _logged_in(self, login: PasswordLogin, address: str) -> LoggedIn:
+        """Raises CloudError when Keystone does not say that something is wrong with the login."""
+        token = await self._token(login, address)
+        projects = await self._keystone.projects(token.text)
+        if not projects:
+            raise Forbidden(
+                f"user {login.user!r} has a role in no project: ask an administrator of the cloud"
+                " for one"
+            )
+        project = None
+        if login.project is not None:
+            project = _chosen(login.project, projects)
+            try:
+                token = await self._keystone.of_project(token.text, project.id)
+            except CloudError as error:
+                if error.kind not in (Fault.UNAUTHORIZED, Fault.FORBIDDEN):
+                    raise
+                raise Forbidden(
+                    f"the identity service gives user {login.user!r} no token for project"
+                    f" {project.name!r}: choose another project, or log in with a token"
+                ) from None
+        return LoggedIn(
+            token=token.text,
+            user_id=token.user_id,
+            user_name=token.user_name or login.user,
+            expires_at=token.expires_at,
+            projects=projects,
+            project=project,
+        )
+
+    async def _token(self, login: PasswordLogin, address: str) -> Token:
+        try:
+            return await self._keystone.of_password(login.user, login.domain, login.password)
+        except CloudError as error:
+            if error.kind is not Fault.UNAUTHORIZED:
+                raise
+            self._checks.refused(address)
+            if "expired" in error.text:
+                raise Unauthorized(
+                    f"the password of user {login.user!r} has expired: set a new one first, at the"
+                    " identity service"
+                ) from None
+            raise Unauthorized(
+                f"the identity service refuses user {login.user!r} of domain {login.domain!r}: the"
+                " password is wrong, or there is no such user or domain, or the account is locked"
+            ) from None
+
+
+def _chosen(word: str, projects: Sequence[Project]) -> Project:
+    """The project with this id or name. Raises Forbidden, also for a name that several have."""
+    for each in projects:
+        if each.id == word:
+            return each
+    named = [each for each in projects if each.name == word]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        ids = ", ".join(each.id for each in named[:5])
+        raise Forbidden(f"several projects have the name {word!r}: give one of the ids {ids}")
+    names = ", ".join(each.name for each in projects[:5])
+    more = f" and {len(projects) - 5} more" if len(projects) > 5 else ""
+    raise Forbidden(f"you have no role in project {word!r}; you have one in {names}{more}")

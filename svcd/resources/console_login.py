@@ -1,0 +1,77 @@
+"""The login of the console: exchanges a password for a token, and keeps neither."""
+
+from __future__ import annotations
+
+from klein import Klein
+
+from svcd.errors import Forbidden, NotFound, TooManyRequests, Unauthorized
+from svcd.model import wire
+from svcd.model.cloud import Caller, Project
+from svcd.model.ids import TenantId, iso_seconds, timestamp
+from svcd.model.requests import PasswordLogin
+from svcd.resources._policy import Needs
+from svcd.resources._route import Call, route
+from svcd.resources.dependencies import ApiServices
+
+
+class ConsoleLogin:
+    """The handler of `/console/login` (additive)."""
+
+    app = Klein()
+
+    def __init__(self, services: ApiServices) -> None:
+        self._identity = services.identity
+        self._is_on = services.settings.console.password_login
+
+    @route(
+        app,
+        "POST",
+        "/console/login",
+        needs=Needs.OPEN,
+        body=PasswordLogin,
+        limit="login",
+        success=200,
+        suffix=False,
+        login=True,
+        operation="logInToConsole",
+        raises=(Unauthorized, NotFound, TooManyRequests),
+        headers={"Cache-Control": "`no-store`"},
+    )
+    async def log_in(self, call: Call, body: PasswordLogin) -> wire.ConsoleLogin:
+        """Exchange a user's password for a token (additive).
+
+        Without a project the token is good for nothing but to choose one of the projects of the
+        answer: send the request again with its id. The service keeps neither password nor token.
+        Five wrong passwords for a user from one address in a minute end in a 429.
+        """
+        if self._identity is None:
+            raise NotFound(
+                "login not found: with auth.mode=none requests need no token; open the console"
+                " without a login"
+            )
+        if not self._is_on:
+            raise NotFound(
+                "login not found: passwords are switched off here (setting"
+                " console.password_login); log in with a token"
+            )
+        call.act_as(Caller(tenant_id=TenantId(""), user_id="", user_name=body.user))
+        if not call.origin.is_secure:
+            raise Forbidden(
+                "a password must not travel without encryption: open the console with https, or"
+                " log in with a token"
+            )
+        found = await self._identity.log_in(body, call.origin.address)
+        tenant = TenantId("") if found.project is None else found.project.id
+        call.act_as(Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name))
+        call.headers["Cache-Control"] = "no-store"
+        return wire.ConsoleLogin(
+            token=found.token.reveal(),
+            expires_at=iso_seconds(timestamp(found.expires_at)) + "Z",
+            user_name=found.user_name,
+            project=None if found.project is None else _shown(found.project),
+            projects=[_shown(each) for each in found.projects],
+        )
+
+
+def _shown(project: Project) -> wire.ConsoleProject:
+    return wire.ConsoleProject(id=project.id, name=project.name)

@@ -1,0 +1,135 @@
+"""Logins with a password at the embedded Keystone: what is counted, and what a refusal says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients.logins import Tries
+from svcd.embedded.faults import FaultRule
+from svcd.errors import (
+    Forbidden,
+    PlatformTimeout,
+    ServiceUnavailable,
+    TooManyRequests,
+    Unauthorized,
+)
+from svcd.model.cloud import LoggedIn
+from svcd.model.requests import PasswordLogin
+from svcd.runtime.clock import VirtualClock
+from tests.unit.embedded.cloud.rig import Rig
+
+ADDRESS = "192.0.2.7"
+
+
+class LoginTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.rig = Rig()
+        self.identity = self.rig.identity(self.rig.client("svcd", "svcd", "service"))
+
+    def log_in(self, address: str = ADDRESS, **given: Any) -> LoggedIn:
+        """alice of Default, unless `given` says something else."""
+        known = {"user": "alice", "domain": "Default", "password": "alice", **given}
+        return self.rig.run(self.identity.log_in(PasswordLogin(**known), address))
+
+    def refused(self, error: type[Exception], **given: Any) -> str:
+        return str(self.assertRaises(error, self.log_in, **given))
+
+    def test_without_a_project_the_user_chooses(self) -> None:
+        """The token is for none yet."""
+        found = self.log_in()
+        self.assertEqual((found.user_name, found.project), ("alice", None))
+        self.assertEqual([each.name for each in found.projects], ["alpha"])
+        self.assertEqual(found.expires_at - self.rig.clock.seconds(), 86_400.0)
+
+    def test_a_token_of_a_project_is_good_there(self) -> None:
+        """By its id or name; the domain may be the id of svcd's own."""
+        for domain in ("Default", "default"):
+            found = self.log_in(domain=domain, project="alpha")
+            caller = self.rig.run(self.identity.authenticate(found.token))
+            self.assertEqual((caller.tenant_id, caller.user_name), ("alpha", "alice"))
+
+    def test_a_wrong_password_user_or_domain(self) -> None:
+        """Keystone does not say which of them, on purpose."""
+        for given in ({"password": "x"}, {"user": "nobody"}, {"domain": "elsewhere"}):
+            text = self.refused(Unauthorized, **given)
+            self.assertIn("the password is wrong, or there is no such user or domain", text)
+            self.assertNotIn("alice:", text)
+
+    def test_a_project_without_a_role(self) -> None:
+        """The refusal names those with one; the password was right, so it is no wrong try."""
+        for _ in range(10):
+            self.assertEqual(
+                self.refused(Forbidden, project="beta"),
+                "you have no role in project 'beta'; you have one in alpha",
+            )
+
+    def test_a_user_without_any_project(self) -> None:
+        """Nothing could be shown."""
+        self.rig.cloud.core.users_by_name["alice"].roles.clear()
+        self.assertIn("has a role in no project", self.refused(Forbidden))
+
+    def test_an_outage_of_the_identity_service_is_no_wrong_password(self) -> None:
+        """503, and 504 when it is silent, as often as it takes."""
+        for effect, error in (
+            ("reset_before", ServiceUnavailable),
+            ("timeout_before", PlatformTimeout),
+        ):
+            handle = self.rig.faults.add(FaultRule(where="identity", effect=effect))
+            for _ in range(6):
+                self.assertIn("cannot log anybody in now", self.refused(error))
+            handle.remove()
+        self.assertEqual(self.log_in().user_name, "alice")
+
+    def test_five_wrong_passwords_in_a_minute(self) -> None:
+        """Then the right one waits too; other users and other addresses do not."""
+        for _ in range(5):
+            self.refused(Unauthorized, password="x")
+            self.rig.clock.advance(2.0)
+        error = self.assertRaises(TooManyRequests, self.log_in)
+        wait_s = int(error.headers["Retry-After"])
+        self.assertTrue(45 <= wait_s <= 50, wait_s)
+        self.assertEqual(self.log_in(user="bob", password="bob").user_name, "bob")
+        self.assertEqual(self.log_in(address="192.0.2.8").user_name, "alice")
+        self.refused(TooManyRequests, user="ALICE ")
+        self.rig.clock.advance(wait_s)
+        self.assertEqual(self.log_in().user_name, "alice")
+
+    def test_logins_side_by_side_are_no_way_around_the_limit(self) -> None:
+        """Keystone hears of five."""
+        wrong = PasswordLogin(user="alice", domain="Default", password="x")
+        all_ = [Deferred.fromCoroutine(self.identity.log_in(wrong, ADDRESS)) for _ in range(20)]
+        self.rig.clock.advance(60.0)
+        kinds = [self.failureResultOf(each).type for each in all_]
+        self.assertEqual(kinds, [Unauthorized] * 5 + [TooManyRequests] * 15)
+
+    def test_an_address_with_many_refusals_waits(self) -> None:
+        """Wrong passwords for many users count as wrong tokens do."""
+        identity = self.rig.identity(
+            self.rig.client("svcd", "svcd", "service"), refusals_per_minute=3
+        )
+        self.identity = identity
+        for user in ("a", "b", "c"):
+            self.refused(Unauthorized, user=user)
+        self.refused(TooManyRequests, user="d")
+
+
+class TriesTests(SynchronousTestCase):
+    def test_the_table_is_bounded(self) -> None:
+        """Ten thousand pairs; the oldest makes room."""
+        tries = Tries(VirtualClock())
+        for number in range(10_003):
+            with self.assertRaises(Unauthorized), tries.one(ADDRESS, "d", f"u{number}"):
+                raise Unauthorized("no")
+        self.assertEqual(len(tries._times), 10_000)
+
+    def test_good_logins_leave_nothing(self) -> None:
+        """Nor do those that could not be checked."""
+        tries = Tries(VirtualClock())
+        with tries.one(ADDRESS, "d", "u"):
+            pass
+        with self.assertRaises(ServiceUnavailable), tries.one(ADDRESS, "d", "u"):
+            raise ServiceUnavailable("away")
+        self.assertEqual(len(tries._times), 0)

@@ -1,0 +1,140 @@
+"""`POST /console/login`: its answers, its refusals, and its records in the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+from twisted.internet.address import IPv4Address, UNIXAddress
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
+
+from svcd.resources._addresses import Addresses
+from svcd.testing import Answer, FakeService
+
+ALICE = {"user": "alice", "domain": "Default", "password": "alice"}
+
+
+class ConsoleLoginTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.api = self.service(auth__mode="keystone")
+
+    def service(self, **settings: str) -> FakeService:
+        """settings: `section__key`."""
+        made = FakeService({key.replace("__", "."): value for key, value in settings.items()})
+        self.addCleanup(made.close)
+        return made
+
+    def post(self, body: Any, **headers: str) -> Answer:
+        sent = {key.replace("_", "-"): value for key, value in headers.items()}
+        return self.api.call("POST", "/console/login", json=body, headers=sent)
+
+    def refused(self, status: int, body: Any, **headers: str) -> str:
+        answer = self.post(body, **headers)
+        self.assertEqual(answer.status, status, answer.body)
+        return str(answer.json["error_message"])
+
+    def test_a_user_chooses_a_project_and_gets_a_token_for_it(self) -> None:
+        """No cache keeps the answers."""
+        answer = self.post(ALICE)
+        self.assertEqual((answer.status, answer.headers["Cache-Control"]), (200, "no-store"))
+        first = answer.json
+        (project,) = first["projects"]
+        self.assertEqual(
+            (first["user_name"], first["expires_at"], first["project"], project["name"]),
+            ("alice", "2026-01-02T00:00:00Z", None, "alpha"),
+        )
+        second = self.post({**ALICE, "project": project["id"]}).json
+        self.assertEqual(second["project"], project)
+        for login, status in ((first, 403), (second, 200)):
+            token = {"X-Auth-Token": login["token"]}
+            path = f"/v1.1/{project['id']}/clusters"
+            self.assertEqual(self.api.call("GET", path, headers=token).status, status)
+
+    def test_the_records_of_the_audit_log(self) -> None:
+        """Success and refusal, with the user, and never with the password."""
+        self.post({**ALICE, "project": "alpha"})
+        self.post({**ALICE, "password": "wr0ng"})
+        good, bad = self.api.audited
+        known = {"action": "POST /console/login", "user_name": "alice", "address": "127.0.0.1"}
+        user = self.api.cloud.core.users_by_name["alice"].id
+        self.assertEqual(
+            {key: good[key] for key in (*known, "user", "project", "outcome", "status")},
+            {**known, "user": user, "project": "alpha", "outcome": "accepted", "status": 200},
+        )
+        self.assertEqual(
+            {key: bad[key] for key in (*known, "user", "project", "outcome", "status")},
+            {**known, "user": "", "project": "", "outcome": "refused", "status": 401},
+        )
+        self.assertNotIn("wr0ng", repr(self.api.audited))
+
+    def test_wrong_bodies(self) -> None:
+        """All faults at once, by their paths; no value is repeated."""
+        text = self.refused(400, {"user": "", "password": ["geheim"], "more": 1})
+        for path in ("$.user", "$.domain", "$.password", "$.more"):
+            self.assertIn(path, text)
+        self.assertNotIn("geheim", text)
+        self.refused(413, {**ALICE, "password": "x" * 4096})
+
+    def test_a_password_travels_only_with_encryption(self) -> None:
+        """A proxy on this machine that has received it without TLS is refused."""
+        text = self.refused(403, ALICE, X_Forwarded_Proto="http")
+        self.assertIn("open the console with https", text)
+        self.assertEqual(self.post(ALICE, X_Forwarded_Proto="https").status, 200)
+
+    def test_pages_of_others_are_refused(self) -> None:
+        """As for every request."""
+        self.refused(403, ALICE, Origin="http://evil.test")
+
+    def test_too_many_wrong_passwords(self) -> None:
+        """429 with the time to wait."""
+        for _ in range(5):
+            self.refused(401, {**ALICE, "password": "x"})
+        answer = self.post(ALICE)
+        self.assertEqual(answer.status, 429)
+        self.assertEqual(answer.headers["Retry-After"], "60")
+
+    def test_where_there_is_no_login_it_says_so(self) -> None:
+        """Without tokens, without the setting, without the console."""
+        self.api = self.service()
+        self.assertIn("auth.mode=none", self.refused(404, ALICE))
+        self.api = self.service(auth__mode="keystone", console__password_login="false")
+        self.assertIn("console.password_login", self.refused(404, ALICE))
+        setup = self.api.call("GET", "/console/setup").json
+        self.assertEqual(setup, {"auth": "keystone", "project": "", "password_login": False})
+        self.api = self.service(auth__mode="keystone", console__enabled="false")
+        self.assertIn("X-Auth-Token is missing", self.refused(401, ALICE))
+
+
+@frozen
+class _Request:
+    """A request with a peer, TLS or not, and headers."""
+
+    peer: Any
+    secure: bool
+    requestHeaders: Headers
+
+    def getClientAddress(self) -> Any:
+        return self.peer
+
+    def isSecure(self) -> bool:
+        return self.secure
+
+
+class OriginTests(SynchronousTestCase):
+    def test_which_requests_nobody_can_read(self) -> None:
+        """TLS, loopback and socket files, unless a proxy says `http`."""
+        far, near = (IPv4Address("TCP", host, 1) for host in ("192.0.2.1", "127.0.0.1"))
+        for peer, tls, proto, secure in (
+            (far, False, "", False),
+            (far, False, "https", False),
+            (far, True, "", True),
+            (near, False, "", True),
+            (near, False, "https", True),
+            (near, False, "https, http", False),
+            (near, False, "HTTP", False),
+            (UNIXAddress(None), False, "", True),
+        ):
+            headers = Headers({"X-Forwarded-Proto": [proto]} if proto else {})
+            found = Addresses().origin(_Request(peer, tls, headers))
+            self.assertEqual(found.is_secure, secure, (peer, tls, proto))
