@@ -54,6 +54,21 @@ class Connection(txpostgres.Connection):
         connecting: Deferred[Any] = super().connect(*arguments, **more)
         return connecting.addCallback(connected)
 
+    def poll(self) -> Deferred[Any]:
+        """See txpostgres, which polls a connection while it opens.
+
+        txpostgres delivers the last answer in a later turn. Fails with ConnectionDone when the
+        connection was closed in between: the reactor refuses a socket without a number.
+        """
+
+        def still_open(result: Any) -> Any:
+            if self.fileno() < 0:
+                raise ConnectionDone
+            return result
+
+        polling: Deferred[Any] = super().poll()
+        return polling.addCallback(still_open)
+
     def close(self) -> None:
         """See txpostgres."""
         super().close()

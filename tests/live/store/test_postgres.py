@@ -20,6 +20,7 @@ from svcd.settings import Database, Limits
 from svcd.store.changes import _part as feed_part
 from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
+from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore
 from tests.contract.store.changes import ChangesContract
 from tests.contract.store.execution_logs import ExecutionLogsContract
@@ -70,6 +71,21 @@ def shared_database() -> str:
     url, name = new_database()
     atexit.register(drop_database, name)
     return url
+
+
+class OpeningTests(SynchronousTestCase):
+    def test_connection_closed_between_its_last_answer_and_its_use(self) -> None:
+        """As at its deadline. The opening ends as any that fails: nothing else is raised."""
+        reactor, settings = own_reactor(), Database(url=shared_database())
+        session, ended = Session(reactor, 5.0), []
+        opening = Deferred.fromCoroutine(session.open(connection_text(settings), 5.0))
+        opening.addBoth(ended.append)
+        while session._connection._pollingD is not None:  # a later turn delivers the last answer
+            reactor.iterate(0.05)
+        self.assertEqual(ended, [])
+        session.close()
+        reactor.iterate(0.0)
+        self.assertIsInstance(ended[0].value, Lost)
 
 
 class PostgresStoreTests(
