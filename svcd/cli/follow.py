@@ -1,7 +1,7 @@
 """Follows a job execution on the terminal: its programs' log on stdout, its story on stderr.
 
-The workflow engine's own log is left out, because it is no output of the job; `svcd job logs`
-without `-f` prints it too.
+The lines of the workflow engine, of its launcher, of Hadoop and of Pig are left out
+(`program_output`), unless the user wants to see all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from svcd.cli.api import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.job_story import (
     Part,
-    Programs,
     Shown,
     changes,
     fresh,
@@ -23,6 +22,7 @@ from svcd.cli.job_story import (
     part_of,
     state,
 )
+from svcd.cli.program_output import ProgramOutput
 from svcd.cli.session import Session
 
 _PATIENCE_S: Final = 120.0
@@ -38,14 +38,15 @@ _LAST_S: Final = 15.0
 
 
 class Followed:
-    """One execution that a command follows."""
+    """One execution that a command follows. shows_all: its log is shown as the API answers it."""
 
-    def __init__(self, session: Session, id_: str, shows_log: bool = True) -> None:
+    def __init__(self, session: Session, id_: str, shows_all: bool = False) -> None:
         self._session = session
         self._id = id_
-        self._shows_log = shows_log
+        self._shows_log = True
+        self._shows_all = shows_all
         self._shown = Shown()
-        self._programs = Programs()
+        self._programs = ProgramOutput()
         self._read_at = 0.0
         self._keeps = True
         self._refreshes = True
@@ -72,6 +73,7 @@ class Followed:
             raise
         finally:
             session.clear()
+        self._tell_left_out()
         code, lines = outcome(execution)
         for line in lines:
             session.note(line)
@@ -137,12 +139,24 @@ class Followed:
         if part is None:
             return
         self._keeps = part.offset is not None
+        self._show(part, last=over)
+
+    def _show(self, part: Part, last: bool) -> None:
         text, self._shown = fresh(self._shown, part)
-        text, self._programs = self._programs.of(text, last=over)
+        if not self._shows_all:
+            text, self._programs = self._programs.of(text, last)
         if text:
             self._session.clear()
             sys.stdout.write(text)
             sys.stdout.flush()
+
+    def _tell_left_out(self) -> None:
+        number = self._programs.left_out
+        if number:
+            lines = "1 line" if number == 1 else f"{number:,} lines"
+            self._session.note(
+                f"left out: {lines} of Oozie, Hadoop and Pig; all: svcd job logs --all {self._id}"
+            )
 
     def part(self, wait_s: int) -> Part | None:
         """The log after what was shown; None when the daemon cannot read it now."""
@@ -160,7 +174,6 @@ class Followed:
     def once(self) -> None:
         """Show the present log."""
         part = self.part(0)
-        if part is None:
-            return
-        text, self._shown = fresh(self._shown, part)
-        sys.stdout.write(text)
+        if part is not None:
+            self._show(part, last=True)
+            self._tell_left_out()

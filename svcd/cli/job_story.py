@@ -7,12 +7,12 @@ the command remembers how much of each part it has shown.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
+from svcd.cli.program_output import TITLE
 from svcd.cli.report import failure_of
 from svcd.cli.times import duration, seconds
 
@@ -20,11 +20,8 @@ Json = Mapping[str, Any]
 
 OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 """The statuses of an execution that has ended."""
-_TITLE: Final = re.compile(r"==> (.*) <==\n?\Z")
 _HEAD: Final = "job execution "
 """The beginning of the title of the first part, which holds the status and not the log."""
-_ENGINE: Final = "engine"
-"""The title of the part with the workflow engine's own log."""
 _ANCHOR: Final = 4096
 """Characters at the end of a shown part that are searched in its next version."""
 
@@ -125,7 +122,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     """The titles of a log's parts and their contents, without empty lines around them."""
     title, lines = "", list[str]()
     for line in text.splitlines(keepends=True):
-        found = _TITLE.match(line)
+        found = TITLE.match(line)
         if found is None:
             lines.append(line)
             continue
@@ -150,30 +147,6 @@ def _after(end: str, content: str) -> str:
         if content.startswith(piece):
             return content[len(piece) :].lstrip("\n")
     return content
-
-
-@frozen
-class Programs:
-    """Leaves the engine's own part out of a log that comes in pieces.
-
-    rest: a line without its end yet. engine: the last title was that of the engine.
-    """
-
-    rest: str = ""
-    engine: bool = False
-
-    def of(self, text: str, last: bool = False) -> tuple[str, Programs]:
-        """The lines of the programs in the next piece. last: nothing will follow."""
-        whole = self.rest + text
-        at = len(whole) if last else whole.rfind("\n") + 1
-        engine, kept = self.engine, []
-        for line in whole[:at].splitlines(keepends=True):
-            title = _TITLE.match(line)
-            if title is not None:
-                engine = title[1] == _ENGINE
-            if not engine:
-                kept.append(line)
-        return "".join(kept), Programs(whole[at:], engine)
 
 
 # ---- the execution ------------------------------------------------------------------------------

@@ -201,12 +201,15 @@ def _given(api: Api, execution: Row) -> Iterator[Row]:
     is_flag=True,
     help="follow the output of its programs, and end with its result",
 )
+@click.option(
+    "--all", "shows_all", is_flag=True, help="show each line, also those of Oozie, Hadoop and Pig"
+)
 @click.pass_obj
-def logs(session: Session, what: str, follow: bool) -> int:
-    """Print the log of a job execution: its programs' output, and the workflow engine's log."""
+def logs(session: Session, what: str, follow: bool, shows_all: bool) -> int:
+    """Print the output of a job execution's programs."""
     from svcd.cli.follow import Followed
 
-    followed = Followed(session, str(execution_of(session.api, what)["id"]))
+    followed = Followed(session, str(execution_of(session.api, what)["id"]), shows_all)
     if follow:
         return followed.to_its_end()
     followed.once()

@@ -117,8 +117,11 @@ class Place:
     help="parameter of a Pig job, variable of a Shell job; repeatable",
 )
 @click.option("--detach", is_flag=True, help="print the execution and do not follow it")
+@click.option(
+    "--all", "shows_all", is_flag=True, help="show each line, also those of Oozie, Hadoop and Pig"
+)
 @click.pass_obj
-def command(session: Session, /, **options: Any) -> int:
+def command(session: Session, /, shows_all: bool, **options: Any) -> int:
     """Run FILE as a job on a cluster, show its log, and end with its result: 0 or 1.
 
     The file is uploaded once: the same content is the same binary. Ctrl-C leaves the job going.
@@ -139,7 +142,7 @@ def command(session: Session, /, **options: Any) -> int:
         session.show(execution, table_of(session))
         return 0
     session.note(f"job execution {id_}")
-    return Followed(session, id_).to_its_end()
+    return Followed(session, id_, shows_all).to_its_end()
 
 
 class Run:

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.job_story import Part, Programs, Shown, changes, fresh, outcome, part_of, state
+from svcd.cli.job_story import Part, Shown, changes, fresh, outcome, part_of, state
 
 
 def at(start: int, body: bytes, complete: bool = False) -> Part:
@@ -88,28 +88,6 @@ class WholeLogTests(SynchronousTestCase):
             self.read("==> a <==\none\ntwo\nthree\n", "==> a <==\ntwo\nthree\nfour\n"),
             ["==> a <==\none\ntwo\nthree\n", "four\n"],
         )
-
-
-class ProgramsTests(SynchronousTestCase):
-    def test_engine_is_left_out(self) -> None:
-        """Also when a piece ends within a line or a title."""
-        programs, made = Programs(), []
-        for piece in (
-            "==> eng",
-            "ine <==\na\nb",
-            "\n==> task 1 <==\nhel",
-            "lo\n",
-            "==> engine <==\nc",
-        ):
-            text, programs = programs.of(piece)
-            made.append(text)
-        self.assertEqual(made, ["", "", "==> task 1 <==\n", "hello\n", ""])
-        self.assertEqual(programs.of("", last=True), ("", Programs("", True)))
-
-    def test_last_line_without_an_end(self) -> None:
-        """It is shown at the end."""
-        text, programs = Programs().of("==> task 1 <==\na")
-        self.assertEqual((text, programs.of("", last=True)[0]), ("==> task 1 <==\n", "a"))
 
 
 def execution(status: str, **more: Any) -> dict[str, Any]:

@@ -348,7 +348,7 @@ class FaultTests(RunCase):
         """A run whose output cannot be written; the job goes on."""
         with stdout:
             said = self.shown.run(
-                "run", self.file("count.pig"), "--on", "first", *PLACES, stdout=stdout
+                "run", self.file("count.pig"), "--on", "first", "--all", *PLACES, stdout=stdout
             )
         self.assertEqual(said.code, 1, said)
         self.assertIn("the job goes on: svcd job logs -f ", said.err)
@@ -428,12 +428,19 @@ class JobTests(RunCase):
     def test_logs(self) -> None:
         """Once, and until the end with its result."""
         self.pig("-c", "svcd.fake.outcome=fail")
-        said = self.shown.run("job", "logs", "count")
-        self.assertEqual((said.code, said.err), (0, ""), said)
-        self.assertIn("INFO submitted", said.out)
-        said = self.shown.run("job", "logs", "-f", "count")
-        self.assertEqual(said.code, 1)
-        self.assertNotIn("INFO submitted", said.out)
+        all_of_it = self.shown.run("job", "logs", "--all", "count")
+        self.assertEqual((all_of_it.code, all_of_it.err), (0, ""), all_of_it)
+        self.assertIn("INFO submitted", all_of_it.out)
+        id_ = self.executions()[0]["id"]
+        for options, code in (((), 0), (("-f",), 1)):
+            said = self.shown.run("job", "logs", *options, "count")
+            self.assertEqual(said.code, code)
+            self.assertNotIn("INFO submitted", said.out)
+            self.assertIn("asked to fail", said.out)
+            self.assertIn(
+                f"left out: 1 line of Oozie, Hadoop and Pig; all: svcd job logs --all {id_}\n",
+                said.err,
+            )
 
     def test_cancel_and_rm(self) -> None:
         """A cancelled job is KILLED; rm asks, and leaves the job itself."""

@@ -1,0 +1,276 @@
+"""Picks from a job's log the lines that its programs have written. Pure, line by line.
+
+A log of Hadoop has few lines of the job's programs between many of others: Oozie's launcher prints
+its files, its class path and each of its settings, Hadoop and Pig log each of their steps. These
+lines are recognised one by one, and left out. Everything else is shown, so also each warning and
+each error of the launcher, of Hadoop and of Pig.
+
+Note: phases of a launcher. Its stdout has a preamble, then the introduction of its main class
+(`PigMain`, `ShellMain`), the output of the program, and an epilogue. Lines that a launcher prints
+are recognised only in the phase in which it prints them: a program may print the same words.
+
+Note: dumps. A heading, a rule, the settings or files, the same rule. Within a dump nothing is
+shown: the values have any form. A dump without its rules, as where a part of the log is missing,
+is no dump.
+
+Source: Oozie 5.2.1, `LauncherAM`, `LauncherMain`, `JavaMain`, `MapReduceMain`, `PigMain`,
+`ShellMain`; recorded output of the four types of jobs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+TITLE: Final = re.compile(r"==> (.*) <==\n?\Z")
+_ENGINE: Final = "engine"
+"""The title of the part with the workflow engine's own log."""
+_LAUNCHER: Final = re.compile(r"application_\d+_\d+ stdout\Z")
+"""The end of the title of a launcher's output."""
+_LAUNCHER_ERRORS: Final = re.compile(r"application_\d+_\d+ stderr\Z")
+_OF_SVCD: Final = "[svcd: "
+"""The beginning of svcd's own lines, for example on missing text."""
+_MOST_FILES: Final = 200
+"""Files whose phases are remembered; svcd keeps fewer for an execution."""
+
+
+class Phase(Enum):
+    """Who writes the lines of a launcher's output."""
+
+    PREAMBLE = "the launcher, before it calls the main class"
+    INTRODUCTION = "the main class, before it calls the program"
+    ARGUMENTS = "the main class lists the arguments of a Java program, up to an empty line"
+    PROGRAM = "the program"
+    EPILOGUE = "the launcher, after the program"
+
+
+_START: Final = "Launcher AM configuration loaded"
+"""The first line of a launcher's output."""
+_MAIN: Final = ">>> Invoking Main class now >>>"
+_PROGRAM: Final = re.compile(r">>> Invoking \w+ (?:command line|class) now >>>?\Z")
+_ENDED: Final = re.compile(r"<<< Invocation of (?:\w+ )+completed <<<\Z")
+_FAILED: Final = "Failing Oozie Launcher, "
+_RULE: Final = re.compile(r"[-=]{8,}\Z")
+_JAVA_ARGUMENTS: Final = re.compile(r"Java action arguments +:\Z")
+_DUMP: Final = re.compile(
+    r"Classpath +:\Z|Java System Properties:\Z|Environment variables\Z|pig\.properties:\Z"
+    r"| Pig script \[.*\] content: \Z|Map-Reduce job configuration:\Z|Full Command \.\. \Z"
+    r"|Content of script .* \(size = \d+b\):\Z"
+)
+_ENVIRONMENT: Final = "List of passing environment"
+"""The heading of a dump that ends with another rule, and may come within one without an end."""
+_ENVIRONMENT_END: Final = "=" * 65
+_STDOUT: Final = "Stdoutput "
+"""The launcher of a Shell job writes it before each line of the script."""
+_PREAMBLE: Final = re.compile(
+    r"Launcher AM configuration loaded\Z|Executing (?:Oozie Launcher|Action Main) with tokens:\Z"
+    r"|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions\Z"
+    r"|Completed the execution of prepare actions successfully\Z|Files in current dir:"
+    r"|  (?:File|Dir): |Oozie Launcher Application Master configuration\Z"
+    r"|Workflow (?:job|action) id *: |Main class +: |Maximum output +: "
+)
+_INTRODUCTION: Final = re.compile(
+    r"Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file "
+    r"|INFO: log4j config file .* loaded successfully\.\Z|\{\"properties\":\[\{"
+    r"|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs\Z|tag id : "
+    r"|No child applications found\Z|Oozie (?:Java|Map-Reduce|Pig) action configuration\Z"
+    r"|Java action main class +: |Current working dir |Creating /.*\Z|Current \(local\) dir = "
+    r"|Pig command arguments :\Z| {13}\S|Submitting Oozie action Map-Reduce job\Z"
+)
+_EPILOGUE: Final = re.compile(
+    r"Stopping AM\Z|Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)"
+    r"\Z|job_\d+_\d+\Z"
+)
+_HANDED_OVER: Final = re.compile(
+    r"Oozie Launcher, (?:uploading action data to HDFS sequence file: "
+    r"|propagating new Hadoop job id to Oozie\Z)"
+)
+"""The launcher's first words after a program, also after one that failed."""
+_EXIT_CODE: Final = "Exit code of the Shell command 0"
+_FRAMEWORK: Final = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
+    r"(?:(?:\[[^]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^]]{1,80}\] )?"
+    r"(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\."
+    r"(?!tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine"
+    r"\.mapReduceLayer\.MapReduceLauncher)"
+    r"|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop"
+    r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))"
+)
+"""Steps of Hadoop and Pig, except the progress of Pig's jobs and its statistics."""
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
+_EXCEPTION: Final = re.compile(r"(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b")
+_JVM: Final = re.compile(
+    r"WARNING: (?:A terminally deprecated method in java\.lang\.System has been called\Z"
+    r"|System::setSecurityManager (?:has been called by org\.apache\.oozie\."
+    r"|will be removed in a future release\Z)"
+    r"|Please consider reporting this to the maintainers of org\.apache\.oozie\.)"
+    r"|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system "
+    r"properly\.\Z|See http://logging\.apache\.org/log4j/)"
+)
+"""Warnings of the JVM about Oozie's launcher, and of the log4j of a job's master."""
+
+
+@frozen
+class FileState:
+    """The place in one file. phase: None for files that are no launcher's output.
+
+    within: the rule that ends the present dump. heading: that of a dump, if it was the last line.
+    left_out: the last message of a logger was. blanks: empty lines of the program that no other
+    line has followed. begun: the program has written.
+    """
+
+    phase: Phase | None = None
+    within: str = ""
+    heading: str = ""
+    left_out: bool = False
+    blanks: int = 0
+    begun: bool = True
+
+
+@frozen
+class ProgramOutput:
+    """The programs' lines of a log that comes in pieces.
+
+    rest: a line without its end yet. title: of the present part. shown: the title that was shown
+    last. files: by title. left_out: the number of lines left out so far, those of the engine too.
+    """
+
+    rest: str = ""
+    title: str = ""
+    shown: str = ""
+    files: Mapping[str, FileState] = field(factory=dict, repr=False)
+    left_out: int = 0
+
+    def of(self, text: str, last: bool = False) -> tuple[str, ProgramOutput]:
+        """The lines of the programs in the next piece. last: nothing will follow."""
+        whole = self.rest + text
+        at = len(whole) if last else whole.rfind("\n") + 1
+        title, shown, left_out = self.title, self.shown, self.left_out
+        files, made = dict(self.files), list[str]()
+        for line in whole[:at].splitlines(keepends=True):
+            found = TITLE.match(line)
+            if found is not None:
+                title = found[1]
+                continue
+            if title == _ENGINE:
+                left_out += 1
+                continue
+            wanted, after = _line(title, line, files.pop(title, None))
+            if after is not None:
+                files[title] = after
+            while len(files) > _MOST_FILES:
+                del files[next(iter(files))]
+            left_out += not wanted and bool(line.strip())
+            if wanted and title != shown:
+                made.append(f"==> {title} <==\n")
+                shown = title
+            made.append(wanted)
+        return "".join(made), ProgramOutput(whole[at:], title, shown, files, left_out)
+
+
+def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileState | None]:
+    """The text to show of a line of a file, with the empty lines before it, and the place after.
+
+    None is the place at the beginning of a file, and behind a line of svcd about missing text.
+    """
+    words = line.rstrip("\r\n")
+    if words.startswith(_OF_SVCD):
+        return line, None
+    if before is None:
+        is_launcher = _LAUNCHER.search(title) is not None
+        phase = Phase.PROGRAM if is_launcher else None
+        if is_launcher and words == _START:
+            phase = Phase.PREAMBLE
+        before = FileState(phase=phase)
+    if _is_known(title, words) or (before.left_out and _continues(title, words)):
+        return "", evolve(before, left_out=True)
+    before = evolve(before, left_out=False)
+    if before.phase is None:
+        return line, before
+    return _of_launcher(line, words, before)
+
+
+def _is_known(title: str, words: str) -> bool:
+    """Whether it is a step of Hadoop or Pig, or a warning about the launcher itself."""
+    if _FRAMEWORK.match(words):
+        return True
+    return _LAUNCHER_ERRORS.search(title) is not None and _JVM.match(words) is not None
+
+
+def _continues(title: str, words: str) -> bool:
+    """Whether it is a further line of the message before. Only loggers write to a syslog."""
+    if not title.endswith(" syslog"):
+        return False
+    return not _MOMENT.match(words) and not _EXCEPTION.match(words)
+
+
+def _of_launcher(line: str, words: str, before: FileState) -> tuple[str, FileState]:
+    after = _turned(words, before)
+    if after is not None:
+        return "", after
+    if words.startswith(_FAILED):
+        return "\n" * before.blanks + line, FileState(phase=Phase.EPILOGUE)
+    if before.phase is Phase.PROGRAM:
+        return _of_program(line, words, before)
+    if before.phase is Phase.ARGUMENTS:
+        if not words:
+            return "", FileState(phase=Phase.PROGRAM)
+        return "", before
+    inside = _in_dump(words, before)
+    if inside is not None:
+        return "", inside
+    before = evolve(before, heading="", within="")
+    if not words or _RULE.match(words) or _known_in(before.phase, words):
+        return "", before
+    return line, before
+
+
+def _turned(words: str, before: FileState) -> FileState | None:
+    """The place after a line that begins another phase and is not shown; else None."""
+    phase = before.phase
+    early = phase in (Phase.PREAMBLE, Phase.INTRODUCTION)
+    if early and words == _MAIN:
+        return FileState(phase=Phase.INTRODUCTION)
+    if phase is Phase.INTRODUCTION and not before.within and _JAVA_ARGUMENTS.match(words):
+        return FileState(phase=Phase.ARGUMENTS)
+    if early and _PROGRAM.match(words):
+        return FileState(phase=Phase.PROGRAM, begun=False)
+    if _ENDED.match(words) or _HANDED_OVER.match(words):
+        return FileState(phase=Phase.EPILOGUE)
+    return None
+
+
+def _in_dump(words: str, before: FileState) -> FileState | None:
+    """The place after a line of a dump; None for a line that is of none."""
+    if words == _ENVIRONMENT or (not before.within and _DUMP.match(words)):
+        return evolve(before, heading=words, within="")
+    if before.heading and _RULE.match(words):
+        end = _ENVIRONMENT_END if before.heading == _ENVIRONMENT else words
+        return evolve(before, heading="", within=end)
+    if before.within:
+        return evolve(before, within="" if words == before.within else before.within)
+    return None
+
+
+def _known_in(phase: Phase | None, words: str) -> bool:
+    match phase:
+        case Phase.PREAMBLE:
+            return _PREAMBLE.match(words) is not None
+        case Phase.INTRODUCTION:
+            return _INTRODUCTION.match(words) is not None
+        case Phase.EPILOGUE:
+            return _EPILOGUE.match(words) is not None
+    return False
+
+
+def _of_program(line: str, words: str, before: FileState) -> tuple[str, FileState]:
+    if words == _EXIT_CODE:
+        return "", before
+    if not words:
+        return "", evolve(before, blanks=before.blanks + 1 if before.begun else 0)
+    text = "\n" * before.blanks + line.removeprefix(_STDOUT)
+    return text, evolve(before, blanks=0, begun=True)

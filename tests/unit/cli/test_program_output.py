@@ -1,0 +1,203 @@
+"""The programs' lines of a job's log, picked from recorded output of Oozie's launcher."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.program_output import ProgramOutput
+
+RECORDED = Path(__file__).parents[2] / "fixtures" / "launchers"
+OUT = "==> job-node application_1_0001 stdout <==\n"
+LAUNCHED = OUT + "Launcher AM configuration loaded\n"
+STARTED = LAUNCHED + ">>> Invoking Main class now >>>\n\n"
+LOADED = "INFO [main] org.apache.hadoop.conf.Configuration: loaded\n"
+
+
+def shown(text: str) -> str:
+    return ProgramOutput().of(text, last=True)[0]
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+class RecordedTests(SynchronousTestCase):
+    """Real output; each program's lines are known."""
+
+    def test_shell(self) -> None:
+        """The launcher's prefix of each line goes too."""
+        title = "==> job-node application_1795418376707_0003"
+        self.assertEqual(
+            shown(recorded("shell")),
+            f"{title} stdout <==\nhello from shell\nno newline\n{title} stderr <==\non stderr\n",
+        )
+
+    def test_java(self) -> None:
+        """A rule that the program prints is the program's."""
+        title = "==> job-node application_1795418376707_0004"
+        rule = "=" * 65
+        self.assertEqual(
+            shown(recorded("java")),
+            f"{title} stdout <==\nhello from java 0\n{rule}\nbye from java\n"
+            f"{title} stderr <==\non stderr\n",
+        )
+
+    def test_map_reduce(self) -> None:
+        """Its mapper and reducer print nothing; a warning of Hadoop stays."""
+        lines = shown(recorded("mapreduce")).splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[0], "==> job-node application_1795418376707_0006 syslog <==")
+        self.assertIn(" WARN [main] org.apache.hadoop.security.", lines[1])
+
+    def test_pig(self) -> None:
+        """The progress of its jobs and its statistics are its output."""
+        lines = shown(recorded("pig")).splitlines()
+        self.assertEqual(len(lines), 46)
+        self.assertEqual(
+            lines[:4],
+            [
+                "==> job-node application_1795418376707_0001 stdout <==",
+                "Apache Pig version 0.18.0 (r1928472) ",
+                "compiled Sep 15 2025, 02:27:08",
+                "",
+            ],
+        )
+        progress = [line.rpartition(" - ")[2] for line in lines if "%" in line]
+        self.assertEqual(progress, ["0% complete", "50% complete", "100% complete"])
+        self.assertIn('Successfully stored 5 records (27 bytes) in: "hdfs:///out"', lines)
+        self.assertEqual(lines[-1], "Hadoop Job IDs executed by Pig: job_1795418376707_0002")
+
+    def test_failures(self) -> None:
+        """The program's words, and the launcher's errors with their stacks."""
+        for name, words in (
+            ("shell-exit-3", ("hello from shell\nExit code of the Shell command 3\n", "bad thing")),
+            (
+                "java-exception",
+                ("hello from java 1\n", "IllegalStateException: the reason of java"),
+            ),
+            ("pig-broken", (" ERROR org.apache.pig.tools.grunt.Grunt ", "Pig Stack Trace\n")),
+        ):
+            text = shown(recorded(name))
+            for each in (*words, "\nFailing Oozie Launcher, ", "InvocationTargetException\n\tat "):
+                self.assertIn(each, text)
+            for word in (
+                "Classpath",
+                "JAVA_HOME",
+                "Callback",
+                "Stopping AM",
+                "deprecat",
+                ": KILLED\n",
+            ):
+                self.assertNotIn(word, text)
+            self.assertRegex(
+                text, r"\n==> job execution [0-9a-f-]{36}: KILLED <==\n\w+ in job-node: "
+            )
+
+    def test_pieces(self) -> None:
+        """A line may be cut between two reads, and a file between two parts of the log."""
+        for name in ("pig", "shell", "java", "mapreduce", "pig-broken"):
+            text = recorded(name)
+            for size in (7, 1000):
+                state, made = ProgramOutput(), []
+                for at in range(0, len(text), size):
+                    new, state = state.of(text[at : at + size])
+                    made.append(new)
+                self.assertEqual("".join(made), shown(text), (name, size))
+
+    def test_lines_are_counted(self) -> None:
+        """For the hint on how to see them."""
+        _, state = ProgramOutput().of(recorded("java"), last=True)
+        self.assertEqual(state.left_out, 65)
+
+
+class OpenTests(SynchronousTestCase):
+    """Unknown text is shown."""
+
+    def test_unknown_lines_in_each_phase(self) -> None:
+        for before in (
+            LAUNCHED,
+            LAUNCHED + "Classpath         :\n",
+            LAUNCHED + f"Classpath         :\n{'-' * 24}\n  /a.jar\n{'-' * 24}\n",
+            STARTED + "Launcher class: class org.apache.oozie.action.hadoop.PigMain\n",
+            STARTED + "pig.properties:\n",
+            STARTED + ">>> Invoking Pig command line now >>>\n",
+            STARTED + "<<< Invocation of Main class completed <<<\nStopping AM\n",
+        ):
+            self.assertEqual(shown(before + "strange\n"), OUT + "strange\n", before)
+
+    def test_the_launcher_fails_early(self) -> None:
+        """Its own errors stay."""
+        failed = (
+            "Failing Oozie Launcher, Prepare failed\njava.io.IOException: no\n\tat a.b(C.java)\n"
+        )
+        self.assertEqual(shown(LAUNCHED + failed + "Stopping AM\n"), OUT + failed)
+        refused = "Callback notification to http://a failed: refused\n"
+        self.assertEqual(shown(STARTED + f"<<< Invocation of Main class completed <<<\n{refused}"),
+                         OUT + refused)  # fmt: skip
+
+    def test_a_dump_without_an_end(self) -> None:
+        """The next phase ends it."""
+        text = STARTED + f"pig.properties:\n{'-' * 20}\n a : b\n"
+        started = ">>> Invoking Pig command line now >>>\n\nhello\n"
+        self.assertEqual(shown(text + started), OUT + "hello\n")
+
+    def test_a_file_without_its_beginning(self) -> None:
+        """Nothing of it is taken for the launcher's."""
+        text = "Environment variables\n--------\nA=b\n\n"
+        self.assertEqual(shown(OUT + text + "c\n"), OUT + text + "c\n")
+
+    def test_a_line_about_missing_text(self) -> None:
+        """The file may begin anew below it, or go on anywhere."""
+        gap = "[svcd: this file was begun anew]\n"
+        dump = f"{STARTED}pig.properties:\n{'-' * 20}\n a : b\n{OUT}{gap}"
+        self.assertEqual(shown(f"{dump} c : d\n"), f"{OUT}{gap} c : d\n")
+        again = STARTED.removeprefix(OUT) + ">>> Invoking Shell command line now >>\n"
+        self.assertEqual(shown(f"{dump}{again}Stdoutput e\n"), f"{OUT}{gap}e\n")
+
+    def test_words_of_the_launcher_in_a_program(self) -> None:
+        """They are the program's, with its empty lines."""
+        program = "Classpath         :\n\nEnvironment variables\nStopping AM\nSetting [a] tag: b\n"
+        text = f"{STARTED}Java action arguments         :\n             x\n\n{program}"
+        self.assertEqual(shown(text), OUT + program)
+        end = "\n<<< Invocation of Main class completed <<<\n\n"
+        self.assertEqual(shown(text + end), OUT + program)
+
+    def test_files_that_are_no_launcher(self) -> None:
+        """The output of tasks, and parts that this version does not know."""
+        for title in ("job-node attempt_1_0001_m_000000_0 stdout", "something new"):
+            text = f"==> {title} <==\nLauncher AM configuration loaded\nStdoutput a\n\n"
+            self.assertEqual(shown(text), text)
+
+    def test_messages_of_loggers(self) -> None:
+        """Hadoop's steps go with their further lines; others' and each exception stay."""
+        title = "==> job-node attempt_1_0001_m_000000_0 syslog <==\n"
+        at = "2026-01-01 00:00:00,000 "
+        mine = f"{at}INFO [main] org.example.Mine: one\n\ttwo\n"
+        bad = "java.io.IOException: no\n\tat a.b(C.java)\nCaused by: d.E\n"
+        text = f"{title}{at}{LOADED}Final Counters:\n\t\tBytes=0\n{mine}{at}{LOADED}{bad}"
+        self.assertEqual(shown(text), title + mine + bad)
+        warning = f"{at}WARN [main] org.apache.hadoop.mapred.Task: slow\n"
+        self.assertEqual(shown(f"{title}{warning}"), f"{title}{warning}")
+
+    def test_the_engine_is_left_out(self) -> None:
+        """Also when a piece ends within a line or a title; the last line needs no end."""
+        state, made = ProgramOutput(), []
+        for piece in (
+            "==> eng",
+            "ine <==\na\nb",
+            "\n==> task 1 <==\nhel",
+            "lo\n",
+            "==> engine <==\nc",
+        ):
+            text, state = state.of(piece)
+            made.append(text)
+        self.assertEqual(made, ["", "", "", "==> task 1 <==\nhello\n", ""])
+        self.assertEqual(state.of("", last=True)[0], "")
+        self.assertEqual(shown("==> task 1 <==\na"), "==> task 1 <==\na")
+
+    def test_many_titles(self) -> None:
+        """A program may print lines like titles without end: what is remembered is bounded."""
+        _, state = ProgramOutput().of("".join(f"==> {n} <==\na\n" for n in range(500)))
+        self.assertEqual(len(state.files), 200)
