@@ -5,6 +5,8 @@ Note: a turn. All watchers of a tenant that have read everything have the same c
 the changes after it, and those after the cursors of watchers that came later, on one snapshot. So
 after its turn such a watcher has the cursor of the others. Each version is rendered once for each
 class of roles, and each piece of the stream is encoded once for the watchers of the same kinds.
+The bytes of a read are bounded for all cursors together. Cursors for which there was no room come
+first in the next read, so each cursor gets its turn.
 
 Note: cursors of frames. Each frame carries the cursor after its change, also in the middle of a
 read. So a watcher whose connection breaks there neither misses nor repeats a change.
@@ -12,6 +14,7 @@ read. So a watcher whose connection breaks there neither misses nor repeats a ch
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -48,8 +51,8 @@ _ROWS: Final = 500
 """Most changes of one read for one cursor."""
 _SLICE: Final = 64
 """Records that are rendered by one query."""
-_PART_BYTES: Final = 4 << 20
-"""A read for one cursor ends after about so many bytes; the next read continues."""
+_TURN_BYTES: Final = 4 << 20
+"""A read for all cursors ends after about so many bytes; the next read continues."""
 _CURSORS: Final = 32
 """Most cursors of one read; the others wait for the next one."""
 _AT_ONCE: Final = 8
@@ -215,7 +218,16 @@ class Feeds:
         finally:
             feed.reading = {}
         waiting, behind = bool(feed.groups), False
+        unread: dict[Cursor | None, list[Watcher]] = {
+            cursor: group
+            for cursor, group in asked.items()
+            if not (cursor is None or cursor in parts)
+        }
+        feed.groups = _joined(unread, feed.groups)
         for cursor, group in asked.items():
+            if cursor in unread:
+                behind = True
+                continue
             part = None if cursor is None else parts.get(cursor)
             after = here if part is None else part.cursor
             if cursor is None:
@@ -236,21 +248,27 @@ class Feeds:
         cursors: Sequence[Cursor | None],
         hides: Iterable[bool],
         now_s: float,
-    ) -> tuple[Cursor, Mapping[Cursor, Changes], Mapping[bool, Rendered]]:
-        """The cursor of now, the changes after each usable cursor, and their JSON by class."""
+    ) -> tuple[Cursor, Mapping[Cursor, Changes | None], Mapping[bool, Rendered]]:
+        """The cursor of now, the changes after each cursor, and their JSON by class.
+
+        The changes are None for a cursor that is not usable, and missing for one without room.
+        """
 
         async def read(
             tx: Tx,
-        ) -> tuple[Cursor, Mapping[Cursor, Changes], Mapping[bool, Rendered]]:
+        ) -> tuple[Cursor, Mapping[Cursor, Changes | None], Mapping[bool, Rendered]]:
             here = await tx.changes.here(now_s)
-            parts: dict[Cursor, Changes] = {}
+            parts: dict[Cursor, Changes | None] = {}
             texts: dict[bool, dict[tuple[str, str], bytes]] = {each: {} for each in hides}
+            left = _TURN_BYTES
             for cursor in cursors:
-                if cursor is None:
+                if cursor is None or left <= 0:
                     continue
                 part = await tx.changes.since(tenant_id, cursor, here, _ROWS)
                 if part is not None:
-                    parts[cursor] = await _rendered(tx, tenant_id, cursor, part, texts)
+                    part, size = await _rendered(tx, tenant_id, cursor, part, texts, left)
+                    left -= size
+                parts[cursor] = part
             return here, parts, texts
 
         return await self._store.read(read)
@@ -316,6 +334,16 @@ def bye(reason: str) -> Piece:
     return _frame("bye", {"reason": reason}, None)
 
 
+def _joined(
+    *parts: Mapping[Cursor | None, Sequence[Watcher]],
+) -> dict[Cursor | None, list[Watcher]]:
+    """The watchers of all parts by their cursors, in this order."""
+    joined: dict[Cursor | None, list[Watcher]] = {}
+    for cursor, group in itertools.chain.from_iterable(each.items() for each in parts):
+        joined.setdefault(cursor, []).extend(group)
+    return joined
+
+
 def _frame(event: str, data: Mapping[str, object], cursor: Cursor | None) -> Piece:
     return Piece(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), event.encode(), encode(data)))
 
@@ -362,20 +390,25 @@ async def _rendered(
     start: Cursor,
     part: Changes,
     texts: Mapping[bool, dict[tuple[str, str], bytes]],
-) -> Changes:
-    """Adds the JSON of the changes to `texts`, by class. Returns a shorter part for long JSON."""
+    most_bytes: int,
+) -> tuple[Changes, int]:
+    """Adds the JSON of the changes to `texts`, by class. Returns the part and the JSON's bytes.
+
+    The part is shorter when its JSON is longer than `most_bytes`.
+    """
     size = 0
     for first in range(0, len(part.changes), _SLICE):
-        if size > _PART_BYTES:
+        if size >= most_bytes:
             read = part.changes[:first]
-            return evolve(part, changes=read, cursor=start.at(read[-1], part.until), whole=False)
+            cut = evolve(part, changes=read, cursor=start.at(read[-1], part.until), whole=False)
+            return cut, size
         batch = part.changes[first : first + _SLICE]
         for hides, known in texts.items():
             new = [each for each in batch if (each.kind, each.id) not in known]
             for change, text in await _texts(tx, tenant_id, new, hides):
                 known[change.kind, change.id] = text
             size += sum(len(known.get((each.kind, each.id), b"")) for each in batch)
-    return part
+    return part, size
 
 
 async def _texts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import Any
@@ -344,6 +345,41 @@ class CursorTests(WatchCase):
         wanted = [f"n{n:04}" for n in range(1300)] + ["z"]
         self.assertEqual([f.data["name"] for f in late.frames], wanted)
         self.assertEqual([f.data["name"] for f in peer.frames[1:]], wanted)
+
+    def test_a_read_for_many_cursors_is_bounded(self) -> None:
+        """All watchers that were away share its bytes, and each gets its turn."""
+        peer = self.peer()
+        peer.watch()
+        store = daemon_of(peer.service).services.store
+        starts: list[str] = []
+        names = [f"n{n:04}" for n in range(180)]
+        for first in (0, 60, 120):
+            starts.append(peer.frames[-1].id)
+
+            async def some(tx: Any, first: int = first) -> None:
+                for name in names[first : first + 60]:
+                    record = evolve(source(), id=DataSourceId(name), name=name,
+                                    tenant_id="demo", description="x" * 30_000)  # fmt: skip
+                    await tx.data_sources.add(record)
+
+            now(Deferred.fromCoroutine(store.tx(some)))
+            peer.advance(0.2)
+        late = [self.peer(peer) for _ in starts]
+        sizes = [0]
+
+        def hear(where: str, method: str, path: str) -> None:
+            if (where, method) == ("store", "read"):
+                sizes.append(sum(len(each.transport.value()) for each in late))
+
+        peer.service.faults.listen(hear)
+        for each, start in zip(late, starts, strict=True):
+            text = f"GET /v1.1/demo/watch?since={start} HTTP/1.1\r\nHost: a\r\n\r\n"
+            each.channel.dataReceived(text.encode())
+        peer.advance(2.0)
+        for number, each in enumerate(late):
+            self.assertEqual([f.data["name"] for f in each.frames], names[number * 60 :])
+        self.assertGreater(sum(len(each.transport.value()) for each in late), 10_000_000)
+        self.assertLess(max(b - a for a, b in itertools.pairwise(sizes)), 6_000_000)
 
     def test_cursors_that_cannot_be_used_are_reset(self) -> None:
         """The client lists anew and goes on with the cursor of the answer."""
