@@ -5,6 +5,7 @@ import { html } from "./html.js";
 import { get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
 import { Home } from "./home.js";
+import { Job, Jobs } from "./jobs.js";
 import { Login } from "./login.js";
 import { Empty, Lines, Name, Problem } from "./parts.js";
 import { to, useRoute } from "./route.js";
@@ -21,6 +22,8 @@ function View({ route }) {
   if (view === "clusters") return html`<${Home} query=${route.query} />`;
   if (view === "runs" && id) return html`<${Run} key=${id} id=${id} query=${route.query} />`;
   if (view === "runs") return html`<${Runs} query=${route.query} />`;
+  if (view === "jobs" && id) return html`<${Job} key=${id} id=${id} query=${route.query} />`;
+  if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
   return html`<${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 }
 
@@ -65,7 +68,7 @@ function App() {
   const at = route.parts[0] ?? "clusters";
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <header class="bar-top"><a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
-      ${ready && html`<nav aria-label="Views"><a href=${to([])} aria-current=${at === "clusters" ? "page" : undefined}>Home</a><a href=${to(["runs"])} aria-current=${at === "runs" ? "page" : undefined}>Runs</a></nav>
+      ${ready && html`<nav aria-label="Views"><a href=${to([])} aria-current=${at === "clusters" ? "page" : undefined}>Home</a><a href=${to(["runs"])} aria-current=${at === "runs" ? "page" : undefined}>Runs</a><a href=${to(["jobs"])} aria-current=${at === "jobs" ? "page" : undefined}>Jobs</a></nav>
         <div class="push who-where"><${Live} /><button type="button" class="small" title="Another project" onClick=${leave}><${Name}>${session.project}<//></button></div>`}</header>
     <main id="main" tabindex="-1">${!ready ? html`<${Login} done=${() => setReady(true)} reason=${reason} />` : html`<${Notices} />${loaded ? html`<${View} route=${route} />` : !problem && html`<p class="faint" role="status">Reading the project…</p>`}`}</main>`;
 }

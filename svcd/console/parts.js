@@ -46,8 +46,16 @@ export const Empty = ({ title, children }) => html`<div class="empty"><p><strong
 
 export const Problem = ({ title, children }) => html`<div class="problem" role="alert"><strong>${title}</strong><div>${children}</div></div>`;
 
+// A text that may be long: its beginning, and a way to see all of it.
+export function Cut({ text, most = 2000 }) {
+  const [all, show] = useState(false);
+  const whole = String(text ?? "");
+  if (all || whole.length <= most) return plain(whole);
+  return html`${plain(whole.slice(0, most))}… <button type="button" class="small" onClick=${() => show(true)}>Show all ${whole.length} characters</button>`;
+}
+
 // A text of several lines.
-export const Lines = ({ text }) => html`<div class="lines" dir="auto">${plain(text)}</div>`;
+export const Lines = ({ text }) => html`<div class="lines" dir="auto"><${Cut} text=${text} /></div>`;
 
 // Draw again every `ms`, for times that pass. Nothing is asked of the daemon.
 export function useTick(ms) {

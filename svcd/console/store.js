@@ -3,7 +3,7 @@ import { useEffect, useState } from "./hooks.js";
 import { get, path } from "./api.js";
 import { watch } from "./stream.js";
 
-const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"] };
+const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"], data_source: ["data-sources", "data_sources"], job_binary: ["job-binaries", "binaries"] };
 
 const RETRY_MS = 3000; // until lists that could not be read are read again
 const FINAL = [401, 403, 404]; // another try would get the same answer
@@ -12,6 +12,8 @@ export const store = {
   cluster: new Map(),
   job_execution: new Map(),
   job: new Map(),
+  data_source: new Map(),
+  job_binary: new Map(),
   events: new Map(), // cluster id -> its events by key; only of clusters that were opened
   loaded: false,
   problem: "",

@@ -36,3 +36,9 @@ export const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}
 
 // The first line of a text.
 export const firstLine = (value) => String(value ?? "").split("\n", 1)[0];
+
+// A number of bytes for people.
+export function bytes(n) {
+  if (n < 1024) return `${n} bytes`;
+  return n < 1024 ** 2 ? `${Number((n / 1024).toFixed(1))} KiB` : `${Number((n / 1024 ** 2).toFixed(1))} MiB`;
+}

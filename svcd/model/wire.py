@@ -77,11 +77,13 @@ class ConsoleSetup(View, frozen=True, kw_only=True):
     """What the console must know before its first request.
 
     auth: `none` or `keystone`. project: the first one that the page shows; "" after a login.
+    max_binary_bytes: largest file that svcd stores.
     """
 
     auth: str
     project: str
     password_login: bool
+    max_binary_bytes: int
 
 
 class ConsoleProject(View, frozen=True, kw_only=True):

@@ -59,6 +59,7 @@ TEXTS: Final[Mapping[str, str]] = {
     # the console
     "auth": "`none`, or `keystone` when requests need a token",
     "project": "project that the console shows first; empty: the user names it",
+    "max_binary_bytes": "largest file that svcd stores as a binary",
     "password_login": "whether `POST /console/login` takes passwords",
     "token": "token of the user, for `X-Auth-Token`",
     "expires_at": "end of the token, UTC, as `YYYY-MM-DDTHH:MM:SSZ`",

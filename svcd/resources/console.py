@@ -67,6 +67,7 @@ class Console:
             auth=mode,
             project="" if has_tokens else settings.embedded.tenant,
             password_login=has_tokens and settings.console.password_login,
+            max_binary_bytes=settings.server.max_binary_bytes,
         )
 
     @route(

@@ -106,13 +106,15 @@ class ServedTests(SynchronousTestCase):
         self.assertEqual(statuses, [404, 404, 404, 404, 200])
 
     def test_the_page_learns_how_to_log_in(self) -> None:
-        """Without tokens also which project to begin with."""
-        open_, closed = self.service(), self.service(auth__mode="keystone")
+        """Without tokens also which project to begin with; and how large a binary may be."""
+        open_ = self.service(server__max_binary_bytes="1000")
+        closed = self.service(auth__mode="keystone", server__max_binary_bytes="1000")
+        size = {"max_binary_bytes": 1000}
         self.assertEqual(
             [api.call("GET", "/console/setup").json for api in (open_, closed)],
             [
-                {"auth": "none", "project": "demo", "password_login": False},
-                {"auth": "keystone", "project": "", "password_login": True},
+                {"auth": "none", "project": "demo", "password_login": False, **size},
+                {"auth": "keystone", "project": "", "password_login": True, **size},
             ],
         )
 

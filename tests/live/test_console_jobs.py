@@ -1,0 +1,180 @@
+"""The views of jobs, data sources and binaries in a real browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.console import HOSTILE, ConsoleCase
+
+SCRIPT = b"A = LOAD '$INPUT';"
+
+
+class JobsTests(ConsoleCase):
+    settings = {"server.max_binary_bytes": "1000"}
+
+    def file(self, name: str, data: bytes = SCRIPT) -> dict[str, Any]:
+        """A file as a browser's file chooser gets it."""
+        return {"name": name, "mimeType": "text/plain", "buffer": data}
+
+    async def test_a_job_is_made_of_files_and_run(self) -> None:
+        """Each refusal stands beside its field, nothing typed is lost, two presses act once."""
+
+        def walk(page: Any) -> None:
+            writes: list[str] = []
+            page.on("request", lambda r: r.method != "GET" and writes.append(r.method))
+            cluster = self.active()
+            page.goto("/console/#/jobs")
+            page.get_by_text("No jobs yet").wait_for()
+            page.get_by_role("link", name="Data sources").click()
+            page.get_by_role("link", name="New data source").click()
+            page.get_by_label("Name").fill("in put")
+            page.get_by_label("Type").select_option("objstore")
+            page.get_by_label("URL").fill("objstore://box/in")
+            page.get_by_role("button", name="Create the data source").click()
+            page.get_by_text('got "in put"').wait_for()
+            self.assertEqual(page.get_by_label("Name").get_attribute("aria-invalid"), "true")
+            self.assertEqual(page.evaluate("document.activeElement.value"), "in put")
+            page.get_by_label("Name").fill("in")
+            page.keyboard.press("Enter")
+            page.locator(".field", has_text="User").get_by_text(
+                "needs user and password"
+            ).wait_for()
+            page.get_by_role("link", name="Jobs").last.click()
+            page.go_back()
+            self.assertEqual(page.get_by_label("URL").input_value(), "objstore://box/in")
+            page.get_by_label("Type").select_option("hdfs")
+            page.get_by_label("URL").fill("hdfs:///in")
+            page.get_by_label("Description").fill(HOSTILE)
+            self.assertIn("svcd source add in hdfs:///in", page.locator("main").inner_text())
+            page.get_by_role("button", name="Create the data source").dblclick()
+            page.get_by_role("row", name="in hdfs hdfs:///in").wait_for()
+            self.assertEqual(writes, ["POST"] * 3)
+            self.call(
+                "POST", "/data-sources", {"name": "out", "type": "hdfs", "url": "hdfs:///out"}
+            )
+
+            page.goto("/console/#/jobs?new=1")
+            page.get_by_label("Name").fill("report")
+            page.get_by_role("button", name="Create the job").click()
+            mains = page.get_by_role("group", name="Main binaries")
+            mains.get_by_text("a Pig job needs at least one main binary").wait_for()
+            self.assertEqual(page.get_by_label("Name").input_value(), "report")
+            page.get_by_text("at most 1000 bytes each").first.wait_for()
+            mains.get_by_label("Upload").set_input_files(
+                [self.file("my report (1).pig"), self.file("large.pig", b"x" * 1001)]
+            )
+            page.get_by_text("svcd takes at most 1000 bytes").wait_for()
+            page.get_by_text("Uploaded").wait_for()
+            self.assertTrue(mains.get_by_label("my-report-1-.pig").first.is_checked())
+            self.assertIn('"mains":["my-report-1-.pig"]', page.locator("main").inner_text())
+            page.get_by_role("button", name="Create the job").dblclick()
+            page.locator("h1", has_text="report").wait_for()
+            self.assertEqual(len(self.call("GET", "/jobs").json["jobs"]), 1)
+
+            page.get_by_role("link", name="Run it").click()
+            page.get_by_label("Cluster").select_option("etl")
+            page.get_by_label("Input").select_option(label="in (hdfs:///in)")
+            page.get_by_label("Output").select_option(label="in (hdfs:///in)")
+            page.get_by_label("Parameters").fill("DAY=1=2\n A=")
+            check = page.get_by_role("button", name="Check only")
+            check.click()
+            page.locator(".field", has_text="Output").get_by_text("are the same folder").wait_for()
+            page.get_by_label("Output").select_option(label="out (hdfs:///out)")
+            check.click()
+            page.locator(".field", has_text="Parameters").get_by_text("white space").wait_for()
+            page.get_by_label("Parameters").fill("DAY=1=2\nA=")
+            check.click()
+            page.get_by_text("svcd would accept this").wait_for()
+            self.assertEqual(self.call("GET", "/job-executions").json["job_executions"], [])
+            page.get_by_label("Options").fill("dfs.replication=1")
+            command = "svcd run my-report-1-.pig --on etl --type Pig --input in --output out"
+            self.assertIn(
+                f"{command} -c dfs.replication=1 -p DAY=1=2 -p A=",
+                page.locator("main").inner_text(),
+            )
+            page.get_by_role("button", name="Run the job").dblclick()
+            page.locator(".facts", has_text="on etl").wait_for()
+            (run,) = self.call("GET", "/job-executions").json["job_executions"]
+            self.assertEqual(
+                (run["cluster_id"], run["job_configs"]),
+                (
+                    cluster,
+                    {
+                        "configs": {"dfs.replication": "1"},
+                        "args": [],
+                        "params": {"DAY": "1=2", "A": ""},
+                    },
+                ),
+            )
+
+        await self.walk(walk)
+
+    async def test_deleting_asks_for_the_name_and_says_what_uses_it(self) -> None:
+        """A binary goes with its data. A file whose name is taken gets another name."""
+
+        def walk(page: Any) -> None:
+            self.job("report")
+            page.goto("/console/#/jobs?show=binaries&new=1")
+            page.get_by_label("Upload").set_input_files([self.file("report.pig")])
+            page.get_by_text("already").wait_for()
+            page.get_by_label("Name of the binary").fill("other.pig")
+            page.get_by_role("button", name="Upload again").click()
+            page.get_by_text("Uploaded").wait_for()
+            dialog = page.get_by_role("dialog")
+            for name, kept in (("report.pig", 2), ("other.pig", 1)):
+                page.get_by_role("button", name=f"Delete {name}").click()
+                dialog.get_by_label(f"Type {name}").fill(name)
+                self.assertIn(f"svcd binary rm {name}", dialog.inner_text())
+                dialog.get_by_role("button", name="Delete the binary").click()
+                if kept == 2:
+                    dialog.get_by_text("report").last.wait_for()
+                    page.keyboard.press("Escape")
+                dialog.wait_for(state="hidden")
+                data = self.call("GET", "/job-binary-internals").json["binaries"]
+                self.assertEqual(len(data), kept, name)
+            page.get_by_role("link", name="Jobs 1").click()
+            page.get_by_label("Find a job").fill("rep")
+            page.get_by_role("link", name="report").click()
+            page.get_by_role("button", name="Delete").click()
+            dialog.get_by_label("Type report").fill("report")
+            page.keyboard.press("Enter")
+            page.get_by_text("No jobs yet").wait_for()
+
+        await self.walk(walk)
+
+    async def test_a_dropped_file_is_uploaded_and_the_keyboard_suffices(self) -> None:
+        """All controls have labels, and the one with the focus is seen."""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/#/jobs?show=binaries&new=1")
+            drop = page.locator(".drop")
+            drop.get_by_text("at most").wait_for()
+            data = page.evaluate_handle(
+                "() => { const all = new DataTransfer();"
+                " all.items.add(new File(['A = 1;'], 'dropped.pig')); return all; }"
+            )
+            drop.dispatch_event("drop", {"dataTransfer": data})
+            page.get_by_role("row", name="dropped.pig").wait_for()
+            for view in ("?new=1", "?show=sources&new=1", "?show=binaries&new=1"):
+                page.goto(f"/console/#/jobs{view}")
+                page.get_by_role("heading", name="New").wait_for()
+                bare = page.evaluate(
+                    "[...document.querySelectorAll('input, select, textarea')]"
+                    ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
+                )
+                self.assertEqual(bare, [], view)
+            page.goto("/console/#/jobs?show=sources&new=1")
+            page.get_by_label("Name").focus()
+            page.keyboard.type("typed")
+            page.keyboard.press("Tab")
+            page.keyboard.press("Tab")
+            page.keyboard.type("hdfs:///typed")
+            for _ in range(4):
+                page.keyboard.press("Tab")
+            outline = "getComputedStyle(document.activeElement).outlineStyle"
+            self.assertEqual(page.evaluate(outline), "solid")
+            self.assertIn("Create", page.evaluate("document.activeElement.textContent"))
+            page.keyboard.press("Enter")
+            page.get_by_role("row", name="typed").wait_for()
+
+        await self.walk(walk)
