@@ -245,17 +245,28 @@ class Api:
         return CommandError(text, UNREACHABLE)
 
     def _refusal(self, path: str, answer: Answer) -> str:
+        """The daemon's own words, and the name of the request in its log when the daemon failed.
+
+        A peer that does not use the words of svcd is named.
+        """
+        from svcd.cli.advice import in_commands, in_one_line
         from svcd.model.redaction import hidden, shown_url
 
         try:
             said = str(json.loads(answer.body)["error_message"])[:MOST_QUOTED]
-            said = hidden(said, answer.sent)
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = answer.excerpt(200)
-        text = f"{shown_url(self.door.base + path)} was answered {answer.status}: {said}"
+            said = " ".join(answer.excerpt(200).split())
+            where = shown_url(self.door.base + path)
+            quoted = f": {said}" if said else ""
+            text = f"{where} was answered {answer.status} by a program that is not svcd{quoted}"
+            return f"{text}; is a proxy between, or does --api name something else?"
+        text = in_one_line(in_commands(hidden(said, answer.sent)))
         if answer.status == 401:
             text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
-        return " ".join(text.split("\n"))
+        request = answer.headers.get("x-request-id", "")
+        if answer.status >= 500 and request and "incident" not in text:
+            text += f" (request {request} in the log of the daemon)"
+        return text
 
 
 def exit_code(status: int) -> int:

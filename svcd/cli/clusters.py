@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli.advice import in_commands
 from svcd.cli.api import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError
@@ -45,7 +46,7 @@ CLUSTERS: Final = Table(
         field("ID", "id", wide=True),
         field("KEY PAIR", "user_keypair_id", wide=True),
         field("IMAGE", "default_image_id", wide=True),
-        field("REASON", "status_description"),
+        Column(title="REASON", text=lambda row, _: in_commands(get(row, "status_description"))),
     ),
     empty="no clusters; svcd cluster create NAME --plugin vanilla creates one",
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from svcd.cli.advice import in_commands
 from svcd.model.failures import KNOWN, Code, Of
 
 _HEAD = """# Failures
@@ -67,7 +68,7 @@ def explained(code: Code) -> str:
     """Lines with the kind, the meaning and the advice of one code."""
     known = KNOWN[code]
     of = " or ".join(f"a {each}" for each in known.of)
-    return f"{code}: of {of}\n  {known.meaning}\n  What to do: {known.advice}.\n"
+    return f"{code}: of {of}\n  {known.meaning}\n  What to do: {in_commands(known.advice)}.\n"
 
 
 def _lines() -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from svcd.cli.advice import in_commands
 from svcd.cli.times import duration, moment, seconds
 from svcd.model.failures import KNOWN, Code
 
@@ -170,7 +171,8 @@ def failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     yield ""
     by_check = failed and failed[-1]["step"] == _HEALTH
     yield "failure that a health check found" if by_check else "failure"
-    yield from _indented(_without_advice(text, failed[-1]["code"]) if failed else text, "  ")
+    text = _without_advice(text, failed[-1]["code"]) if failed else text
+    yield from _indented(in_commands(text), "  ")
     if failed:
         last = failed[-1]
         where = next((e["machine"] for e in reversed(failed) if e["machine"]), "")
@@ -192,7 +194,7 @@ def explained(code: str) -> Iterator[str]:
     if code in Code.__members__:
         known = KNOWN[Code(code)]
         yield f"  {code} means: {known.meaning}"
-        yield f"  what to do: {known.advice}"
+        yield f"  what to do: {in_commands(known.advice)}"
 
 
 def _history_lines(events: Sequence[Json], begin: float, most: int | None) -> Iterator[str]:
@@ -377,7 +379,7 @@ def failure_of(info: Json) -> Iterator[str]:
     if not failure:
         return
     yield f"failure: {failure['code']} in step {failure['step']}"
-    yield from _indented(_without_advice(failure["text"], failure["code"]), "  ")
+    yield from _indented(in_commands(_without_advice(failure["text"], failure["code"])), "  ")
     yield from explained(failure["code"])
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli.advice import in_commands
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.session import Session, write
@@ -106,7 +107,7 @@ def lines(body: Json, names: Mapping[str, str], now: float) -> Iterator[str]:
     yield ""
     yield "needs attention"
     for each in body["attention"][:_MOST]:
-        reason = " ".join(each["reason"].split())
+        reason = " ".join(in_commands(each["reason"]).split())
         yield f"  {each['kind']} {each['name']}: {reason}"
         yield f"    svcd why {each['name']} shows its history"
     if len(body["attention"]) > _MOST:

@@ -57,11 +57,11 @@ select r.id, r.tenant_id, r.{column} from {table} r
  order by r.id
 """
 _REFERENCES = (
-    ("executions", "job_id", "jobs", "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+    ("executions", "job_id", "jobs", "delete it (svcd job rm ID)"),
     ("executions", "input_id", "data_sources",
-     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+     "delete it (svcd job rm ID)"),
     ("executions", "output_id", "data_sources",
-     "delete it (DELETE /v1.1/{tenant}/job-executions/{id})"),
+     "delete it (svcd job rm ID)"),
     ("clusters", "cluster_template_id", "cluster_templates",
      "none needed: the cluster works; only its template is unknown"),
 )  # fmt: skip

@@ -60,7 +60,7 @@ class WhyTests(DaemonCase):
         self.assertIn("tenant alpha has no cluster", let_in.err)
         refused = await self.why("nothing", *api, "--tenant", "alpha")
         self.assertEqual(refused.code, 4)
-        self.assertIn("was answered 401", refused.err)
+        self.assertIn("the daemon accepts only requests with a login; set OS_T", refused.err)
 
     async def test_code(self) -> None:
         """Explained without a daemon."""

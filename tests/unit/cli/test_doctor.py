@@ -232,7 +232,7 @@ class EmbeddedLoginTests(SynchronousTestCase):
         self.status = 401
         finding = self.user(username="demo", password="s3cret", project="demo")
         self.assertEqual(finding.word, "fail")
-        self.assertIn("answered 401", finding.text)
+        self.assertIn("was refused", finding.text)
         self.assertIn("endpoints.json", finding.remedy)
         self.assertNotIn("s3cret", finding.text + finding.remedy)
 
