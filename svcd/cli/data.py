@@ -102,8 +102,7 @@ def add_source(
         body["credentials"] = dict(swift.account(session))
     made = session.api.post(SOURCE.path, body, uuid.uuid4().hex)
     session.note(f"made data source {name}")
-    if session.output != "table":
-        session.show(made, SOURCES)
+    session.show(made, SOURCES)
 
 
 def _password(session: Session, user: str) -> str:
@@ -191,8 +190,7 @@ def add_binary(session: Session, file: Path, name: str | None) -> None:
     body = {"name": name or file.name, "url": stored(session, program).url}
     made = session.api.post(BINARY.path, body, invocation)
     session.note(f"made job binary {made[BINARY.one]['name']}")
-    if session.output != "table":
-        session.show(made, BINARIES)
+    session.show(made, BINARIES)
 
 
 @binary.command("rm")

@@ -16,20 +16,29 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
 
 from svcd.cli.cloud_doctor import Login, examine_cloud, login
 from svcd.cli.clusters_doctor import examine_clusters
-from svcd.cli.command import settings_of, settings_options
-from svcd.cli.door import endpoints
+from svcd.cli.command import (
+    OperatorCommand,
+    form_of,
+    form_option,
+    settings_of,
+    settings_options,
+)
+from svcd.cli.door import running
 from svcd.cli.embedded_doctor import examine_embedded
+from svcd.cli.exits import DONE, FAILED
 from svcd.cli.finding import Finding
 from svcd.cli.listeners import command, owners
 from svcd.cli.openings import examine_openings
+from svcd.cli.session import write
 from svcd.cli.shared_doctor import examine_shared
+from svcd.cli.show import as_text
 from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
@@ -39,6 +48,8 @@ from svcd.runtime.preflight import check
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
 _TCP = re.compile(r"tcp:((?P<host>[^:]+):)?(?P<port>\d+)(:interface=(?P<interface>[^:]+))?")
+_SERVED: Final = {"server.listen": "api", "cloud.listen": "identity"}
+"""Setting of a port -> key of its URL in `endpoints.json`."""
 _ROOM_BYTES = 2 * 2**30
 """Free space that the state folder needs at least."""
 _MEMORY_MIB = 3000
@@ -88,7 +99,7 @@ def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) ->
             yield from examine_clusters(settings)
     else:
         yield from examine_clusters(settings)
-    known = _running(settings.server.state_dir)
+    known = running(settings.server.state_dir)
     yield _port("server.listen", settings.server.listen, known)
     if settings.cloud.kind == "embedded":
         yield _port("cloud.listen", settings.cloud.listen, known)
@@ -173,17 +184,14 @@ def _postgres(database: Database) -> Finding:
     return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
 
 
-def _running(folder: Path) -> Mapping[str, Any]:
-    """The content of `endpoints.json` when the process that wrote it runs, else {}."""
-    found = endpoints(folder)
-    pid = found.get("pid")
-    return found if isinstance(pid, int) and Path("/proc", str(pid)).exists() else {}
-
-
 def _port(key: str, endpoint: str, known: Mapping[str, Any]) -> Finding:
+    """The finding about a setting with a port. known: of the running daemon, else {}."""
     found = _TCP.fullmatch(endpoint)
     if found is None:
         return Finding(key, True, f"{endpoint} (not checked)")
+    url, daemon = str(known.get(_SERVED[key], "")), known.get("pid")
+    if url and found["port"] == "0":
+        return Finding(key, True, f"{endpoint} is any free port; process {daemon} serves {url}")
     host = found["host"] or found["interface"] or "0.0.0.0"
     port = int(found["port"])
     with socket.socket() as probe:
@@ -196,6 +204,13 @@ def _port(key: str, endpoint: str, known: Mapping[str, Any]) -> Finding:
             return Finding(
                 key, False, f"{endpoint}: {error.strerror}", f"--set {key}=tcp:127.0.0.1:0"
             )
+    if url:
+        return Finding(
+            key, False, f"{endpoint} is free, but the running daemon, process {daemon}, serves"
+            f" {url}: it has other settings than this command",
+            "give the settings of the daemon: --config FILE, --set or the SVCD_ variables",
+            warning=True,
+        )  # fmt: skip
     return Finding(key, True, f"{endpoint} is free")
 
 
@@ -206,9 +221,9 @@ def _taken(
 
     It is in order when the daemon of this state folder listens there.
     """
-    served = [urlsplit(str(known.get(name, ""))).port for name in ("api", "identity")]
+    served = [urlsplit(str(known.get(name, ""))).port for name in _SERVED.values()]
     daemon = known.get("pid")
-    if port in served and (daemon in pids or not pids):
+    if daemon in pids or (port in served and not pids):
         return Finding(key, True, f"{endpoint} is served by process {daemon} already")
     who = ", ".join(f"process {pid} ({command(pid)})" for pid in pids)
     look = f"ps -p {pids[0]} shows it" if pids else "as root: ss -ltnp"
@@ -268,18 +283,27 @@ def _user() -> str:
     return os.environ.get("USER") or str(os.getuid())
 
 
-@click.command("doctor")
+@click.command("doctor", cls=OperatorCommand)
 @click.option(
     "--token",
     default="",
     help="check also for this user of the cloud (default: OS_TOKEN, OS_USERNAME …)",
 )
+@form_option
 @settings_options
-def doctor(token: str, config: Path | None, flags: Sequence[str]) -> int:
+def doctor(token: str, form: str | None, config: Path | None, flags: Sequence[str]) -> int:
     """Check this machine and the cloud for svcd; show the remedy of each fault."""
     loaded = settings_of(config, flags)
     findings = examine(loaded.settings, login(token, os.environ), loaded.unknown)
-    for finding in findings:
-        remedy = f" - {finding.remedy}" if finding.remedy else ""
-        print(f"{finding.word:4}  {finding.what}: {finding.text}{remedy}")
-    return 0 if all(f.good or f.warning for f in findings) else 1
+    well = all(each.good or each.warning for each in findings)
+    if form_of(form) == "table":
+        for finding in findings:
+            remedy = f" - {finding.remedy}" if finding.remedy else ""
+            print(f"{finding.word:4}  {finding.what}: {finding.text}{remedy}")
+    else:
+        rows = [
+            {"what": each.what, "result": each.word, "text": each.text, "remedy": each.remedy}
+            for each in findings
+        ]
+        write(as_text({"well": well, "findings": rows}, form_of(form)))
+    return DONE if well else FAILED

@@ -127,6 +127,13 @@ def endpoints(state_dir: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def running(state_dir: Path) -> Mapping[str, Any]:
+    """The content of `endpoints.json` when the process that wrote it runs, else {}."""
+    found = endpoints(state_dir)
+    pid = found.get("pid")
+    return found if isinstance(pid, int) and Path("/proc", str(pid)).exists() else {}
+
+
 # ---- logging in ---------------------------------------------------------------------------------
 
 

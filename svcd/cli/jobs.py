@@ -225,8 +225,7 @@ def cancel(session: Session, what: str) -> int:
     after = session.api.post(f"/job-executions/{safe(id_)}/cancel", None)
     status = after["info"]["status"]
     session.note(f"job execution {id_} is {status}")
-    if session.output != "table":
-        session.show(after, table_of(session))
+    session.show(after, table_of(session))
     return 0 if status == "KILLED" else FAILED
 
 

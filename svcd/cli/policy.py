@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from svcd.resources.api import Needs, policy
 from svcd.settings import Auth
@@ -46,6 +47,17 @@ def table(auth: Auth) -> str:
         for needs, method, versions, path in rows
     ]
     return "\n".join(lines)
+
+
+def rows(auth: Auth) -> Mapping[str, Any]:
+    """The same as an object for JSON."""
+    return {
+        "needs": {needs.value: who for needs, who in meanings(auth).items()},
+        "requests": [
+            {"needs": needs.value, "method": method, "versions": versions.split(), "path": path}
+            for needs, method, versions, path in requests()
+        ],
+    }
 
 
 def markdown() -> str:

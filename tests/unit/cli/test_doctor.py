@@ -90,6 +90,38 @@ class DoctorTests(SynchronousTestCase):
             finding.text, f"tcp:127.0.0.1:{port} is served by process {os.getpid()} already"
         )
 
+    def test_port_of_a_daemon_behind_a_proxy(self) -> None:
+        """Its process listens there, whatever URL `endpoints.json` names."""
+        self.state.mkdir()
+        text = f'{{"api": "https://svcd.example", "pid": {os.getpid()}}}'
+        (self.state / "endpoints.json").write_text(text)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
+        self.assertTrue(finding.good, finding.text)
+
+    def test_daemon_with_another_port_than_the_settings(self) -> None:
+        """A free port of the settings is not the daemon's: a warning. Any port is in order."""
+        self.state.mkdir()
+        api = "http://127.0.0.1:1"
+        (self.state / "endpoints.json").write_text(f'{{"api": "{api}", "pid": {os.getpid()}}}')
+        served = f"process {os.getpid()}, serves {api}: it has other settings than this command"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            listen = f"tcp:127.0.0.1:{free.getsockname()[1]}"
+        found = self.findings(f"server.listen={listen}", "cloud.listen=tcp:127.0.0.1:0")
+        self.assertEqual(found["server.listen"].word, "warn")
+        self.assertEqual(
+            found["server.listen"].text, f"{listen} is free, but the running daemon, {served}"
+        )
+        self.assertEqual(found["cloud.listen"].text, "tcp:127.0.0.1:0 is free")
+        self.assertEqual(
+            self.findings()["server.listen"].text,
+            f"tcp:127.0.0.1:0 is any free port; process {os.getpid()} serves {api}",
+        )
+
     def test_port_of_another_program_beside_a_running_daemon(self) -> None:
         """Each port has its own process, whatever `endpoints.json` says about the daemon."""
         self.state.mkdir()

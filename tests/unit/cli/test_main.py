@@ -85,6 +85,33 @@ class ConfigTests(_Case):
         self.assertRegex(out, r"cloud\.password +\*\*\* ")
         self.assertRegex(out, r'cloud\.application_credential_secret +"" ')
 
+    def test_settings_for_scripts(self) -> None:
+        """Values with their types, secrets masked."""
+        flags = ("--set", "cloud.password=pass-word", "--set", "log.access=false")
+        for arguments in (("config", "show", "-o", "json"), ("-o", "json", "config", "show")):
+            code, out, err = self.ran(*arguments, *flags)
+            self.assertEqual((code, err), (0, ""))
+            self.assertNotIn("pass-word", out)
+            rows = {each["name"]: each for each in json.loads(out)["settings"]}
+            self.assertEqual(list(rows), list(schema()))
+            self.assertEqual(rows["cloud.password"]["value"], "***")
+            self.assertEqual((rows["log.access"]["value"], rows["log.access"]["source"]),
+                             (False, "--set"))  # fmt: skip
+            self.assertEqual(rows["plugins.enabled"]["value"], ["vanilla"])
+        code, out, _ = self.ran("config", "policy", "-o", "json")
+        row = json.loads(out)["requests"][0]
+        self.assertEqual((code, set(row)), (0, {"needs", "method", "versions", "path"}))
+
+    def test_running_daemon_has_settings_of_its_own(self) -> None:
+        """A line on stderr says so."""
+        self.folder.joinpath("endpoints.json").write_text(f'{{"pid": {os.getpid()}}}')
+        code, _, err = self.ran("config", "show", "--set", f"server.state_dir={self.folder}")
+        self.assertEqual(
+            (code, err),
+            (0, f"process {os.getpid()} is the daemon of {self.folder}: it has the settings of its"
+             " start, and these are the settings of this command\n"),
+        )  # fmt: skip
+
     def test_wrong_setting_is_2(self) -> None:
         """One line."""
         code, out, err = self.ran("config", "show", "--set", "log.format=xml")
@@ -171,6 +198,23 @@ class DocsTests(SynchronousTestCase):
         known = {option for param in command.params for option in param.opts} | {"--help"}
         given = {word.partition("=")[0] for word in rest if word.startswith("-")}
         self.assertEqual(given - known, set(), words)
+
+
+class DoctorTests(_Case):
+    def test_findings_for_scripts(self) -> None:
+        """Each with its result and remedy; the exit code is that of the table."""
+        place = ("--set", f"server.state_dir={self.folder}", "--set", "plugins.enabled=fake")
+        ports = ("--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0")
+        code, out, err = self.ran("doctor", "-o", "json", *place, *ports)
+        self.assertEqual((code, err), (0, ""))
+        body = json.loads(out)
+        self.assertIs(body["well"], True)
+        valid = {"what": "settings", "result": "ok", "text": "valid", "remedy": ""}
+        self.assertEqual(body["findings"][1], valid)
+        code, out, _ = self.ran("doctor", "-o", "json", *place, "--set", "embedded.network=x")
+        body = json.loads(out)
+        self.assertEqual((code, body["well"]), (1, False))
+        self.assertEqual(body["findings"][1]["result"], "fail")
 
 
 class OrphansTests(_Case):

@@ -58,6 +58,7 @@ class DataTests(RunCase):
         """Made with the account of the login, shown, and deleted."""
         said = self.shown.run("source", "add", "in", "objstore://c/in")
         self.assertEqual(said.code, 0, said)
+        self.assertRegex(said.out, r"\ANAME .*\nin +objstore +objstore://c/in +demo ")
         (row,) = self.shown.body("source", "ls")["data_sources"]
         self.assertEqual((row["name"], row["credentials"]["user"]), ("in", "demo"))
         head = self.shown.run("source", "ls").out.splitlines()[0]
@@ -89,7 +90,9 @@ class DataTests(RunCase):
         """Its content comes back as it was; its data goes with the last binary."""
         content = bytes(range(256)) * 1000
         file = self.file("tool.bin", content)
-        self.assertEqual(self.shown.run("binary", "add", file).code, 0)
+        said = self.shown.run("binary", "add", file)
+        self.assertEqual(said.code, 0, said)
+        self.assertRegex(said.out, r"\ANAME .*\ntool\.bin +internaldb://")
         self.assertEqual(self.shown.run("binary", "add", file, "--name", "two").code, 0)
         self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
         to = self.folder / "got.bin"

@@ -447,6 +447,7 @@ class JobTests(RunCase):
         self.pig("--detach", "-c", "svcd.fake.run_s=600")
         said = self.shown.run("job", "cancel", "count")
         self.assertEqual(said.code, 0, said)
+        self.assertRegex(said.out, r"\AID .*\n\S+ +count +KILLED ")
         self.assertEqual(self.executions()[0]["info"]["status"], "KILLED")
         refused = self.shown.run("job", "rm", "count")
         self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
