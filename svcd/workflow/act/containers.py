@@ -1,8 +1,14 @@
 """Reads the output of a job's programs from YARN and from the job history, over HTTP.
 
-All reads are best effort and bounded: the result lacks a part that cannot be read.
+All reads are best effort and bounded: the result lacks a part that cannot be read, and says so.
 
-Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server REST APIs.
+Note: proof of the end. A node manager says below each file whether the container still runs; it
+looks at the container before it reads the file. So a file is whole when nothing is said. A file
+without such a line, a job that the job history does not know yet, and an application without a
+container prove nothing.
+
+Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server REST APIs;
+NMWebServices.getContainerLogFile.
 """
 
 from __future__ import annotations
@@ -33,7 +39,9 @@ _CONTAINER: Final = re.compile(r"container_\w+")
 _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
 _CONTENTS: Final = b"\nLogContents:\n"
-_END: Final = b"\nEnd of LogType:"
+_LENGTH: Final = re.compile(rb"\nLogLength:(\d{1,18})\n")
+_END: Final = b"End of LogType:"
+_RUNS: Final = b"This log file belongs to a running container"
 
 
 @frozen(kw_only=True)
@@ -42,6 +50,19 @@ class Part:
 
     title: str
     content: bytes = field(repr=False)
+
+
+@frozen(kw_only=True)
+class Output:
+    """What was read of the programs' output.
+
+    missed: why some of it could not be read now, or "". may_grow: not all of it is proven to be
+    whole, because a program may still write.
+    """
+
+    parts: Sequence[Part] = ()
+    missed: str = ""
+    may_grow: bool = False
 
 
 class Containers:
@@ -57,7 +78,7 @@ class Containers:
         record: Record,
         limit: int,
         budget_s: float,
-    ) -> Sequence[Part]:
+    ) -> Output:
         """The output of all actions' programs: whole lines in the last `limit` bytes of a file."""
         reading = self._reading(place, budget_s)
         parts: list[Part] = []
@@ -65,12 +86,12 @@ class Containers:
             step = action.name
             for id_ in _ids(action):
                 if sum(len(part.content) for part in parts) >= limit:
-                    return parts
+                    return reading.output(parts)
                 if _APPLICATION.match(id_):
                     parts += await reading.application(action, step, id_, limit)
                 else:
                     parts += await reading.tasks(step, id_, limit)
-        return parts
+        return reading.output(parts)
 
     async def diagnosis(
         self,
@@ -133,6 +154,12 @@ class _Reading:
         self._until = until
         self._silent = ""
         """The reason why the last request had no answer."""
+        self._missed = ""
+        self._may_grow = False
+
+    def output(self, parts: Sequence[Part]) -> Output:
+        """`parts`, with what this series of reads has found out about them."""
+        return Output(parts=parts, missed=self._missed, may_grow=self._may_grow)
 
     async def task_diagnosis(self, job_id: str) -> str:
         """The first line of a map-reduce job's failure in the job history, or ""."""
@@ -150,6 +177,7 @@ class _Reading:
     async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[Part]:
         """Logs of a map-reduce job's tasks: the failed ones, else the first few."""
         tasks = await self._task_list(job_id)
+        self._may_grow = self._may_grow or not tasks
         chosen = _failed(tasks) or [str(task.get("id")) for task in tasks[:_MOST_TASKS]]
         parts: list[Part] = []
         for task in chosen:
@@ -165,10 +193,12 @@ class _Reading:
         logs = str((await self._application(action, id_)).get("amContainerLogs") or "")
         container = _CONTAINER.search(logs)
         if container is None:
+            self._may_grow = True
             return []
         try:
             node = urlsplit(logs)
         except ValueError:  # no URL at all
+            self._may_grow = True
             return []
         origin = f"{node.scheme}://{node.netloc}"
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
@@ -188,12 +218,19 @@ class _Reading:
         return app if isinstance(app, dict) else {}
 
     async def _container(self, node: str, container: str, title: str, limit: int) -> Sequence[Part]:
-        parts = []
+        parts, is_there = [], False
         for name in _FILES:
             url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
-            content = last_lines(_plain(await self._get(url) or b""), limit)
+            page = await self._get(url)
+            if page is None:
+                continue
+            is_there = True
+            found, ended = _plain(page, limit)
+            self._may_grow = self._may_grow or not ended
+            content = last_lines(found, limit)
             if content.strip():
                 parts.append(Part(title=f"{title} {name}".strip(), content=content))
+        self._may_grow = self._may_grow or not is_there
         return parts
 
     async def _task_list(self, job_id: str) -> Sequence[Mapping[str, object]]:
@@ -212,16 +249,28 @@ class _Reading:
         return foreign.mapping(await self._get(url) or b"{}")
 
     async def _get(self, url: str) -> bytes | None:
+        """The body of an answer 200. None: there is nothing, or it is missed now."""
         left = self._until - self._clock.seconds()
         there = self._place.at(url)
-        if left <= 0 or there is None:
+        if there is None:
+            self._miss("a part of it is on no machine of the cluster")
+            return None
+        host = urlsplit(there.url).netloc
+        if left <= 0:
+            self._miss(f"the cluster answers too slowly: no time was left to ask {host}")
             return None
         try:
             status, body = await self._probe.get(there, min(_CALL_S, left))
         except ProbeError as error:
             self._silent = error.text
+            self._miss(error.text)
             return None
+        if status not in (200, 404):
+            self._miss(f"{host} answers HTTP {status}")
         return body if status == 200 else None
+
+    def _miss(self, why: str) -> None:
+        self._missed = self._missed or why
 
 
 def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
@@ -236,11 +285,19 @@ def _ids(action: Action) -> Sequence[str]:
     return list(dict.fromkeys(known))
 
 
-def _plain(body: bytes) -> bytes:
-    """The content without its frame, which is a page with a `pre` from old node managers."""
+def _plain(body: bytes, limit: int) -> tuple[bytes, bool]:
+    """The content without its frame, and whether it is known that its container has ended.
+
+    Old node managers answer a page with a `pre`. limit: the bytes of the file that were asked for.
+    """
     if body.startswith(b"Container:"):
-        return body.partition(_CONTENTS)[2].rpartition(_END)[0]
+        frame, _, rest = body.partition(_CONTENTS)
+        length = _LENGTH.search(frame + b"\n")
+        size = 0 if length is None else min(int(length[1]), limit)
+        if length is None or not rest[size:].lstrip(b"\n").startswith(_END):
+            size = max(0, rest.rfind(_END))  # the file has grown meanwhile
+        return rest[:size], rest[size:].lstrip(b"\n").startswith(_END) and _RUNS not in rest[size:]
     if not body.lstrip().startswith(b"<!DOCTYPE"):
-        return body
+        return body, False
     content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
-    return content if end else b""
+    return content if end else b"", False

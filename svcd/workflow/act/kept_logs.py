@@ -2,11 +2,16 @@
 
 A log that cannot be read never changes the result of its execution, and is given up some time after
 the end: then the kept text says what is missing.
+
+Note: overlapping reads. Two callers, or two daemons, may read the files of one execution at the
+same time, and the one that began first may write last. So svcd reads the state of the kept text
+before it reads the files, and writes only if nobody has written since: a text is never compared
+with a state that is newer than itself. Who only wants new text leaves it to the other writer. Who
+completes the log reads the files again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from attrs import evolve
@@ -20,7 +25,7 @@ from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution
 from svcd.ports.store import Store
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
-from svcd.workflow.act.logs import Logs
+from svcd.workflow.act.logs import Files, Logs
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.decide import log_growth, planner
 
@@ -33,7 +38,7 @@ _EVERY_S: Final = 2.0
 _MOST_REMEMBERED: Final = 1000
 """Executions whose last read this daemon remembers."""
 _TRIES: Final = 3
-"""Tries to write when another daemon appends to the same text."""
+"""Tries to complete a log to which others append meanwhile."""
 
 
 class KeptLogs:
@@ -56,8 +61,7 @@ class KeptLogs:
     async def part(self, row: Execution, offset: int) -> LogPart:
         """The text from `offset` on, after a look at the files. Raises ValidationError."""
         id_ = row.id
-        known = await self._find(id_)
-        if known is None or not known.complete:
+        if not (await self._state(id_)).complete:
             await self._fill(row)
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
         if found is None:
@@ -84,74 +88,73 @@ class KeptLogs:
         if over and (unread or planner.leaves_folder(row, now)):
             await self.complete(row)
         elif place is not None:
-            await self._grow(row, place, whole=False)
+            before = await self._state(row.id)
+            await self._grow(before, await self._files(row, place))
 
     # ---- after an end ----
 
     async def complete(self, row: Execution) -> bool:
         """Read the files for the last time, and complete the log. False: try again later."""
-        known = await self._find(row.id)
-        if known is not None and known.complete:
-            return True
-        place = await self._place(row)
-        if place is None:
-            gone = "the cluster is gone, or its deletion has begun"
-            missing = "" if row.workflow_job_id is None else gone
-        else:
-            missing = await self._grow(row, place, whole=True)
-            if missing and not planner.leaves_folder(row, self._clock.seconds()):
+        for _ in range(_TRIES):
+            before = await self._state(row.id)
+            if before.complete:
+                return True
+            place = await self._place(row)
+            if place is not None:
+                files = await self._files(row, place)
+            elif row.workflow_job_id is None:
+                files = Files()
+            else:
+                files = Files(missed="the cluster is gone, or its deletion has begun")
+            is_over = place is None or planner.leaves_folder(row, self._clock.seconds())
+            if files.missed and not is_over:
+                await self._grow(before, files)
                 return False
-        if missing:
-            logger.warn("The log of execution {id} is not complete: {why}", id=row.id, why=missing)
-        await self._append(row, (), whole=True, closing=log_growth.closing(row, missing))
-        return True
+            after, text = log_growth.grown(before, files.parts, whole=True)
+            text += log_growth.closing(row, files.missed)
+            if await self._save(evolve(after, complete=True), text):
+                if files.missed:
+                    why = files.missed
+                    logger.warn(
+                        "The log of execution {id} is not complete: {why}", id=row.id, why=why
+                    )
+                return True
+        return False
 
     async def holds(self, cluster_id: ClusterId) -> bool:
         """Whether a log is still to be read before the transient cluster goes."""
         now = self._clock.seconds()
         for row in await self._rows.of_cluster(cluster_id):
-            if planner.waits_for_log(row, now):
-                known = await self._find(row.id)
-                if known is None or not known.complete:
-                    return True
+            if planner.waits_for_log(row, now) and not (await self._state(row.id)).complete:
+                return True
         return False
 
-    async def _find(self, id_: ExecutionId) -> ExecutionLog | None:
-        return await self._store.read(lambda tx: tx.execution_logs.find(id_))
+    async def _state(self, id_: ExecutionId) -> ExecutionLog:
+        found = await self._store.read(lambda tx: tx.execution_logs.find(id_))
+        return found or ExecutionLog(execution_id=id_)
 
     async def _place(self, row: Execution) -> Place | None:
         """The place of `row`; None when its files can no longer be read."""
         place = await self._rows.place(row)
         return None if place is None or place.cluster.status is ClusterStatus.DELETING else place
 
-    async def _grow(self, row: Execution, place: Place, whole: bool) -> str:
-        """Append what the files have now. Return why some of it is missing, or ""."""
+    async def _files(self, row: Execution, place: Place) -> Files:
         try:
             secrets = await self._rows.secrets(row)
-            work = self._logs.parts(row, place, secrets)
-            parts, fault = await with_deadline(self._clock, _READ_S, "log", work)
+            work = self._logs.files(row, place, secrets)
+            return await with_deadline(self._clock, _READ_S, "log", work)
         except DeadlineExceeded:
-            return f"the cluster did not send it within {_READ_S:g} s"
+            return Files(missed=f"the cluster did not send it within {_READ_S:g} s")
         except NotFound as error:  # without its data sources its credentials cannot be masked
-            return error.message
-        await self._append(row, parts, whole=whole)
-        return fault
+            return Files(missed=error.message)
 
-    async def _append(
-        self, row: Execution, parts: Sequence[tuple[str, str]], whole: bool, closing: str = ""
-    ) -> None:
-        for _ in range(_TRIES):
-            before = await self._find(row.id) or ExecutionLog(execution_id=row.id)
-            if before.complete:
-                return
-            after, text = log_growth.grown(before, parts, whole)
-            if closing:
-                after, text = evolve(after, complete=True), text + closing
-            if after == before and not text:
-                return
-            if await self._save(after, text.encode("utf-8", "replace")):
-                return
+    async def _grow(self, before: ExecutionLog, files: Files) -> None:
+        """Append the new lines of `files`. before: the state from before they were read."""
+        after, text = log_growth.grown(before, files.parts, whole=False)
+        if after != before and not before.complete:
+            await self._save(after, text)
 
-    async def _save(self, log: ExecutionLog, text: bytes) -> bool:
-        at = timestamp(self._clock.seconds())
-        return await self._store.tx(lambda tx: tx.execution_logs.append(log, text, at))
+    async def _save(self, log: ExecutionLog, text: str) -> bool:
+        """Whether it was written. False: there is a newer state, or the execution is deleted."""
+        at, data = timestamp(self._clock.seconds()), text.encode("utf-8", "replace")
+        return await self._store.tx(lambda tx: tx.execution_logs.append(log, data, at))

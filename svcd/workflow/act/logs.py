@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from attrs import frozen
+
 from svcd.model.job import Execution
 from svcd.model.redaction import last_lines
 from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
-from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.causes import own_words
 from svcd.workflow.decide.masking import masked_end, masked_text
 
 _ENGINE: Final = "engine"
+_PROGRAMS: Final = "programs"
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
+
+
+@frozen(kw_only=True)
+class Files:
+    """The files of an execution now. parts: their titles and masked texts.
+
+    missed: why some text could not be read, or "". may_grow: see `containers.Output`.
+    """
+
+    parts: Sequence[tuple[str, str]] = ()
+    missed: str = ""
+    may_grow: bool = False
 
 
 class Logs:
@@ -35,9 +50,11 @@ class Logs:
         if row.workflow_job_id is None:
             return self.without_cluster(row)
         room = self._most_bytes
-        parts, fault = await self._read(row, place)
-        if fault:
-            parts.append((_ENGINE, f"not available: {fault}".encode()))
+        output, engine, fault = await self._read(row, place)
+        parts = [(part.title, part.content) for part in output.parts]
+        if output.missed:
+            parts.append((_PROGRAMS, f"not available: {output.missed}".encode()))
+        parts.append((_ENGINE, f"not available: {fault}".encode() if fault else engine))
         share = max(1024, room // max(1, len(parts)))
         text = "".join(
             f"==> {title} <==\n{_text(last_lines(own_words(content), share), secrets).rstrip()}\n\n"
@@ -45,27 +62,26 @@ class Logs:
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
 
-    async def parts(
-        self, row: Execution, place: Place, secrets: Sequence[Secret]
-    ) -> tuple[Sequence[tuple[str, str]], str]:
-        """Title and masked text of each file, and why the engine's log is missing, or "".
-
-        The text is that of the file: what was read of it once must not change when it grows.
-        """
-        parts, fault = await self._read(row, place)
-        return [(title, _text(content, secrets)) for title, content in parts], fault
-
-    async def _read(self, row: Execution, place: Place) -> tuple[list[tuple[str, bytes]], str]:
+    async def files(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> Files:
+        """The files as they are: what was read of one must not change when the file grows."""
         if row.workflow_job_id is None:
-            return [], ""
-        room = self._most_bytes
-        found = await self._containers.logs(place, row.engine_record, room // 2, _CONTAINERS_S)
-        parts = [(part.title, part.content) for part in found]
+            return Files()
+        output, engine, fault = await self._read(row, place)
+        parts = [(part.title, _text(part.content, secrets)) for part in output.parts]
+        if not fault:
+            parts.append((_ENGINE, _text(engine, secrets)))
+        missed = "; ".join(filter(None, (output.missed, fault)))
+        return Files(parts=parts, missed=masked_text(missed, secrets), may_grow=output.may_grow)
+
+    async def _read(self, row: Execution, place: Place) -> tuple[Output, bytes, str]:
+        """The programs' output; the engine's log, or why it is missing."""
+        assert row.workflow_job_id is not None
+        most = self._most_bytes // 2
+        output = await self._containers.logs(place, row.engine_record, most, _CONTAINERS_S)
         try:
-            parts.append((_ENGINE, await self._engine.log(place.engine, row.workflow_job_id)))
+            return output, await self._engine.log(place.engine, row.workflow_job_id), ""
         except EngineError as error:
-            return parts, error.text
-        return parts, ""
+            return output, b"", error.text
 
     def without_cluster(self, row: Execution) -> bytes:
         """The text for an execution without an engine: its status and its failure."""

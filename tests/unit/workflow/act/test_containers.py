@@ -15,7 +15,7 @@ from svcd.model.execution_log import ExecutionLog
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.secret import Secret
 from svcd.runtime.clock import VirtualClock
-from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.decide.addresses import ways_to
@@ -191,9 +191,9 @@ class Reading(Urls):
         """Of the failed tasks only, without the node manager's frame."""
         self.history()
         real = parsed("job-killed-mapreduce-error")
-        parts = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual(
-            [(part.title, part.content) for part in parts],
+            [(part.title, part.content) for part in output.parts],
             [("job-node attempt_1 stderr", b"boom\n")],
         )
 
@@ -234,7 +234,7 @@ class Reading(Urls):
             self.answer(r"container_1_1_01_000001/stdout", page[:size])
             [part] = self.result(
                 self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
-            )
+            ).parts
             log, text = grown(log, [("out", part.content.decode())], whole=False)
             made.append(text)
         self.assertEqual("".join(made), "==> out <==\n" + page.decode())
@@ -251,7 +251,7 @@ class Reading(Urls):
         ):
             self.answer("containerlogs/container_1_1_01_000002/stderr", content)
             real = parsed("job-killed-mapreduce-error")
-            [part] = self.result(self.containers.logs(self.place, real, limit, 10.0))
+            [part] = self.result(self.containers.logs(self.place, real, limit, 10.0)).parts
             self.assertEqual(part.content, shown)
 
     def test_a_page_without_an_end(self) -> None:
@@ -262,8 +262,74 @@ class Reading(Urls):
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
         real = engine_record.parsed(tree)
-        told = self.result(self.containers.logs(self.place, real, 1000, 10.0))
-        self.assertEqual(told, [])
+        found = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual(found.parts, [])
+
+    def output_of(self, *pages: tuple[str, bytes]) -> Output:
+        """The output of a launcher whose node manager answers these pages."""
+        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
+        for name, page in pages:
+            self.answer(rf"container_1_1_01_000001/{name}\?", page)
+        tree = record("job-killed-exit-3")
+        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
+        found: Output = self.result(
+            self.containers.logs(self.place, engine_record.parsed(tree), 1000, 10.0)
+        )
+        return found
+
+    def test_frames_of_a_node_manager(self) -> None:
+        """Each line is read whole, also the last one of a file that still grows.
+
+        Recorded from Hadoop 3.5: nothing stands between the file and the end of the frame.
+        """
+        begin = b"Container: container_1_1_01_000001 on n:8041\nLogAggregationType: LOCAL\n===\n"
+        begin += b"LogType:stdout\nLogLastModifiedTime:Mon Nov 23 07:24:25 +0000 2026\n"
+        runs = b"This log file belongs to a running container (container_1_1_01_000001) and so may"
+        for content, length, end, may_grow in (
+            (b"one\n", 4, b"\n", False),
+            (b"one", 3, b"\n", False),
+            (b"one\n", 4, runs + b" not be complete.\n", True),
+            (b"one\n", 44_612, b"\n", False),
+            (b"End of LogType:stdout.\n", 23, b"\n", False),
+        ):
+            page = begin + b"LogLength:%d\nLogContents:\n%bEnd of LogType:stdout.%b***\n\n" % (
+                length, content, end,
+            )  # fmt: skip
+            found = self.output_of(("stdout", page))
+            self.assertEqual(found.parts[0].content, content)
+            self.assertEqual((found.may_grow, found.missed), (may_grow, ""), page)
+
+    def test_nothing_proves_an_end(self) -> None:
+        """A page without a frame, a container without files, an application without a container."""
+        self.assertTrue(self.output_of(("stdout", b"one\n")).may_grow)
+        self.assertTrue(self.output_of(("stdout", b"Container: x\nnonsense")).may_grow)
+        self.assertTrue(self.output_of((".*", b"<html>")).may_grow)
+        self.probe.answer(r".", 404, b"")
+        self.assertEqual(self.output_of(), Output(parts=[], may_grow=True))
+        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {}})
+        real = parsed("job-succeeded-mapreduce")
+        found = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual(found, Output(parts=[], may_grow=True))
+
+    def test_what_is_missed_is_told(self) -> None:
+        """A machine that does not answer is no empty file; a file that is not there is none."""
+        fault = FaultRule(where="probe", path="stdout", effect=Effect.REFUSED)
+        self.probe._faults.add(fault)
+        found = self.output_of(("stderr", FRAMED))
+        self.assertEqual([part.content for part in found.parts], [b"boom\n"])
+        self.assertRegex(found.missed, r"8042/.*/stdout\?size=-1000: connection refused")
+        self.probe.answer("container_1_1_01_000001/stderr", 500, b"")
+        self.assertEqual(self.output_of().missed, found.missed)
+
+    def test_faults_and_absence(self) -> None:
+        """A status of a fault is missed, 404 is not, and a foreign machine is never asked."""
+        for status, missed in ((404, ""), (500, "127.1.0.2:8042 answers HTTP 500")):
+            self.probe.answer("container_1_1_01_000001/", status, b"")
+            self.assertEqual(self.output_of().missed, missed)
+        foreign = parsed("job-killed-exit-3")
+        found = self.result(self.containers.logs(self.place, foreign, 1000, 10.0))
+        self.assertEqual(found.missed, "a part of it is on no machine of the cluster")
 
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""

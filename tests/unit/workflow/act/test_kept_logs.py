@@ -1,0 +1,150 @@
+"""The kept log when reads overlap, writes are lost, and machines do not answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.model.execution_log import LogPart
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.ports.store import Tx
+from svcd.workflow.decide.log_growth import GAP
+from tests.unit.workflow.support import WorkflowCase
+
+CONTAINER = "container_1767225600000_0001_01_000001"
+NODE = "http://c1-master-001:8042/node/containerlogs"
+RUNS = f"This log file belongs to a running container ({CONTAINER}) and so may not be complete.\n"
+HANG = {"svcd.fake.outcome": "hang"}
+
+
+class KeptLogCase(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.probe.answer(r".", 404, b"")
+        self.app({"amContainerLogs": f"{NODE}/{CONTAINER}/root"})
+        self.controller.start()
+
+    def app(self, tree: dict[str, str]) -> None:
+        self.probe.answer(r"/cluster/apps/application_", 200, json.dumps({"app": tree}).encode())
+
+    def prints(self, text: str, ended: bool = True) -> None:
+        """The output of the launcher now, as a node manager of Hadoop 3.5 frames it."""
+        end = "\n" if ended else RUNS
+        page = (
+            f"Container: {CONTAINER} on c1-master-001:8041\nLogAggregationType: LOCAL\n"
+            f"{'=' * 70}\nLogType:stdout\nLogLength:{len(text)}\nLogContents:\n"
+            f"{text}End of LogType:stdout.{end}{'*' * 71}\n\n"
+        )
+        self.probe.answer(f"{CONTAINER}/stdout", 200, page.encode())
+
+    def running(self, configs: dict[str, str]) -> Execution:
+        """An execution that the engine runs; svcd has its record."""
+        id_ = self.execute(configs=configs).id
+        self.clock.advance(4)
+        row = self.execution(id_)
+        self.assertEqual(row.status, ExecutionStatus.RUNNING)
+        return row
+
+    def ended(self) -> Execution:
+        """One that has just succeeded; its log was not read yet."""
+        row = self.running({})
+        waited = 0.0
+        while self.execution(row.id).status is ExecutionStatus.RUNNING and waited < 30:
+            self.clock.advance(0.25)
+            waited += 0.25
+        row = self.execution(row.id)
+        self.assertEqual(row.status, ExecutionStatus.SUCCEEDED)
+        return row
+
+    def part(self, row: Execution) -> LogPart:
+        found: LogPart = self.run_to_end(self.controller.kept_logs.part(row, 0))
+        return found
+
+    def programs(self, row: Execution) -> str:
+        """The kept text without the engine's lines."""
+        text = self.run_to_end(self.store.read(lambda tx: tx.execution_logs.read(row.id, 0)))
+        parts = text.text.decode().split("==> ")
+        return "".join(f"==> {each}" for each in parts if each and not each.startswith("engine"))
+
+
+class OverlapTests(KeptLogCase):
+    def test_the_slower_of_two_reads(self) -> None:
+        """Its older text is not appended again below the newer one."""
+        row = self.running(HANG)
+        self.prints("one\n", ended=False)
+        slow = self.faults.add(
+            FaultRule(where="engine", path="show=log", effect=Effect.DELAY, delay_s=5.0, times=1)
+        )
+        first = Deferred.fromCoroutine(self.controller.kept_logs.part(row, 0))
+        self.clock.advance(2.5)
+        self.assertEqual(slow.hits(), 1)
+        self.prints("one\ntwo\n", ended=False)
+        second = self.part(row)
+        self.assertIn(b"one\ntwo\n", second.text)
+        self.clock.advance(5)
+        third: LogPart = self.successResultOf(first)
+        self.assertNotIn(GAP.encode(), third.text)
+        self.assertEqual((third.text.count(b"one"), third.text.count(b"two")), (1, 1))
+
+
+class LostWriteTests(KeptLogCase):
+    def test_a_last_append_that_is_never_written(self) -> None:
+        """The log is not complete, and is completed at the next try."""
+        row = self.ended()
+        self.prints("the end\n")
+        store, lost = self.controller.kept_logs._store, [0]
+
+        class Racing:
+            """Another daemon appends first, each time."""
+
+            async def tx(self, work: Callable[[Tx], Awaitable[Any]]) -> Any:
+                lost[0] += 1
+                return False
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(store, name)
+
+        self.controller.kept_logs._store = Racing()  # type: ignore[assignment]
+        self.assertFalse(self.run_to_end(self.controller.kept_logs.complete(row)))
+        self.assertEqual(lost, [3])
+        self.controller.kept_logs._store = store
+        self.assertTrue(self.run_to_end(self.controller.kept_logs.complete(row)))
+        self.assertIn("the end\n", self.programs(row))
+
+
+class SilenceTests(KeptLogCase):
+    def test_a_machine_that_does_not_answer(self) -> None:
+        """It is asked again, and the log is complete when it has answered."""
+        row = self.ended()
+        self.prints("the end\n")
+        rule = self.faults.add(
+            FaultRule(where="probe", path="containerlogs", effect=Effect.REFUSED)
+        )
+        self.assertFalse(self.run_to_end(self.controller.kept_logs.complete(row)))
+        self.assertFalse(self.part(row).complete)
+        rule.remove()
+        self.clock.advance(45)
+        self.assertTrue(self.part(row).complete)
+        self.assertIn("the end\n", self.programs(row))
+        self.assertNotIn("[svcd:", self.programs(row))
+
+    def test_a_machine_that_never_answers(self) -> None:
+        """After a quarter of an hour the log says what is missing."""
+        for where in ("containerlogs", "/cluster/apps/"):
+            row = self.ended()
+            rule = self.faults.add(
+                FaultRule(where="probe", path=where, effect=Effect.TIMEOUT_BEFORE)
+            )
+            self.clock.advance(600)
+            self.assertFalse(self.part(row).complete)
+            self.clock.advance(400)
+            self.assertTrue(self.part(row).complete)
+            self.assertRegex(
+                self.programs(row),
+                rf"\[svcd: the end of the log could not be read: http:.*{where}.*no answer in 5 s",
+            )
+            rule.remove()
