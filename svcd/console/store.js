@@ -1,7 +1,7 @@
 // What the page knows: the project's records, listed once and then kept up to date by `watch`.
 import { useEffect, useState } from "./hooks.js";
 import { get, path } from "./api.js";
-import { watch } from "./stream.js";
+import { share } from "./tabs.js";
 
 const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"], data_source: ["data-sources", "data_sources"], job_binary: ["job-binaries", "binaries"] };
 
@@ -23,9 +23,11 @@ export const store = {
 
 const listeners = new Set();
 let planned = false;
+let version = 0; // grows with each change
 
 // Draw again, at most once a frame. A hidden tab gets no frames, and needs none.
 function changed() {
+  version += 1;
   if (planned) return;
   planned = true;
   const draw = () => {
@@ -37,11 +39,11 @@ function changed() {
 }
 
 export function useStore() {
-  const [, set] = useState(0);
+  const [, set] = useState(version);
   useEffect(() => {
-    const draw = () => set((n) => n + 1);
+    const draw = () => set(version);
     listeners.add(draw);
-    draw();
+    draw(); // what has changed since the first drawing
     return () => listeners.delete(draw);
   }, []);
   return store;
@@ -73,6 +75,7 @@ export function keep(kind, row) {
   changed();
 }
 
+// Read all lists, also those that were refused before. A stream that begins anew may be of a restored database.
 async function listAnew() {
   if (waiting) {
     again = true;
@@ -88,7 +91,7 @@ async function listAnew() {
     kinds.forEach(([kind, [, key]], at) => {
       store[kind] = new Map(lists[at][key].map((row) => [row.id, row]));
     });
-    await Promise.all([...store.events.keys()].map(openEvents));
+    await Promise.all([...store.events.keys()].map((id) => openEvents(id, true)));
   } catch (error) {
     fault = error;
   }
@@ -98,36 +101,38 @@ async function listAnew() {
   store.problem = fault ? fault.message : "";
   store.loaded ||= !fault;
   changed();
-  if (fault) {
-    if (!FINAL.includes(fault.status)) setTimeout(() => own === era && listAnew(), RETRY_MS);
-  } else if (again) {
+  if (again) {
     again = false;
     listAnew();
-  }
+  } else if (fault && !FINAL.includes(fault.status)) setTimeout(() => own === era && listAnew(), RETRY_MS);
 }
 
 // Read the events of a cluster, and keep them up to date from now on.
-export async function openEvents(clusterId) {
+// anew: forget those that are known.
+export async function openEvents(clusterId, anew = false) {
   if (!store.events.has(clusterId)) store.events.set(clusterId, new Map());
+  const own = era;
   try {
-    keepEvents(clusterId, (await get(path("clusters", clusterId, "events"))).events);
+    const { events } = await get(path("clusters", clusterId, "events"));
+    if (own !== era) return;
+    if (anew) store.events.set(clusterId, new Map());
+    keepEvents(clusterId, events);
   } catch (error) {
-    if (FINAL.includes(error.status)) return;
-    setTimeout(() => store.events.has(clusterId) && openEvents(clusterId), RETRY_MS);
+    if (own !== era || FINAL.includes(error.status)) return;
+    setTimeout(() => own === era && store.events.has(clusterId) && openEvents(clusterId, anew), RETRY_MS);
   }
   changed();
 }
 
-let stop = () => {};
+let shared = null;
+let leave = () => {};
+// `action` is called when another tab with the same token has logged out.
+export function onLeaving(action) {
+  leave = action;
+}
 
-// Begin for the session's project.
-export function open() {
-  close();
-  for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
-  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
-  waiting = null;
-  again = false;
-  stop = watch(
+function follow(cursor) {
+  shared = share(
     (event, data) => {
       if (event === "hello" || event === "reset") return listAnew();
       if (waiting) waiting.push([event, data]);
@@ -139,10 +144,31 @@ export function open() {
       if (live !== "live" && !store.loaded) listAnew(); // else `hello` does
       changed();
     },
+    () => leave(),
+    cursor,
   );
 }
 
-export function close() {
+// Begin for the session's project.
+export function open() {
+  close();
+  for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
+  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
+  waiting = null;
+  again = false;
+  follow("");
+}
+
+// Go on with another token: what is known stays.
+export function renew() {
+  const cursor = shared?.cursor() ?? "";
+  shared?.stop();
+  follow(store.loaded ? cursor : "");
+}
+
+// logout: the other tabs with this token close too.
+export function close(logout = false) {
   era += 1;
-  stop();
+  if (logout) shared?.logout();
+  shared?.stop();
 }

@@ -5,7 +5,7 @@ const SILENCE_MS = 45_000; // the daemon writes at least every 15 seconds
 const SHORTEST_MS = 500;
 const LONGEST_MS = 15_000;
 
-// The events of a stream of text. A part of an event waits for its rest.
+// The events of a stream of text; a comment is the event "beat". A part of an event waits for its rest.
 export async function* events(reader, silence) {
   const decoder = new TextDecoder();
   let rest = "";
@@ -19,7 +19,9 @@ export async function* events(reader, silence) {
       if (line === "") {
         if (event.data.length || event.id) yield { ...event, data: event.data.join("\n") };
         event = { event: "message", data: [] };
-      } else if (!line.startsWith(":")) {
+      } else if (line.startsWith(":")) {
+        yield { event: "beat", data: "" };
+      } else {
         const at = line.indexOf(":");
         const name = at < 0 ? line : line.slice(0, at);
         const text = at < 0 ? "" : line.slice(at + 1).replace(/^ /, "");
@@ -30,11 +32,10 @@ export async function* events(reader, silence) {
   }
 }
 
-// Watches until `stop()`. take(event, data): each change, `hello` and `reset`.
-// tell(state, text): "live", "waiting" with the reason, "ended" when a new try would not help.
-export function watch(take, tell) {
+// Watches after `cursor` until `stop()`. take(event, data, id): each change, `hello`, `reset`; `beat` without data.
+// tell(state, text): "live", "waiting" with the reason, "ended" when a new try would not help, "refused" with the token.
+export function watch(take, tell, cursor = "") {
   let stopped = false;
-  let cursor = "";
   let attempts = 0;
   let abort = new AbortController();
   let wake = () => {};
@@ -49,13 +50,14 @@ export function watch(take, tell) {
     };
     try {
       const address = path("watch") + (cursor ? `?since=${encodeURIComponent(cursor)}` : "");
-      const response = await silence(send("GET", address, { signal: abort.signal }));
+      const response = await silence(send("GET", address, { signal: abort.signal, again: false }));
       tell("live", "");
       for await (const { id, event, data } of events(response.body.getReader(), silence)) {
         attempts = 0;
         if (id) cursor = id;
         if (event === "bye") return JSON.parse(data).reason;
-        if (data) take(event, JSON.parse(data));
+        if (event === "beat") take(event);
+        else if (data) take(event, JSON.parse(data), id);
       }
       return "the daemon closed the connection";
     } finally {
@@ -71,9 +73,11 @@ export function watch(take, tell) {
         reason = await once();
       } catch (error) {
         reason = error.name === "AbortError" ? "no answer for a while" : error.message;
-        if ([401, 403, 404].includes(error.status)) return tell("ended", reason);
+        if (stopped) return undefined;
+        if (error.status === 401) return tell("refused", reason);
+        if ([403, 404].includes(error.status)) return tell("ended", reason);
       }
-      if (stopped) return;
+      if (stopped) return undefined;
       const delay = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** attempts) * (0.75 + Math.random() / 2);
       attempts += 1;
       tell("waiting", reason);
@@ -82,6 +86,7 @@ export function watch(take, tell) {
         setTimeout(resolve, delay);
       });
     }
+    return undefined;
   }
 
   const online = () => wake();

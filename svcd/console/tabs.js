@@ -1,0 +1,174 @@
+// Tabs of one browser that hold the same token read one `watch`: one of them leads, and forwards what it reads.
+//
+// The tab that holds the lock leads. The names of lock and channel are a digest of project and token: neither ever leaves
+// the tab, and tabs of another project or user have other names. A tab that freezes gives the lock away; from one that
+// does not answer it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
+import { session } from "./session.js";
+import { watch } from "./stream.js";
+
+const SILENCE_MS = 45_000; // the daemon writes at least every 15 seconds, and the leader forwards it
+const ANSWER_MS = 3000;
+
+async function sharedName() {
+  if (!navigator.locks || !crypto.subtle || !globalThis.BroadcastChannel) return "";
+  const text = new TextEncoder().encode(JSON.stringify([session.project, session.token]));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+  return `svcd ${[...digest].map((n) => n.toString(16).padStart(2, "0")).join("")}`;
+}
+
+// Watches, here or by another tab, until `stop()`. take and tell: see `watch`. leave(): another tab has logged out.
+// cursor: continue there; without one a `hello` says from where on changes are known.
+export function share(take, tell, leave, cursor = "") {
+  let stopped = false;
+  let channel = null;
+  let retire = null; // ends the leading of this tab
+  let known = Boolean(cursor); // changes are known from some moment on
+  let heard = performance.now();
+  let timer; // of an answer that is waited for
+  let queue = new AbortController();
+  let name = "";
+  let frozen = false;
+  let last = { live: "waiting", why: "" };
+
+  // What the leader reads, in each tab.
+  function receive({ event, data, id, live, why }) {
+    if (stopped) return;
+    if (id) cursor = id;
+    if (live) {
+      last = { live, why };
+      tell(live, why);
+    } else if (event !== "beat") {
+      known = true;
+      take(event, data);
+    }
+  }
+
+  function say(message) {
+    receive(message);
+    channel?.postMessage(message);
+  }
+
+  // Lead until `retire()`: the promise holds the lock.
+  const lead = () => new Promise((done) => {
+    clearTimeout(timer);
+    const end = watch(
+      (event, data, id) => say({ event, data, id }),
+      (live, why) => {
+        if (live !== "refused") return say({ live, why });
+        stop(); // the next tab finds out by itself
+        return tell("ended", why);
+      },
+      cursor,
+    );
+    retire = () => {
+      retire = null;
+      end();
+      done();
+    };
+  });
+
+  // Wait for the lock, or take it.
+  async function run(options = { signal: queue.signal }) {
+    const own = queue.signal;
+    try {
+      await navigator.locks.request(name, options, () => (stopped || frozen ? undefined : lead()));
+    } catch {
+      if (stopped || own.aborted) return;
+      retire?.(); // another tab has taken the lock
+      run();
+    }
+  }
+
+  // Ask the leader for a sign of life, and take the lock when none comes.
+  function ask() {
+    if (retire || frozen) return;
+    clearTimeout(timer);
+    channel.postMessage({ ask: true });
+    timer = setTimeout(() => {
+      if (stopped || retire || frozen) return;
+      queue.abort();
+      queue = new AbortController();
+      run({ steal: true });
+    }, ANSWER_MS);
+  }
+
+  function hear({ data: message }) {
+    if (stopped) return;
+    heard = performance.now();
+    if (message.ask) {
+      if (retire) channel.postMessage({ here: cursor, ...last });
+    } else if (message.logout) {
+      stop();
+      leave();
+    } else if (!retire) {
+      clearTimeout(timer);
+      receive(message);
+      if (message.here && !known) {
+        cursor = message.here;
+        receive({ event: "hello", data: {} });
+      }
+    }
+  }
+
+  function freeze() {
+    frozen = true;
+    clearTimeout(timer);
+    queue.abort();
+    retire?.();
+  }
+  function thaw() {
+    if (!frozen || stopped) return;
+    frozen = false;
+    queue = new AbortController();
+    known = false; // what the others have read meanwhile may be lost
+    cursor = "";
+    begin();
+  }
+  const look = () => !document.hidden && performance.now() - heard > SILENCE_MS && ask();
+  const hidden = (event) => event.persisted && freeze();
+
+  function begin() {
+    run();
+    ask();
+  }
+
+  function stop() {
+    if (stopped) return;
+    stopped = true;
+    clearTimeout(timer);
+    clearInterval(looks);
+    queue.abort();
+    retire?.();
+    channel?.close();
+    document.removeEventListener("freeze", freeze);
+    document.removeEventListener("resume", thaw);
+    document.removeEventListener("visibilitychange", look);
+    removeEventListener("pagehide", hidden);
+    removeEventListener("pageshow", thaw);
+  }
+
+  const looks = setInterval(look, SILENCE_MS / 3);
+  document.addEventListener("freeze", freeze);
+  document.addEventListener("resume", thaw);
+  document.addEventListener("visibilitychange", look);
+  addEventListener("pagehide", hidden);
+  addEventListener("pageshow", thaw);
+
+  sharedName().then((found) => {
+    if (stopped) return;
+    name = found;
+    if (!name) {
+      lead();
+      return;
+    }
+    channel = new BroadcastChannel(name);
+    channel.onmessage = hear;
+    begin();
+  });
+
+  return {
+    stop,
+    cursor: () => cursor,
+    logout: () => channel?.postMessage({ logout: true }),
+  };
+}
