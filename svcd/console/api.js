@@ -1,4 +1,4 @@
-// Requests to the API. Only this module and stream.js use fetch.
+// Requests to the API. Only this module uses fetch.
 import { session } from "./session.js";
 import { learn } from "./time.js";
 
@@ -9,8 +9,8 @@ export class ApiError extends Error {
   }
 }
 
-let refused = () => {};
-// `action` is called when the API refuses the token.
+let refused = () => false;
+// `action` is called when the API refuses the token. It promises whether there is a new one.
 export function onRefusal(action) {
   refused = action;
 }
@@ -20,28 +20,33 @@ export const path = (...parts) => `/v1.1/${encodeURIComponent(session.project)}/
 // A key under which a request acts once, however often it is sent.
 export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
 
-// Send a request; the response, whose status is not an error.
-export async function send(method, address, { body, key, signal } = {}) {
+// Send a request; the response, whose status is not an error. A refused token is asked for anew, and the request sent again.
+// token: another one than the session's; it is not asked for anew. again: false: do not wait for the new one.
+export async function send(method, address, { body, key, signal, token, again = true } = {}) {
+  const sent = token ?? session.token;
   const headers = {};
-  if (session.token) headers["X-Auth-Token"] = session.token;
+  if (sent) headers["X-Auth-Token"] = sent;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
   let response;
   try {
     response = await fetch(address, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit", cache: "no-store", redirect: "error" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "AbortError" || error.name === "TimeoutError") throw error;
     throw new ApiError(0, "UNREACHABLE", "the daemon does not answer: is it running?");
   }
   learn(response.headers.get("Date"));
   if (response.ok) return response;
   let answer = {};
   try {
-    answer = await response.json();
+    answer = (await response.json()) ?? {};
   } catch {
     answer = {};
   }
-  if (response.status === 401) refused();
+  if (response.status === 401 && token === undefined) {
+    const renewed = sent !== session.token && session.token ? true : refused();
+    if (again && (await renewed) && !signal?.aborted) return send(method, address, { body, key, signal });
+  }
   throw new ApiError(response.status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${response.status}`);
 }
 

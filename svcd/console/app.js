@@ -6,14 +6,21 @@ import { get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
 import { Home } from "./home.js";
 import { Job, Jobs } from "./jobs.js";
-import { Login } from "./login.js";
-import { Empty, Lines, Name, Problem } from "./parts.js";
+import { Again, Login } from "./login.js";
+import { Empty, Lines, Name, Problem, useTick } from "./parts.js";
 import { to, useRoute } from "./route.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
-import { begin, isOpen, logout, session } from "./session.js";
-import { close, open, useStore } from "./store.js";
+import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
+import { close, onLeaving, open, renew, store, useStore } from "./store.js";
+import { duration } from "./time.js";
 
+const VIEWS = [
+  ["clusters", "Home"],
+  ["runs", "Runs"],
+  ["jobs", "Jobs"],
+];
+const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
 
 function View({ route }) {
@@ -41,36 +48,76 @@ function Notices() {
   return html`<div class="notice" role="status"><strong>No live connection: <bdi>${why}</bdi></strong> ${text}</div>`;
 }
 
+// The end of the login, some minutes before it comes.
+function Ending({ again }) {
+  useTick(1000);
+  if (remaining() > WARNING_MS) return null;
+  return html`<div class="notice ending" role="status"><strong>${remaining() > 0 ? `Your login ends in ${duration(remaining())}.` : "Your login has ended."}</strong>
+    <button type="button" class="small" onClick=${again}>Log in again</button></div>`;
+}
+
+// The requests that wait for a new token; null when none do.
+let waiting = null;
+
+function settle(renewed) {
+  waiting?.resolve(renewed);
+  waiting = null;
+}
+
 function App() {
   const route = useRoute();
   const [ready, setReady] = useState(isOpen());
   const [reason, setReason] = useState("");
+  const [asks, ask] = useState(""); // for a new login above the view: "", "soon", "ended"
   const { loaded, problem } = useStore();
+  const end = (why) => {
+    settle(false);
+    ask("");
+    setReason(why);
+    setReady(false);
+  };
   useEffect(() => {
     if (!ready) return undefined;
     onRefusal(() => {
+      if (!store.loaded) {
+        expire();
+        end("The token is not valid any more: log in again. The page comes back to where it was.");
+        return false;
+      }
+      ask("ended");
+      if (!waiting) {
+        waiting = {};
+        waiting.renewed = new Promise((resolve) => (waiting.resolve = resolve));
+      }
+      return waiting.renewed;
+    });
+    onLeaving(() => {
       logout();
-      setReason("The token is not valid any more: log in again. The page comes back to where it was.");
-      setReady(false);
+      end("You have logged out in another tab.");
     });
     open();
-    return close;
+    return () => close();
   }, [ready]);
   useEffect(() => {
     scrollTo(0, 0);
   }, [route.parts.join("/")]);
   const leave = () => {
+    close(session.auth !== "none");
     logout();
-    session.project = "";
-    setReason("");
-    setReady(false);
+    end("");
+  };
+  const renewed = () => {
+    renew();
+    settle(true);
+    ask("");
   };
   const at = route.parts[0] ?? "clusters";
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <header class="bar-top"><a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
-      ${ready && html`<nav aria-label="Views"><a href=${to([])} aria-current=${at === "clusters" ? "page" : undefined}>Home</a><a href=${to(["runs"])} aria-current=${at === "runs" ? "page" : undefined}>Runs</a><a href=${to(["jobs"])} aria-current=${at === "jobs" ? "page" : undefined}>Jobs</a></nav>
-        <div class="push who-where"><${Live} /><button type="button" class="small" title="Another project" onClick=${leave}><${Name}>${session.project}<//></button></div>`}</header>
-    <main id="main" tabindex="-1">${!ready ? html`<${Login} done=${() => setReady(true)} reason=${reason} />` : html`<${Notices} />${loaded ? html`<${View} route=${route} />` : !problem && html`<p class="faint" role="status">Reading the project…</p>`}`}</main>`;
+      ${ready && html`<nav aria-label="Views">${VIEWS.map(([view, name]) => html`<a key=${view} href=${to(view === "clusters" ? [] : [view])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}</nav>
+        <div class="push who-where"><${Live} />${session.auth === "none" ? html`<button type="button" class="small" title="Another project" onClick=${leave}><${Name}>${session.project}<//></button>` : html`<span class="project" title=${session.user}><${Name}>${session.name || session.project}<//></span><button type="button" class="small" onClick=${leave}>Log out</button>`}</div>`}</header>
+    <main id="main" tabindex="-1">${!ready ? html`<${Login} done=${() => setReady(true)} reason=${reason} />` : html`<${Ending} again=${() => ask("soon")} /><${Notices} />${loaded ? html`<${View} route=${route} />` : !problem && html`<p class="faint" role="status">Reading the project…</p>`}`}</main>
+    ${ready && asks && html`<${Again} ended=${asks === "ended"} done=${renewed} close=${() => ask("")} leave=${leave} />`}`;
 }
 
 const root = document.getElementById("app");

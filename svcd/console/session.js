@@ -1,24 +1,56 @@
 // Who is logged in. A token lives in this tab only, and is sent in a header only.
+import { now } from "./time.js";
 
 const KEPT = "svcd";
-const state = { auth: "none", project: "", token: "", until: null, ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") };
+// project: its id; name: of the project, if known. until: end of the token in milliseconds of the
+// daemon's clock, if known. user, domain: of a login with a password.
+const NOBODY = { project: "", name: "", token: "", until: null, user: "", domain: "" };
+
+function kept() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+  } catch {
+    return {}; // the browser refuses storage: a reload asks again
+  }
+}
+
+function keep(text) {
+  try {
+    if (text) sessionStorage.setItem(KEPT, text);
+    else sessionStorage.removeItem(KEPT);
+  } catch {
+    // see above
+  }
+}
+
+const state = { auth: "none", passwords: false, ...NOBODY, ...kept() };
 
 export const session = state;
 
-export function begin({ auth, project }) {
-  state.auth = auth;
-  state.project = state.project || project;
+export function begin({ auth, project, password_login: passwords }) {
+  Object.assign(state, { auth, passwords, project: state.project || project });
 }
 
 export const isOpen = () => Boolean(state.project && (state.auth === "none" || state.token));
 
-export function login({ project, token = "", until = null }) {
-  Object.assign(state, { project, token, until });
-  sessionStorage.setItem(KEPT, JSON.stringify({ project, token, until }));
+// The name of a project stays known when a token without one opens the same project again.
+export function login(given) {
+  const name = given.name || (given.project === state.project ? state.name : "");
+  Object.assign(state, NOBODY, given, { name });
+  keep(JSON.stringify(Object.fromEntries(Object.keys(NOBODY).map((key) => [key, state[key]]))));
 }
 
-export function logout() {
-  Object.assign(state, { token: "", until: null });
-  if (state.auth !== "none") state.project = "";
-  sessionStorage.removeItem(KEPT);
+// The token has ended. The fields of the next login begin with what is known.
+export function expire() {
+  login({ ...pick(), token: "", until: null });
 }
+
+const pick = () => ({ project: state.project, name: state.name, user: state.user, domain: state.domain });
+
+export function logout() {
+  Object.assign(state, NOBODY);
+  keep("");
+}
+
+// Milliseconds until the token ends; Infinity when that is not known.
+export const remaining = () => (state.until ? state.until - now() : Infinity);

@@ -195,10 +195,11 @@ class LoginTests(ConsoleCase):
 
         def walk(page: Any) -> None:
             page.goto("/console/#/runs")
+            page.get_by_role("button", name="Use a token").click()
             page.get_by_label("Project id").fill("demo")
             page.get_by_label("Token").fill("wrong")
             page.get_by_role("button", name="Log in").click()
-            page.get_by_text("Not logged in").wait_for()
+            page.locator("#fault-token", has_text="the token is not valid").wait_for()
             page.get_by_label("Token").fill(token)
             page.get_by_role("button", name="Log in").click()
             page.get_by_text("No job has run yet").wait_for()
@@ -208,7 +209,7 @@ class LoginTests(ConsoleCase):
             self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
             other = page.context.new_page()
             other.goto("/console/")
-            other.get_by_label("Token").wait_for()
+            other.get_by_label("Password").wait_for()
 
         await self.walk(walk)
 

@@ -1,0 +1,221 @@
+"""The login of the console in a real browser, its end, and tabs that share one `watch`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.support.console import ConsoleCase
+
+ALICE = {"User": "alice", "Password": "alice"}
+
+
+class PasswordTests(ConsoleCase):
+    settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "3600"}
+
+    def fill(self, page: Any, **fields: str) -> None:
+        for label, value in {**ALICE, **fields}.items():
+            page.get_by_label(label, exact=True).fill(value)
+
+    async def test_a_user_logs_in_with_a_password(self) -> None:
+        """Faults stand beside the fields; only the password has to be typed again."""
+
+        def walk(page: Any) -> None:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto("/console/#/runs?q=x")
+            press = page.get_by_role("button", name="Log in")
+            press.click()
+            page.get_by_text("must not be empty").first.wait_for()
+            self.fill(page, Password="wrong")
+            press.dblclick()
+            page.locator("#fault-password", has_text="the password is wrong").wait_for()
+            self.assertEqual(len([url for url in asked if url.endswith("/login")]), 1)
+            self.assertEqual(page.get_by_label("User").input_value(), "alice")
+            self.assertEqual(page.get_by_label("Password").input_value(), "")
+            self.svcd.faults.add(where="identity", effect="reset_before", times=3)
+            self.fill(page)
+            press.click()
+            page.get_by_role("alert").get_by_text("cannot log anybody in now").wait_for()
+            self.assertEqual(press.inner_text(), "Log in")
+            press.click()
+            page.get_by_text("No job has run yet").wait_for()
+            self.assertIn("#/runs?q=x", page.url)
+            page.locator(".project", has_text="alpha").wait_for()
+            self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
+            kept = page.evaluate("sessionStorage.getItem('svcd')")
+            self.assertNotIn("password", kept)
+            page.reload()
+            page.locator(".project", has_text="alpha").wait_for()
+            with page.context.expect_page() as opened:
+                page.evaluate("void window.open('/console/')")  # it gets a copy of the storage
+            other = opened.value
+            other.get_by_text("Live", exact=True).wait_for()
+            page.get_by_role("button", name="Log out").click()
+            page.get_by_label("Password").wait_for()
+            other.get_by_text("You have logged out in another tab").wait_for()
+            self.assertEqual(page.evaluate("sessionStorage.length"), 0)
+
+        await self.walk(walk)
+
+    async def test_a_user_of_several_projects_chooses_one(self) -> None:
+        """The name of the project is shown, and the address stays."""
+        self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
+
+        def walk(page: Any) -> None:
+            page.goto("/console/")
+            self.fill(page)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_label("Project").select_option(label="beta")
+            page.get_by_role("button", name="Show the project").click()
+            page.get_by_text("No clusters yet").wait_for()
+            page.locator(".project", has_text="beta").wait_for()
+
+        await self.walk(walk)
+
+    async def test_a_login_is_renewed_above_the_view(self) -> None:
+        """Five minutes before its end, and after it: the view is the same, and goes on."""
+
+        def walk(page: Any) -> None:
+            def later(seconds: float) -> None:
+                self.in_reactor(lambda: self.svcd.advance(seconds))
+                page.evaluate("import('/console/api.js').then((api) => api.get('/console/setup'))")
+
+            def is_the_same_view() -> bool:
+                return bool(page.evaluate("document.querySelector('main section').mine === 1"))
+
+            def log_in() -> None:
+                dialog = page.get_by_role("dialog")
+                dialog.get_by_label("Password").fill("wrong")
+                page.keyboard.press("Enter")
+                dialog.get_by_text("the password is wrong").wait_for()
+                dialog.get_by_label("Password").fill("alice")
+                page.keyboard.press("Enter")
+                dialog.wait_for(state="hidden")
+
+            page.goto("/console/")
+            self.fill(page)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_text("Live", exact=True).wait_for()
+            page.evaluate("document.querySelector('main section').mine = 1")
+            later(3400)
+            page.get_by_text("Your login ends in").wait_for()
+            page.get_by_role("button", name="Log in again").click()
+            page.get_by_role("button", name="Later").click()
+            page.get_by_role("button", name="Log in again").click()
+            log_in()
+            page.get_by_text("Your login ends in").wait_for(state="detached")
+            page.get_by_text("Live", exact=True).wait_for()
+            later(3700)
+            page.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
+            page.keyboard.press("Escape")
+            log_in()
+            page.get_by_text("Live", exact=True).wait_for()
+            self.assertTrue(is_the_same_view())
+
+        await self.walk(walk)
+
+    async def test_a_token_in_each_form_in_which_it_is_printed(self) -> None:
+        """And the fields that the faults of a login belong to."""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/")
+
+            def of(expression: str) -> Any:
+                return page.evaluate(f"import('/console/login.js').then((m) => {expression})")
+
+            printed = '{"id": "t", "project_id": "p", "expires": "2026-01-01T00:00:05+0000"}'
+            self.assertEqual(
+                [of(f"m.readToken({json.dumps(text)})") for text in (" t ", printed, "{}")],
+                [
+                    {"token": "t", "until": None},
+                    {"token": "t", "project": "p", "until": 1767225605000},
+                    {"token": "{}", "until": None},
+                ],
+            )
+            wrong = "$.user: expected 1 character\n$.password: missing\n$.x: unknown"
+            faults = [(400, wrong), (401, "no"), (403, "none"), (429, "slow")]
+            self.assertEqual(
+                [
+                    of(f"m.placed({{status: {status}, message: {json.dumps(text)}}}, 'password')")
+                    for status, text in faults
+                ],
+                [
+                    {
+                        "user": "expected 1 character",
+                        "password": "missing",
+                        "": "$.x: unknown",
+                    },
+                    {"password": "no"},
+                    {"": "none"},
+                    {"": "slow"},
+                ],
+            )
+
+        await self.walk(walk)
+
+
+class TabsTests(ConsoleCase):
+    """Tabs of one project without tokens."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.urls: list[str] = []
+
+    def heard(self, page: Any) -> None:
+        """Note the requests of all tabs."""
+        page.context.on(
+            "request", lambda r: self.urls.append(r.url.removeprefix(self.base).partition("?")[0])
+        )
+
+    def asked(self) -> tuple[int, int]:
+        """The requests so far: watch, and the list of clusters."""
+        return tuple(map(self.urls.count, ("/v1.1/demo/watch", "/v1.1/demo/clusters")))
+
+    async def test_tabs_share_one_watch_and_another_takes_over(self) -> None:
+        """Each tab lists once; when the one that reads is closed, nothing is missed."""
+
+        def walk(page: Any) -> None:
+            self.heard(page)
+            page.goto("/console/")
+            page.get_by_text("Live", exact=True).wait_for()
+            others = [page.context.new_page() for _ in range(2)]
+            for each in others:
+                each.goto("/console/")
+                each.get_by_text("Live", exact=True).wait_for()
+                each.get_by_text("No clusters yet").wait_for()
+            self.assertEqual(self.asked(), (1, 3))
+            self.make(name="first")
+            for each in (page, *others):
+                each.get_by_role("link", name="first").wait_for()
+            page.close()
+            self.make(name="second")
+            for each in others:
+                each.get_by_role("link", name="second").wait_for()
+                each.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(self.asked(), (2, 3))
+
+        await self.walk(walk)
+
+    async def test_a_tab_of_another_project_is_apart(self) -> None:
+        """It watches for itself, and sees nothing of the first."""
+
+        def walk(page: Any) -> None:
+            self.heard(page)
+            page.goto("/console/")
+            page.get_by_text("Live", exact=True).wait_for()
+            other = page.context.new_page()
+            other.goto("/console/")
+            other.get_by_title("Another project").click()
+            other.get_by_label("Project id").fill("another")
+            other.get_by_role("button", name="Show the project").click()
+            other.get_by_text("No clusters yet").wait_for()
+            other.get_by_text("Live", exact=True).wait_for()
+            self.make(name="first")
+            page.get_by_role("link", name="first").wait_for()
+            other.wait_for_timeout(300)
+            self.assertEqual(other.get_by_role("link", name="first").count(), 0)
+            watched = {url for url in self.urls if url.endswith("/watch")}
+            self.assertEqual(watched, {"/v1.1/demo/watch", "/v1.1/another/watch"})
+
+        await self.walk(walk)
