@@ -352,8 +352,8 @@ class CursorTests(WatchCase):
         peer.watch()
         store = daemon_of(peer.service).services.store
         starts: list[str] = []
-        names = [f"n{n:04}" for n in range(180)]
-        for first in (0, 60, 120):
+        names = [f"n{n:04}" for n in range(240)]
+        for first in (0, 60, 120, 180):
             starts.append(peer.frames[-1].id)
 
             async def some(tx: Any, first: int = first) -> None:
@@ -378,7 +378,8 @@ class CursorTests(WatchCase):
         peer.advance(2.0)
         for number, each in enumerate(late):
             self.assertEqual([f.data["name"] for f in each.frames], names[number * 60 :])
-        self.assertGreater(sum(len(each.transport.value()) for each in late), 10_000_000)
+        hear("store", "read", "")
+        self.assertGreater(sizes[-1], 18_000_000)
         self.assertLess(max(b - a for a, b in itertools.pairwise(sizes)), 6_000_000)
 
     def test_cursors_that_cannot_be_used_are_reset(self) -> None:
