@@ -309,6 +309,8 @@ class Daemon:
         clock, store = self._outside.clock, self._outside.store
         now = clock.seconds()
         await store.sweep(now)
+        while await store.prune_feed(now):
+            await sleep(clock, 0.0)
         while await store.prune_answers(timestamp(now - KEEP_S)):
             await sleep(clock, 0.0)
 

@@ -10,11 +10,17 @@ No reader waits for a slow transaction, and transactions share no row.
 Note: the epoch. Positions of another database mean nothing, so a cursor carries the epoch of its
 database. `svcd restore` and `svcd db copy` make the tables anew, and the next start writes a new
 epoch. PostgreSQL adds what a restore of its files, a promoted standby and another server change.
+
+Note: cuts. Deletions and events of a tenant are bounded: beyond the bound the oldest go, and the
+tenant's cut is the number of the newest one that has gone. A cursor that may not have read all
+changes up to the cut is refused. In PostgreSQL these are the cursors whose snapshot has a running
+transaction at or below the cut.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -25,6 +31,10 @@ from svcd.model.changes import Change, Changes, Cursor, Word
 from svcd.model.ids import timestamp
 from svcd.store.database import Sql
 
+KEPT: Final = 50_000
+"""Deletions and events of a tenant that the feed keeps, about."""
+PART: Final = 1000
+"""Most deletions and events that one transaction takes out of the feed, about."""
 KEPT_S: Final = 25 * 3600.0
 """How long deletions and events stay in the feed: an hour longer than a cursor is accepted."""
 
@@ -40,11 +50,34 @@ on conflict (kind, id) do update
 _BEGIN: Final = """
 insert into feed (id, epoch, number) values (1, :epoch, 0) on conflict (id) do nothing
 """
-_PRUNE: Final = """
-delete from changes
- where expires = 1 and number < (select coalesce(max(number), 0) from feed_marks where at <= :at)
+_MARK: Final = "select max(number) from feed_marks where at <= :at"
+_EXPIRED: Final = f"""
+select max(number) from (
+  select number from changes where expires = 1 and number < ({_MARK}) order by number limit :part
+) as oldest
 """
-_PRUNE_MARKS: Final = "delete from feed_marks where at <= :at"
+_PRUNE: Final = "delete from changes where expires = 1 and number <= :number"
+_PRUNE_MARKS: Final = """
+delete from feed_marks where at < (select max(at) from feed_marks where at <= :at)
+"""
+_PRUNE_CUTS: Final = f"delete from feed_cuts where number < ({_MARK})"
+_EXCESS: Final = """
+select max(number) from (
+  select number from changes
+   where tenant_id = :tenant_id and expires = 1 and number <= (
+     select number from changes where tenant_id = :tenant_id and expires = 1
+      order by number desc limit 1 offset :most)
+   order by number limit :part
+) as oldest
+"""
+_SET_CUT: Final = """
+insert into feed_cuts (tenant_id, number) values (:tenant_id, :number)
+on conflict (tenant_id) do update set number = excluded.number
+ where feed_cuts.number < excluded.number
+"""
+_CUT: Final = """
+delete from changes where tenant_id = :tenant_id and expires = 1 and number <= :number
+"""
 
 
 @frozen(eq=False)
@@ -54,6 +87,7 @@ class Feed:
     number: of the next change. bump: a statement before each change, or "". position: now, as text.
     mark: a number that no later change goes below. epoch: the part of the epoch that the database
     knows. later: condition for a `{column}` whose number comes after the position `{position}`.
+    unsure: condition for a `{column}` so that a change up to it may come after the position.
     usable: whether a position that a caller gave is well-formed and not beyond the present one.
     """
 
@@ -63,6 +97,7 @@ class Feed:
     mark: str
     epoch: str
     later: str
+    unsure: str
     usable: Callable[[str, str], bool]
 
 
@@ -86,17 +121,25 @@ def _part(feed: Feed, rest: bool) -> str:
     )
 
 
+@functools.cache
+def _lost(feed: Feed) -> str:
+    unsure = feed.unsure.format(column="number", position=":since")
+    return f"select 1 from feed_cuts where tenant_id = :tenant_id and {unsure}"
+
+
 class Journal:
     """The feed in one transaction. Implements ports.ChangeRows.
 
-    tenants: those whose rows the transaction has changed.
+    tenants: those whose rows the transaction has changed. expiring: how many deletions and events
+    of each tenant it has added.
     """
 
-    __slots__ = ("_sql", "tenants")
+    __slots__ = ("_sql", "expiring", "tenants")
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self.tenants: set[str] = set()
+        self.expiring: Counter[str] = Counter()
 
     async def note(
         self, tenant_id: str, kind: str, id_: str, version: int, word: Word, expires: bool = False
@@ -116,6 +159,8 @@ class Journal:
             "deleted": int(gone),
             "expires": int(gone or expires),
         }
+        if gone or expires:
+            self.expiring[tenant_id] += 1
         await self._sql.later(_noting(feed), values)
 
     async def here(self, now_s: float) -> Cursor:
@@ -132,7 +177,10 @@ class Journal:
     ) -> Changes | None:
         if cursor.epoch != here.epoch or not self._usable(cursor, here.since):
             return None
-        values = {"tenant_id": tenant_id, "since": cursor.since, "limit": limit}
+        values: dict[str, object] = {"tenant_id": tenant_id, "since": cursor.since}
+        if await self._sql.one(_lost(self._sql.feed), values) is not None:
+            return None
+        values["limit"] = limit
         rest = cursor.after is not None
         if cursor.after is not None:
             number, kind, id_ = cursor.after
@@ -160,16 +208,40 @@ async def begin(sql: Sql, at: str) -> None:
     await sql.run(_BEGIN, {"epoch": at})
 
 
-async def prune(sql: Sql, now_s: float) -> None:
-    """Delete what has expired from the feed. Call it about once an hour."""
+async def mark(sql: Sql, now_s: float) -> None:
+    """Note the number of now, for `prune` a day later. Call it about once an hour."""
     await sql.run(
         f"insert into feed_marks (at, number) values (:at, {sql.feed.mark})"
         " on conflict (at) do nothing",
         {"at": timestamp(now_s)},
     )
     old = {"at": timestamp(now_s - KEPT_S)}
-    await sql.run(_PRUNE, old)
     await sql.run(_PRUNE_MARKS, old)
+    await sql.run(_PRUNE_CUTS, old)
+
+
+async def expired(sql: Sql, now_s: float) -> int | None:
+    """The number up to which the next part of the feed has expired; None when none has."""
+    row = await sql.one(_EXPIRED, {"at": timestamp(now_s - KEPT_S), "part": PART})
+    return None if row is None else row[0]
+
+
+async def prune(sql: Sql, number: int) -> None:
+    """Delete what expires up to `number`, which `expired` has found."""
+    await sql.run(_PRUNE, {"number": number})
+
+
+async def excess(sql: Sql, tenant_id: str, most: int) -> int | None:
+    """The number up to which the tenant's next part is too old; None when it has at most `most`."""
+    row = await sql.one(_EXCESS, {"tenant_id": tenant_id, "most": most, "part": PART})
+    return None if row is None else row[0]
+
+
+async def cut(sql: Sql, tenant_id: str, number: int) -> None:
+    """Delete the tenant's deletions and events up to `number`, which `excess` has found."""
+    values = {"tenant_id": tenant_id, "number": number}
+    await sql.run(_SET_CUT, values)
+    await sql.run(_CUT, values)
 
 
 class Signals:

@@ -112,6 +112,7 @@ FEED = Feed(
         "({column} >= txid_snapshot_xmin({position}::txid_snapshot)"
         " and not txid_visible_in_snapshot({column}, {position}::txid_snapshot))"
     ),
+    unsure="{column} >= txid_snapshot_xmin({position}::txid_snapshot)",
     usable=usable,
 )
 """The epoch holds the server, the database and the timeline of its log. The functions with `txid`

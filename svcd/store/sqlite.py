@@ -64,6 +64,7 @@ FEED = Feed(
     mark="(select number + 1 from feed)",
     epoch="''",
     later="{column} > cast({position} as integer)",
+    unsure="{column} > cast({position} as integer)",
     usable=usable,
 )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -146,7 +148,7 @@ class SqlStore:
 
     holder: the daemon's name among those that share the database, "" without sharing.
     fence: first statement of each transaction under a term (`svcd.runtime.fencing`); it raises
-    LeaseLost. limits: of a tenant's rows.
+    LeaseLost. limits: of a tenant's rows. feed_kept: deletions and events of a tenant in the feed.
     """
 
     def __init__(
@@ -156,8 +158,11 @@ class SqlStore:
         holder: str = "",
         fence: Callable[[Sql, Term], Awaitable[None]] | None = None,
         limits: Limits = NO_LIMITS,
+        feed_kept: int = changes.KEPT,
     ) -> None:
         self._limits = limits
+        self._feed_kept = feed_kept
+        self._expiring: Counter[str] = Counter()
         self._database = database
         self._sealer = sealer
         self._distant = isinstance(database, Distant)
@@ -180,10 +185,17 @@ class SqlStore:
         return number
 
     async def sweep(self, now_s: float) -> None:
-        """Delete the uploads of dead daemons with their pieces, and what the feed need not keep."""
+        """Delete the uploads of dead daemons with their pieces, and note the feed's number."""
         if self._holder:  # alone, a daemon would take its own uploads for those of a dead one
             await self._database.tx(_sweep)
-        await self._database.tx(partial(changes.prune, now_s=now_s))
+        await self._database.tx(partial(changes.mark, now_s=now_s))
+
+    async def prune_feed(self, now_s: float) -> bool:
+        """Delete some changes that the feed need not keep any more. False: there are none left."""
+        number = await self._database.read(partial(changes.expired, now_s=now_s))
+        if number is not None:
+            await self._database.tx(partial(changes.prune, number=number))
+        return number is not None
 
     async def prune_answers(self, before: Timestamp) -> bool:
         """Delete some answers of Idempotency-Keys that are not younger. False: it was the rest."""
@@ -191,12 +203,12 @@ class SqlStore:
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         term, fence = fencing.current(), self._fence
-        changed: set[str] = set()
+        journal: Journal | None = None
 
         async def run(sql: Sql) -> T:
-            nonlocal changed
+            nonlocal journal
             tx = self._tx_of(sql)
-            changed = tx.changes.tenants
+            journal = tx.changes
             if term is not None and fence is not None:
                 await fence(sql, term)
             return await work(tx)
@@ -204,11 +216,33 @@ class SqlStore:
         if term is not None and fence is not None:
             term.check()
         result = await self._database.tx(run)
-        if changed:
-            self._signals.fire(changed)
+        if journal is not None and journal.tenants:
+            self._signals.fire(journal.tenants)
             if self._distant:
-                cast("Distant", self._database).announce(changed)
+                cast("Distant", self._database).announce(journal.tenants)
+            await self._bound_feed(journal.expiring)
         return result
+
+    async def _bound_feed(self, added: Mapping[str, int]) -> None:
+        """Take the oldest deletions and events of tenants with too many out of the feed.
+
+        One part at a time, as often as as many have been added. So each request does its share, and
+        the feed cannot grow faster. added: by tenant, now.
+        """
+        for tenant_id, count in added.items():
+            self._expiring[tenant_id] += count
+            if self._expiring[tenant_id] < min(changes.PART // 2, self._feed_kept):
+                continue
+            del self._expiring[tenant_id]
+            kept = self._feed_kept
+            with suppress(ServiceUnavailable):  # the transaction is committed; the next one tries
+                number = await self._database.read(
+                    partial(changes.excess, tenant_id=tenant_id, most=kept)
+                )
+                if number is not None:
+                    await self._database.tx(
+                        partial(changes.cut, tenant_id=tenant_id, number=number)
+                    )
 
     def on_change(self, tenant_id: str, call: Callable[[], None]) -> Callable[[], None]:
         return self._signals.on(tenant_id, call)

@@ -16,7 +16,17 @@ from svcd.store import migrations
 from svcd.store.sqlite import translate
 
 TRANSIENT = frozenset(
-    {"schema_version", "uploads", "daemons", "leases", "seals", "changes", "feed", "feed_marks"}
+    {
+        "schema_version",
+        "uploads",
+        "daemons",
+        "leases",
+        "seals",
+        "changes",
+        "feed",
+        "feed_marks",
+        "feed_cuts",
+    }
 )
 """Tables that only running daemons need: not backed up, not copied, not counted."""
 

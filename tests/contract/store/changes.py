@@ -232,12 +232,61 @@ class ChangesContract:
         self.change(lambda tx: tx.clusters.drop(ClusterId("c-2")))
         begin = 1_767_225_600.0
         for hours in (0, 12, 24):
-            self.result(self.store.sweep(begin + hours * 3600))
+            self.swept(begin + hours * 3600)
             self.assertEqual(len(self.after(start)), 3, hours)
         self.change(lambda tx: tx.clusters.add(cluster(3)))
         self.change(lambda tx: tx.clusters.drop(ClusterId("c-3")))
-        self.result(self.store.sweep(begin + _DAY_S + 3600))
+        self.swept(begin + _DAY_S + 3600)
         self.assertEqual({c[1] for c in self.after(start)}, {"c-1", "c-3"})
+        self.swept(begin + 2 * _DAY_S + 7200)
+        self.assertEqual({c[1] for c in self.after(start)}, {"c-1"})
+
+    def swept(self, now_s: float) -> int:
+        """The number of parts of the hourly sweep."""
+        self.result(self.store.sweep(now_s))
+        parts = 0
+        while self.result(self.store.prune_feed(now_s)):
+            parts += 1
+        return parts
+
+    def rows(self) -> int:
+        """Rows of the feed."""
+        read = self.store._database.read(lambda sql: sql.one("select count(*) from changes"))
+        return cast("int", self.result(cast("Coroutine[Any, Any, Any]", read))[0])
+
+    def test_old_deletions_are_pruned_in_parts(self) -> None:
+        """No transaction deletes more than about a thousand."""
+        text = """
+        insert into changes
+        with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
+        select 'jobs', 'j-' || i, 't1', -i, 0, 1, 1, 1 from n
+        """
+        write = self.store._database.tx(lambda sql: sql.run(text))
+        self.result(cast("Coroutine[Any, Any, int]", write))
+        begin = 1_767_225_600.0
+        self.assertEqual(self.swept(begin), 0)
+        self.assertEqual((self.swept(begin + _DAY_S + 3600), self.rows()), (3, 0))
+
+    def test_deletions_and_events_of_a_tenant_are_bounded(self) -> None:
+        """The oldest go. Cursors that may not have read them are refused; others go on."""
+        store = SqlStore(self.store._database, self.store._sealer, feed_kept=10)
+        id_ = ClusterId("c-1")
+        self.change(lambda tx: tx.clusters.add(cluster(1)))
+        self.change(lambda tx: tx.clusters.add_events(id_, [event("first")]))
+        start, cursors = self.here(), []
+        for number in range(60):
+            cursors.append(self.here())
+            add = store.tx(lambda tx, n=number: tx.clusters.add_events(id_, [event(str(n))]))
+            self.result(cast("Coroutine[Any, Any, None]", add))
+            self.assertLessEqual(self.rows(), 1 + 10 + 10)
+        self.assertIsNone(self.part(start))
+        self.assertIsNone(self.part(cursors[40]))
+        self.assertEqual([c[1] for c in self.after(cursors[58])], ["c-1/60", "c-1/61"])
+        self.assertEqual(cast("Changes", self.part(start, tenant=OTHER)).changes, ())
+        begin = 1_767_225_600.0
+        self.swept(begin)
+        self.swept(begin + _DAY_S + 3600)
+        self.assertEqual(self.rows(), 1)
 
     def test_waiters_are_called_after_the_commit(self) -> None:
         """Those of the tenant only, and not after a rollback."""

@@ -18,6 +18,8 @@ from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
 from svcd.settings import Database, Limits
 from svcd.store.changes import _part as feed_part
+from svcd.store.changes import cut, excess
+from svcd.store.database import Sql
 from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sessions import Lost, Session, connection_text
@@ -179,6 +181,44 @@ class PostgresStoreTests(
             self.assertEqual(found.changes, ())
 
         drive(run())
+
+    def test_a_reader_that_a_slow_transaction_has_passed_is_refused_after_a_cut(self) -> None:
+        """Its change is older than one that the reader has read, and both have gone."""
+
+        async def delete(sql: Sql, id_: str) -> None:
+            text = (
+                f"insert into changes values ('jobs', :id, '{TENANT}', txid_current(), 0, 1, 1, 1)"
+            )
+            await sql.run(text, {"id": id_})
+
+        async def run() -> tuple[Changes | None, Changes | None]:
+            gate: Deferred[None] = Deferred()
+            begun: Deferred[None] = Deferred()
+
+            async def slow(sql: Sql) -> None:
+                await delete(sql, "j-slow")
+                begun.callback(None)
+                await gate
+
+            older = Deferred.fromCoroutine(self.database.tx(slow))
+            await begun
+            await self.database.tx(lambda sql: delete(sql, "j-fast"))
+            cursor = await self.store.read(lambda tx: tx.changes.here(0.0))
+            gate.callback(None)
+            await older
+            before = await self.store.read(lambda tx: tx.changes.since(TENANT, cursor, cursor, 9))
+            await self.database.tx(lambda sql: delete(sql, "j-last"))
+            number = await self.database.read(lambda sql: excess(sql, TENANT, 1))
+            assert number is not None
+            await self.database.tx(lambda sql: cut(sql, TENANT, number))
+            after = await self.store.read(lambda tx: tx.changes.since(TENANT, cursor, cursor, 9))
+            return before, after
+
+        before, after = drive(run())
+        assert before is not None
+        self.assertEqual([c.id for c in before.changes], ["j-slow"])
+        self.assertIsNone(after)
+        self.assertEqual(execute(self.url, "select id from changes"), [("j-last",)])
 
     def test_the_feed_reads_an_index(self) -> None:
         """Whatever the number of rows that have not changed."""
