@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli.advice import in_commands
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.connection import Lost
@@ -36,22 +37,26 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 _LOOK_S: Final = 2.0
 _AGAIN_S: Final = 1.0
 _PATIENCE_S: Final = 300.0
+_MOST_KNOWN: Final = 10_000
+"""Objects whose last shown state is remembered."""
 
 
 @click.command("watch", cls=Command)
 @click.argument("kind", required=False)
 @click.pass_obj
 def command(session: Session, kind: str | None) -> None:
-    """Show one line for each change, until Ctrl-C.
+    """Show one line for each change, until Ctrl-C. A state is not repeated, except with -o json.
 
     KIND: clusters, job_executions, jobs, data_sources, job_binaries, job_binary_internals,
     cluster_templates or node_group_templates; without it all of them, and the events of clusters.
     """
     kinds = [] if kind is None else [kind_of(kind)]
     session.api.be_patient(_PATIENCE_S)
+    states = States()
     for event, data in changes(session, kinds):
-        write(line(event, data, session))
-        sys.stdout.flush()
+        if session.output == "json" or states.is_new(event, data):
+            write(line(event, data, session))
+            sys.stdout.flush()
 
 
 def kind_of(text: str) -> str:
@@ -69,6 +74,35 @@ def singular(kind: str) -> str:
     return kind.replace("binaries", "binary").removesuffix("s")
 
 
+class States:
+    """The last shown state of each object, for a person, who does not want to read it twice."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, ...], Sequence[str]] = {}
+
+    def is_new(self, event: str, data: Json) -> bool:
+        """Whether a change differs in what a line shows of it; remembers it then.
+
+        An object without a status has no state: each of its changes is new.
+        """
+        if event == "cluster_event":
+            key = (event, *(get(data, name) for name in ("cluster_id", "step", "machine")))
+            state = [get(data, name) for name in ("generation", "outcome", "code", "text")]
+        else:
+            key = (event, get(data, "id"))
+            status, reason = _status(data)
+            gone = get(data, "change") == "deleted"
+            state = [get(data, "name"), status, reason] if status and not gone else []
+        if state and self._last.get(key) == state:
+            return False
+        self._last.pop(key, None)
+        if state:
+            self._last[key] = state
+        if len(self._last) > _MOST_KNOWN:
+            del self._last[next(iter(self._last))]
+        return True
+
+
 def line(event: str, data: Json, session: Session) -> str:
     """One change as one line: JSON with `-o json`."""
     if session.output == "json":
@@ -78,11 +112,17 @@ def line(event: str, data: Json, session: Session) -> str:
     if event == "cluster_event":
         cells = [get(data, key) for key in ("step", "machine", "outcome", "code", "text")]
     else:
-        status = get(data, "status") or get(data, "info.status")
-        cells = [get(data, "change"), get(data, "name") or get(data, "id"), status]
+        cells = [get(data, "change"), get(data, "name") or get(data, "id"), *_status(data)]
     at = time.strftime("%H:%M:%S", time.gmtime(session.now()))
     text = " ".join(" ".join(cell for cell in cells if cell).split())
     return f"{at}  {event:16}  {visible(text)}\n"
+
+
+def _status(data: Json) -> tuple[str, str]:
+    """The status of a cluster or an execution, and its reason; "" without one."""
+    status = get(data, "status") or get(data, "info.status")
+    reason = get(data, "status_description") or get(data, "info.failure.code")
+    return status, in_commands(reason)
 
 
 def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]]:

@@ -29,12 +29,12 @@ SOURCES: Final = Table(
     many="data_sources",
     one="data_source",
     columns=(
-        field("NAME", "name"),
+        field("NAME", "name", key=True),
         field("TYPE", "type", cut=False),
         field("URL", "url"),
-        field("USER", "credentials.user"),
-        ago("CREATED", "created_at"),
-        field("ID", "id", wide=True),
+        field("USER", "credentials.user", spare=1),
+        ago("CREATED", "created_at", spare=3),
+        field("ID", "id", wide=True, id=True, spare=2),
     ),
     empty="no data sources; svcd source add NAME URL makes one",
 )
@@ -42,11 +42,11 @@ BINARIES: Final = Table(
     many="binaries",
     one="job_binary",
     columns=(
-        field("NAME", "name"),
+        field("NAME", "name", key=True),
         field("URL", "url"),
-        field("DESCRIPTION", "description"),
-        ago("CREATED", "created_at"),
-        field("ID", "id", wide=True),
+        field("DESCRIPTION", "description", spare=1),
+        ago("CREATED", "created_at", spare=3),
+        field("ID", "id", wide=True, id=True, spare=2),
     ),
     empty="no binaries; svcd binary add FILE makes one",
 )

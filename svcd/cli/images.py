@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,7 +16,7 @@ from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import IMAGE, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
-from svcd.cli.show import Table, field
+from svcd.cli.show import Table, field, get
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -112,12 +112,12 @@ IMAGES: Final = Table(
     many="images",
     one="image",
     columns=(
-        field("NAME", "name"),
-        field("ID", "id", cut=False),
-        field("USER", "username"),
+        field("NAME", "name", key=True),
+        field("ID", "id", id=True),
+        field("USER", "username", spare=1),
         field("TAGS", "tags"),
-        field("STATUS", "status", cut=False, status=True),
-        field("DESCRIPTION", "description", wide=True),
+        field("STATUS", "status", status=True),
+        field("DESCRIPTION", "description", wide=True, spare=2),
     ),
     empty="no image is registered: svcd image register IMAGE --user LOGIN --tag TAG",
 )
@@ -129,7 +129,13 @@ IMAGES: Final = Table(
 def ls(session: Session, tags: Sequence[str]) -> None:
     """List the registered images of the cloud."""
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
-    session.show(session.api.listed("/images" + (f"?{query}" if query else ""), "images"), IMAGES)
+    found = session.api.listed("/images" + (f"?{query}" if query else ""), "images")
+
+    def known() -> Iterator[str]:
+        for row in session.api.listed("/images", "images")["images"] if query else ():
+            yield from (get(row, "id"), get(row, "name"))
+
+    session.show(found, IMAGES._replace(known=known))
 
 
 @image.command("register")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -46,23 +46,31 @@ def _progress(row: Row, _now: float) -> str:
     return f"{share:.0%}" if isinstance(share, (int, float)) else ""
 
 
-def table(jobs: Mapping[str, str], clusters: Mapping[str, str]) -> Table:
-    """The table of executions. jobs, clusters: names by their ids."""
+def table(
+    jobs: Mapping[str, str],
+    clusters: Mapping[str, str],
+    others: Callable[[], Iterable[str]] = tuple,
+) -> Table:
+    """The table of executions. jobs, clusters: names by their ids.
+
+    others: ids of executions that the table may lack.
+    """
     return Table(
         many="job_executions",
         one="job_execution",
         columns=(
-            field("ID", "id", cut=False),
-            Column(title="JOB", text=lambda row, _: _named(row, "job_id", jobs)),
-            field("STATUS", "info.status", cut=False, status=True),
-            Column(title="PROGRESS", text=_progress, cut=False),
-            Column(title="CLUSTER", text=lambda row, _: _place(row, clusters)),
-            ago("CREATED", "created_at"),
-            Column(title="TIME", text=_spent, cut=False),
-            field("EXIT", "return_code", wide=True),
-            field("WORKFLOW", "workflow_job_id", wide=True),
+            field("ID", "id", id=True),
+            Column(title="JOB", text=lambda row, _: _named(row, "job_id", jobs), key=True),
+            field("STATUS", "info.status", status=True),
+            Column(title="PROGRESS", text=_progress, cut=False, spare=3),
+            Column(title="CLUSTER", text=lambda row, _: _place(row, clusters), key=True),
+            ago("CREATED", "created_at", spare=1),
+            Column(title="TIME", text=_spent, cut=False, spare=2),
+            field("EXIT", "return_code", wide=True, spare=4),
+            field("WORKFLOW", "workflow_job_id", wide=True, spare=5),
             field("FAILURE", "info.failure.code"),
         ),
+        known=lambda: (*others(), *jobs.values(), *clusters, *clusters.values()),
         name=lambda row: get(row, "id"),
         empty="no job has run yet: svcd run FILE --on CLUSTER",
     )
@@ -151,17 +159,22 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
         filters["job_id"] = str(names.find(api, JOB, of)["id"])
     query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
     path = "/job-executions" + (f"?{query}" if query else "")
-    session.show(api.listed(path, "job_executions"), table_of(session))
+
+    def others() -> Iterator[str]:
+        for row in api.rows("/job-executions", "job_executions") if query else ():
+            yield get(row, "id")
+
+    session.show(api.listed(path, "job_executions"), table_of(session, others))
 
 
-def table_of(session: Session) -> Table:
-    """The table with the names of jobs and clusters, which only tables show."""
+def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> Table:
+    """The table with the names of jobs and clusters, which only tables show. others: see table."""
     if session.output not in ("table", "wide"):
         return EXECUTIONS
     api = session.api
     jobs = {str(row["id"]): str(row["name"]) for row in api.listed("/jobs", "jobs")["jobs"]}
     clusters = api.listed("/clusters", "clusters")["clusters"]
-    return table(jobs, {str(row["id"]): str(row["name"]) for row in clusters})
+    return table(jobs, {str(row["id"]): str(row["name"]) for row in clusters}, others)
 
 
 @job.command("show")

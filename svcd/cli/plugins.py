@@ -18,7 +18,7 @@ PLUGINS: Final = Table(
     many="plugins",
     one="plugin",
     columns=(
-        field("NAME", "name"),
+        field("NAME", "name", key=True),
         field("VERSIONS", "versions"),
         field("TITLE", "title"),
         field("DESCRIPTION", "description"),
@@ -35,7 +35,7 @@ DETAIL: Final = Table(
     many="plugins",
     one="plugin",
     columns=(
-        field("NAME", "name"),
+        field("NAME", "name", key=True),
         field("VERSIONS", "versions"),
         Column(title="PROCESSES", text=_processes),
         field("IMAGE TAGS", "required_image_tags"),
@@ -48,7 +48,11 @@ CONFIGS: Final = Table(
     many="configs",
     one="config",
     columns=(
-        Column(title="OPTION", text=lambda row, now: f"{row['applicable_target']}.{row['name']}"),
+        Column(
+            title="OPTION",
+            text=lambda row, now: f"{row['applicable_target']}.{row['name']}",
+            key=True,
+        ),
         field("DEFAULT", "default_value"),
         field("SCOPE", "scope", cut=False),
         field("TYPE", "config_type", cut=False, wide=True),

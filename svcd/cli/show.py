@@ -1,14 +1,15 @@
 """Forms of a body of the API: tables that fit the terminal, JSON, YAML, names. Pure.
 
 JSON and YAML have the body exactly as the API wraps it. A table shows its columns for each row; on
-a terminal it is cut to fit, elsewhere never. Control characters of texts are shown, not sent.
+a terminal it is made to fit (`svcd.cli.fitting`), elsewhere never. Control characters of texts are
+shown, not sent.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from svcd.cli.times import duration, seconds
@@ -20,9 +21,8 @@ _COLOURS: Final = {"good": "32", "bad": "31", "busy": "33", "head": "1", "faint"
 _GOOD: Final = frozenset({"Active", "SUCCEEDED", "ACTIVE", "done", "ok"})
 _BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "DONEWITHERROR"})
 _UNSAFE: Final = re.compile("[\x7f-\x9f\ud800-\udfff]")
-_LEAST: Final = 8
-"""Fewest columns of a cell that is cut."""
-_GAP: Final = "  "
+GAP: Final = "  "
+"""Between two columns."""
 
 
 class Style(NamedTuple):
@@ -40,6 +40,8 @@ class Column(NamedTuple):
     """A column. text: the cell of a row, at a time in epoch seconds.
 
     wide: only with `-o wide`. cut: the cell may be cut to fit. status: coloured as a status.
+    key: names the row, so it is cut last. id: an id, of which a beginning is enough when it is
+    unique. spare: not 0 when the column may be left out to fit; the highest goes first.
     """
 
     title: str
@@ -47,12 +49,16 @@ class Column(NamedTuple):
     wide: bool = False
     cut: bool = True
     status: bool = False
+    key: bool = False
+    id: bool = False
+    spare: int = 0
 
 
 class Table(NamedTuple):
     """How bodies of one kind are shown. many, one: their keys in a list and alone.
 
-    name: the text of a row for `-o name`. empty: what to say of an empty list.
+    name: the text of a row for `-o name`. empty: what to say of an empty list. known: further
+    ids and names; the shown beginning of an id is the beginning of none of them.
     """
 
     many: str
@@ -60,6 +66,7 @@ class Table(NamedTuple):
     columns: Sequence[Column]
     name: Callable[[Row], str] = lambda row: plain(row.get("name") or row.get("id"))
     empty: str = ""
+    known: Callable[[], Iterable[str]] = tuple
 
 
 def rows_of(body: Any, table: Table) -> Sequence[Row]:
@@ -79,42 +86,54 @@ def printed(body: Any, table: Table, form: str, width: int | None, now: float, s
     if not rows and table.empty:
         return f"{table.empty}\n"
     columns = [each for each in table.columns if form == "wide" or not each.wide]
-    return "".join(f"{line}\n" for line in table_lines(columns, rows, width, now, style))
+
+    def known() -> Iterable[str]:
+        yield from table.known()
+        for row in rows:
+            yield from (get(row, "id"), get(row, "name"))
+
+    return "".join(f"{line}\n" for line in table_lines(columns, rows, width, now, style, known))
 
 
 def table_lines(
-    columns: Sequence[Column], rows: Sequence[Row], width: int | None, now: float, style: Style
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    width: int | None,
+    now: float,
+    style: Style,
+    known: Callable[[], Iterable[str]] = tuple,
 ) -> list[str]:
-    """The lines of a table, its head first. width: of the terminal; None: nothing is cut."""
-    cells = [[_cell(column.text(row, now)) for column in columns] for row in rows]
-    heads = [column.title for column in columns]
-    widths = [max(measure(line[n]) for line in (heads, *cells)) for n in range(len(columns))]
+    """The lines of a table, its head first. width: of the terminal; None: nothing is cut.
+
+    known: ids and names among which the beginning of an id must be unique.
+    """
+    parts = [
+        Part(column, [column.title, *(_cell(column.text(row, now)) for row in rows)])
+        for column in columns
+    ]
     if width is not None:
-        widths = fitted(widths, [column.cut for column in columns], width)
-    lines = [_line(heads, widths, ["head"] * len(columns), style)]
-    for line in cells:
+        from svcd.cli.fitting import fitting
+
+        parts = fitting(parts, width, known)
+    widths = [part.width for part in parts]
+    lines = [_line([part.cells[0] for part in parts], widths, ["head"] * len(parts), style)]
+    for number in range(1, len(rows) + 1):
+        cells = [part.cells[number] for part in parts]
         kinds = [
-            colour_of(cell) if column.status else ""
-            for cell, column in zip(line, columns, strict=True)
+            colour_of(cell) if part.column.status else ""
+            for cell, part in zip(cells, parts, strict=True)
         ]
-        lines.append(_line(line, widths, kinds, style))
+        lines.append(_line(cells, widths, kinds, style))
     return lines
 
 
-def fitted(widths: Sequence[int], may_cut: Sequence[bool], most: int) -> list[int]:
-    """Widths that fit into `most` columns; the widest ones that may be cut give first."""
-    made = list(widths)
-    over = sum(made) + len(_GAP) * (len(made) - 1) - most
-    while over > 0:
-        able = [n for n, width in enumerate(made) if may_cut[n] and width > _LEAST]
-        if not able:
-            able = [n for n, width in enumerate(made) if width > 1]
-        if not able:
-            break
-        widest = max(able, key=lambda n: made[n])
-        made[widest] -= 1
-        over -= 1
-    return made
+class Part:
+    """A column with its cells, the title first. width: of the widest cell, until it is cut."""
+
+    def __init__(self, column: Column, cells: Sequence[str]) -> None:
+        self.column = column
+        self.cells = cells
+        self.width = max(map(measure, cells))
 
 
 def measure(text: str) -> int:
@@ -206,4 +225,4 @@ def _line(cells: Sequence[str], widths: Sequence[int], kinds: Sequence[str], sty
         shown = cut(cell, width)
         pad = "" if number == last else " " * (width - measure(shown))
         made.append(style.paint(shown, kind) + pad)
-    return _GAP.join(made).rstrip()
+    return GAP.join(made).rstrip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -13,7 +13,7 @@ from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import CLUSTER_TEMPLATE, NODE_GROUP_TEMPLATE, Kind, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
-from svcd.cli.show import Column, Row, Table, field, plain
+from svcd.cli.show import Column, Row, Table, field, get, plain
 
 
 def _plugin(row: Row, _now: float) -> str:
@@ -28,11 +28,11 @@ TEMPLATES: Final = Table(
     many="cluster_templates",
     one="cluster_template",
     columns=(
-        field("NAME", "name"),
-        Column(title="PLUGIN", text=_plugin),
+        field("NAME", "name", key=True),
+        Column(title="PLUGIN", text=_plugin, spare=1),
         Column(title="GROUPS", text=_groups),
-        field("DESCRIPTION", "description"),
-        field("ID", "id", wide=True),
+        field("DESCRIPTION", "description", spare=3),
+        field("ID", "id", wide=True, id=True, spare=2),
     ),
     empty="no templates; svcd apply -f FILE makes some",
 )
@@ -40,12 +40,12 @@ GROUPS: Final = Table(
     many="node_group_templates",
     one="node_group_template",
     columns=(
-        field("NAME", "name"),
-        Column(title="PLUGIN", text=_plugin),
+        field("NAME", "name", key=True),
+        Column(title="PLUGIN", text=_plugin, spare=1),
         field("PROCESSES", "node_processes"),
         field("FLAVOR", "flavor_id"),
-        field("DESCRIPTION", "description"),
-        field("ID", "id", wide=True),
+        field("DESCRIPTION", "description", spare=3),
+        field("ID", "id", wide=True, id=True, spare=2),
     ),
     empty="no node group templates; svcd apply -f FILE makes some",
 )
@@ -59,7 +59,13 @@ template: Final = Group("template", help="Cluster templates and node group templ
 def ls(session: Session, groups: bool) -> None:
     """List the cluster templates, or the node group templates."""
     kind, table = (NODE_GROUP_TEMPLATE, GROUPS) if groups else (CLUSTER_TEMPLATE, TEMPLATES)
-    session.show(session.api.listed(kind.path, kind.many), table)
+    other = CLUSTER_TEMPLATE if groups else NODE_GROUP_TEMPLATE
+
+    def known() -> Iterator[str]:
+        for row in session.api.listed(other.path, other.many)[other.many]:
+            yield from (get(row, "id"), get(row, "name"))
+
+    session.show(session.api.listed(kind.path, kind.many), table._replace(known=known))
 
 
 def _found(api: Api, what: str) -> tuple[Kind, Table, Any]:

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import api as client
 from svcd.cli.api import Api, exit_code, parsed_events
-from svcd.cli.changes import compared, kind_of
+from svcd.cli.changes import States, compared, kind_of
 from svcd.cli.connection import Answer
 from svcd.cli.console import console_url
 from svcd.cli.door import Door
@@ -68,6 +68,26 @@ class EventTests(SynchronousTestCase):
         )
         for wrong in ("job_b", "x"):
             self.assertRaises(click.UsageError, kind_of, wrong)
+
+    def test_a_state_is_shown_once(self) -> None:
+        """A status again is no news; its reason, a deletion and what has no status are."""
+        states = States()
+
+        def seen(event: str, **data: object) -> bool:
+            return states.is_new(event, data)
+
+        cluster = {"id": "1", "name": "one", "change": "updated"}
+        self.assertTrue(seen("cluster", **cluster, status="Active"))
+        self.assertFalse(seen("cluster", **cluster, status="Active", version=7))
+        self.assertTrue(seen("cluster", **cluster, status="Active", status_description="down"))
+        self.assertTrue(seen("cluster", **{**cluster, "id": "2"}, status="Active"))
+        self.assertTrue(seen("cluster", **{**cluster, "change": "deleted"}, status="Active"))
+        running = {"id": "3", "info": {"status": "RUNNING"}}
+        self.assertEqual([seen("job_execution", **running) for _ in "12"], [True, False])
+        self.assertEqual([seen("job", id="4", name="count") for _ in "12"], [True, True])
+        step = {"cluster_id": "1", "step": "log in", "machine": "m", "outcome": "retry"}
+        self.assertEqual([seen("cluster_event", **step, attempt=n) for n in (1, 2)], [True, False])
+        self.assertTrue(seen("cluster_event", **step, generation=2))
 
     def test_lists_are_compared_by_id(self) -> None:
         before = {"1": {"id": "1", "n": 1}, "2": {"id": "2"}, "3": {"id": "3"}}

@@ -8,7 +8,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import show
-from svcd.cli.show import Style, Table, ago, cut, field, fitted, measure, printed, table_lines
+from svcd.cli.show import Style, Table, ago, cut, field, measure, printed, table_lines
 
 NOW = 1_767_225_600.0
 TABLE = Table(
@@ -68,13 +68,6 @@ class FormTests(SynchronousTestCase):
 
 
 class WidthTests(SynchronousTestCase):
-    def test_the_widest_columns_give_first(self) -> None:
-        """Cells that must not be cut stay, while others can give."""
-        self.assertEqual(fitted([10, 40, 20], [True, True, False], 60), [10, 26, 20])
-        self.assertEqual(fitted([5, 5], [True, True], 60), [5, 5])
-        self.assertEqual(sum(fitted([30, 30], [False, False], 22)), 20)
-        self.assertEqual(fitted([1, 1, 1], [True] * 3, 2), [1, 1, 1])
-
     def test_wide_characters_take_two_columns(self) -> None:
         self.assertEqual([measure("abc"), measure("日本"), measure("e\u0301")], [3, 4, 1])
         self.assertEqual(
