@@ -28,12 +28,16 @@ STATUS_LINES: Mapping[int, bytes] = {
 
 @define(slots=True)
 class Answer:
-    """A whole answer. headers: in addition to the headers of every answer."""
+    """A whole answer. headers: in addition to the headers of every answer.
+
+    packed: the body as gzip makes it, for callers that take it; empty: none.
+    """
 
     status: int
     body: bytes = b""
     content_type: bytes = JSON
     headers: Mapping[str, str] | None = None
+    packed: bytes = b""
 
 
 INERT = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}

@@ -5,6 +5,7 @@ Source: interface, "Authentication" 4; behaviour, Part I 5.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 
@@ -18,11 +19,23 @@ def accepts_json(accept: bytes) -> bool:
     if not accept.strip():
         return True
     best = (-1, 0.0)
-    for part in accept.decode("latin-1").split(","):
-        media, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        rank = {"*/*": 0, "*": 0, "application/*": 1, "application/json": 2}.get(media)
-        if rank is None:
-            continue
+    for word, quality in _weighed(accept):
+        rank = {"*/*": 0, "*": 0, "application/*": 1, "application/json": 2}.get(word)
+        if rank is not None:
+            best = max(best, (rank, quality))
+    return best[0] >= 0 and best[1] > 0.0
+
+
+@lru_cache(maxsize=256)
+def takes_gzip(accept: bytes) -> bool:
+    """Whether an `Accept-Encoding` header names gzip; without one it does not."""
+    return any(word in ("gzip", "x-gzip") and quality > 0.0 for word, quality in _weighed(accept))
+
+
+def _weighed(header: bytes) -> Iterator[tuple[str, float]]:
+    """The entries of an `Accept` header in lower case, with their q-values."""
+    for part in header.decode("latin-1").split(","):
+        word, *parameters = (piece.strip().lower() for piece in part.split(";"))
         quality = 1.0
         for parameter in parameters:
             name, _, value = parameter.partition("=")
@@ -31,8 +44,7 @@ def accepts_json(accept: bytes) -> bool:
                     quality = float(value)
                 except ValueError:
                     quality = 1.0
-        best = max(best, (rank, quality))
-    return best[0] >= 0 and best[1] > 0.0
+        yield word, quality
 
 
 @lru_cache(maxsize=256)

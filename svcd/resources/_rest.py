@@ -59,7 +59,7 @@ from svcd.resources._answers import (
 from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
 from svcd.resources._exchange import REFUSALS, Exchange, record_of
 from svcd.resources._faults import as_answerable
-from svcd.resources._negotiate import accepts_json, is_json, is_of
+from svcd.resources._negotiate import accepts_json, is_json, is_of, takes_gzip
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
 from svcd.resources._query import MOST_WAIT_S, is_dry_run
@@ -499,7 +499,7 @@ class Rest(Routed[Route]):
             self._begin(x, answer)
             return
         if isinstance(answer, Answer):
-            answer = _unless_known(request, answer)
+            answer = _packed(request, _unless_known(request, answer))
         large = isinstance(answer, Download) or len(answer.body) > LARGE_ANSWER_BYTES
         if large and isinstance(request, ApiRequest) and request.crowded():
             if isinstance(answer, Download):
@@ -700,7 +700,19 @@ def _unless_known(request: Any, answer: Answer) -> Answer:
     if tag is None or not known or request.method not in (b"GET", b"HEAD"):
         return answer
     tags = {each.strip().removeprefix(b"W/") for each in b",".join(known).split(b",")}
-    return Answer(304, headers=answer.headers) if {tag.encode(), b"*"} & tags else answer
+    own = tag.encode().removeprefix(b"W/")
+    return Answer(304, headers=answer.headers) if {own, b"*"} & tags else answer
+
+
+def _packed(request: Any, answer: Answer) -> Answer:
+    """`answer`, compressed when it can be and the caller takes gzip."""
+    if not answer.packed or answer.status != 200:
+        return answer
+    given = b",".join(request.requestHeaders.getRawHeaders(b"Accept-Encoding") or ())
+    if not takes_gzip(given):
+        return answer
+    headers = {**(answer.headers or {}), "Content-Encoding": "gzip"}
+    return Answer(200, answer.packed, answer.content_type, headers)
 
 
 def _given_id(request: Any) -> str:

@@ -6,51 +6,16 @@ token: the page sends the user's token to the API, in a header, and keeps it in 
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
-
 from klein import Klein
 
 from svcd.errors import NotFound
 from svcd.model import wire
 from svcd.resources._answers import Answer
+from svcd.resources._console_files import PAGE, files
 from svcd.resources._paths import shown
 from svcd.resources._policy import Needs
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
-
-FOLDER: Final = Path(__file__).parents[1] / "console"
-PAGE: Final = "index.html"
-_TYPES: Final[Mapping[str, bytes]] = {
-    ".html": b"text/html; charset=utf-8",
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-    ".txt": b"text/plain; charset=utf-8",
-}
-"""A file with another ending is not served."""
-HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
-"""Of every file. no-cache: a browser asks each time, and mostly gets a 304."""
-
-
-@functools.cache
-def files() -> Mapping[str, Answer]:
-    """The answer for each file of the console that is served, by its name."""
-    found = {}
-    for each in sorted(FOLDER.iterdir()):
-        if each.suffix in _TYPES:
-            body = each.read_bytes()
-            tag = {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'}
-            found[each.name] = Answer(200, body, _TYPES[each.suffix], {**HEADERS, **tag})
-    return found
 
 
 class Console:

@@ -9,11 +9,11 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.resources.console import FOLDER, HEADERS, files
+from svcd.resources._console_files import FOLDER, HEADERS, LOADED, files, joined
 from svcd.testing import FakeService
 
 LARGEST_BYTES = 60 * 1024
-"""Budget of the whole page, each file compressed by itself."""
+"""Budget of all that a browser loads, for all views, as it is sent."""
 
 
 class ServedTests(SynchronousTestCase):
@@ -38,7 +38,7 @@ class ServedTests(SynchronousTestCase):
             answer = api.call("GET", f"/console/{name}")
             self.assertEqual(answer.status, 200, name)
             self.assertEqual({key: answer.headers.get(key) for key in HEADERS}, HEADERS, name)
-            self.assertRegex(answer.headers["ETag"], r'^"[0-9a-f]{32}"$')
+            self.assertRegex(answer.headers["ETag"], r'^W/"[0-9a-f]{32}"$')
         self.assertEqual(
             HEADERS["Content-Security-Policy"],
             "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -64,14 +64,31 @@ class ServedTests(SynchronousTestCase):
     def test_a_known_file_is_not_sent_again(self) -> None:
         """A 304 without a body, with the same headers; another tag gets the file."""
         api = self.service()
-        tag = api.call("GET", "/console/app.js").headers["ETag"]
+        tag = api.call("GET", "/console/app.js").headers["ETag"].removeprefix("W/")
         for sent in (tag, f"W/{tag}", f'"x", {tag}', "*"):
             answer = api.call("GET", "/console/app.js", headers={"If-None-Match": sent})
             self.assertEqual((answer.status, answer.body), (304, b""), sent)
-            self.assertEqual(answer.headers["ETag"], tag)
+            self.assertEqual(answer.headers["ETag"], f"W/{tag}")
             self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
         answer = api.call("GET", "/console/app.js", headers={"If-None-Match": '"x"'})
         self.assertEqual(answer.status, 200)
+
+    def test_a_caller_that_takes_gzip_gets_it(self) -> None:
+        """The same bytes, and the same tag for a known file."""
+        api = self.service()
+        plain = api.call("GET", "/console/all.js")
+        self.assertNotIn("Content-Encoding", plain.headers)
+        for sent in ("gzip", "br, GZIP;q=0.5", "deflate,gzip"):
+            packed = api.call("GET", "/console/all.js", headers={"Accept-Encoding": sent})
+            self.assertEqual(packed.headers["Content-Encoding"], "gzip", sent)
+            self.assertEqual(gzip.decompress(packed.body), plain.body)
+            self.assertEqual(packed.headers["ETag"], plain.headers["ETag"])
+        for sent in ("", "br", "gzip;q=0", "identity"):
+            answer = api.call("GET", "/console/all.js", headers={"Accept-Encoding": sent})
+            self.assertEqual(answer.body, plain.body, sent)
+        known = {"Accept-Encoding": "gzip", "If-None-Match": plain.headers["ETag"]}
+        answer = api.call("GET", "/console/all.js", headers=known)
+        self.assertEqual((answer.status, answer.body), (304, b""))
 
     def test_other_files_are_not_served(self) -> None:
         """Neither a file outside the folder nor one of a type that the page does not use."""
@@ -136,8 +153,11 @@ class FilesTests(SynchronousTestCase):
                 self.assertEqual(digest, each["sha256"], each["file"])
 
     def test_the_page_is_small(self) -> None:
-        """Licences are not loaded."""
-        sizes = {n: len(gzip.compress(a.body, 9)) for n, a in files().items() if n[-4:] != ".txt"}
+        """It loads these files and no others."""
+        page = files()["index.html"].body.decode()
+        loaded = re.findall(r'(?:src|href)="/console/([^"]*)"', page)
+        self.assertEqual({"index.html", *loaded}, set(LOADED))
+        sizes = {name: len(files()[name].packed) for name in LOADED}
         self.assertLessEqual(sum(sizes.values()), LARGEST_BYTES, sizes)
 
     def test_the_page_holds_no_script_and_no_style_of_its_own(self) -> None:
@@ -148,22 +168,59 @@ class FilesTests(SynchronousTestCase):
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertIn(address.removeprefix("/console/"), files())
 
-    def test_each_module_that_is_imported_is_served_and_loaded_early(self) -> None:
-        """A module that the page does not name is found only after the one that imports it."""
-        named = set(re.findall(r'href="/console/(\w+\.js)"', files()["index.html"].body.decode()))
-        imported = set()
+    def test_each_file_is_part_of_what_the_page_loads(self) -> None:
+        """A module that nothing imports would be forgotten."""
+        script, style = (files()[name].body.decode() for name in ("all.js", "all.css"))
         for name, text in self.modules().items():
-            for module in re.findall(r'from\s*["\']([^"\']+)["\']', text):
-                self.assertRegex(module, r"^\./", name)
-                imported.add(module.removeprefix("./"))
-        self.assertEqual(imported, named)
-        self.assertEqual(named | {"app.js"}, set(self.modules()))
+            if name not in ("all.js", "app.js"):
+                self.assertIn(f"const ${name.removesuffix('.js')} = (() => {{", script)
+                for module in re.findall(r'from\s*["\']([^"\']+)["\']', text):
+                    self.assertRegex(module, r"^\./\w+\.js$", name)
+        for name in files():
+            if name.endswith(".css"):
+                self.assertIn(files()[name].body.decode(), style)
 
     def test_no_module_makes_markup_or_code_of_texts(self) -> None:
         """Only the libraries may know these names of the browser."""
-        own = {n: t for n, t in self.modules().items() if n not in ("preact.js", "hooks.js")}
+        own = {
+            n: t for n, t in self.modules().items() if n not in ("preact.js", "hooks.js", "all.js")
+        }
         for name, text in own.items():
             for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
                 self.assertNotIn(word, text, name)
             self.assertNotIn("localStorage", text, name)
             self.assertNotIn("document.cookie", text, name)
+
+
+class JoinedTests(SynchronousTestCase):
+    """Modules as one."""
+
+    def test_each_module_is_a_function_of_its_imports(self) -> None:
+        """In their order; comments are left out."""
+        modules = {
+            "app.js": 'import { a as b } from "./one.js";\n'
+            'import * as two from "./two.js";\nb(two);\n',
+            "two.js": '// says hello\nimport one from "./one.js";\nexport const c = 1;\n'
+            "export async function d() {}\nexport class E {}\nfunction f() {}\n",
+            "one.js": "var n=1;export default function(){}export{n as a,n as z};",
+            "loose.js": "export const x = 1;\n",
+        }
+        self.assertEqual(
+            joined(modules),
+            "const $one = (() => {\nvar n=1;const $default = function(){}\n"
+            "return { a: n, z: n, default: $default };\n})();\n"
+            "const $two = (() => {\nconst { default: one } = $one;\nconst c = 1;\n"
+            "async function d() {}\nclass E {}\nfunction f() {}\n\n"
+            "return { c, d, E };\n})();\n"
+            "{\nconst { a: b } = $one;\nconst two = $two;\nb(two);\n}\n",
+        )
+
+    def test_what_it_does_not_know_is_refused(self) -> None:
+        """At the start of a daemon, and in this suite, and not in a browser."""
+        for text in (
+            "export let x = 1;",
+            'export * from "./app.js";',
+            'import "./app.js";',
+            'import { x } from "./app.js";',
+        ):
+            self.assertRaises(ValueError, joined, {"app.js": text})

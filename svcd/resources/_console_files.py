@@ -1,0 +1,135 @@
+"""The files of the console as they are served: one by one, and joined into one of each kind.
+
+Note: why joined. Some thirty small modules are good to read, and slow to load: a browser opens six
+connections and asks for each. Compressed together they are a quarter smaller, too. So the page
+loads `all.js` and `all.css`, which the daemon makes of the files when it starts. The single files
+are served as they are. Nothing is translated: each module becomes a function that returns its
+exports, in the order of the imports. `joined` knows the forms of import and export that the modules
+use, and refuses others.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from svcd.resources._answers import Answer
+
+FOLDER: Final = Path(__file__).parents[1] / "console"
+PAGE: Final = "index.html"
+ENTRY: Final = "app.js"
+"""The module that the page begins with; nothing imports it."""
+SCRIPT: Final = "all.js"
+STYLE: Final = "all.css"
+LOADED: Final = (PAGE, SCRIPT, STYLE, "icon.svg")
+"""What a browser loads, whatever the view."""
+_TYPES: Final[Mapping[str, bytes]] = {
+    ".html": b"text/html; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+    ".txt": b"text/plain; charset=utf-8",
+}
+"""A file with another ending is not served."""
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+    "Vary": "Accept-Encoding",
+}
+"""Of every file. no-cache: a browser asks each time, and mostly gets a 304."""
+_IMPORT: Final = re.compile(r'^import\s*(.+?)\s*from\s*"\./(\w+\.js)";', re.MULTILINE)
+_DECLARED: Final = re.compile(r"^export ((?:async )?function\*? |const |class )(\w+)", re.MULTILINE)
+_LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
+_DEFAULT: Final = re.compile(r"\bexport default ")
+_COMMENT: Final = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
+
+
+@functools.cache
+def files() -> Mapping[str, Answer]:
+    """The answer for each file of the console that is served, by its name."""
+    read = {each.name: each.read_bytes() for each in sorted(FOLDER.iterdir())}
+    read[SCRIPT] = joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
+    styles = sorted((n for n in read if n.endswith(".css")), key=lambda n: (n != "style.css", n))
+    read[STYLE] = b"".join(read[name] for name in styles)
+    return {n: _answer(n, body) for n, body in read.items() if Path(n).suffix in _TYPES}
+
+
+def _answer(name: str, body: bytes) -> Answer:
+    tag = {"ETag": f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'}
+    packed = gzip.compress(body, 9, mtime=0)
+    return Answer(200, body, _TYPES[Path(name).suffix], {**HEADERS, **tag}, packed)
+
+
+def joined(modules: Mapping[str, str]) -> str:
+    """One module that does what ENTRY does. Raises ValueError for a form that it does not know."""
+    return "".join(_wrapped(name, modules[name]) for name in _ordered(modules))
+
+
+def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
+    """The modules that ENTRY needs, each after those that it imports. Raises ValueError."""
+    done: dict[str, bool] = {}  # False: its imports are being visited
+
+    def visit(name: str) -> Iterator[str]:
+        if name in done:
+            if not done[name]:
+                raise ValueError(f"{name} imports itself by way of others")
+            return
+        done[name] = False
+        for found in _IMPORT.finditer(modules[name]):
+            yield from visit(found[2])
+        done[name] = True
+        yield name
+
+    yield from visit(ENTRY)
+
+
+def _wrapped(name: str, text: str) -> str:
+    exports: list[str] = []
+
+    def listed(found: re.Match[str]) -> str:
+        for each in found[1].split(","):
+            inner, _, outer = each.strip().partition(" as ")
+            exports.append(f"{outer or inner}: {inner}")
+        return ""
+
+    def declared(found: re.Match[str]) -> str:
+        exports.append(found[2])
+        return f"{found[1]}{found[2]}"
+
+    def default(found: re.Match[str]) -> str:
+        exports.append("default: $default")
+        return "const $default = "
+
+    text = _COMMENT.sub("", text)
+    text = _IMPORT.sub(_imported, text)
+    text = _LISTED.sub(listed, text)
+    text = _DECLARED.sub(declared, text)
+    text = _DEFAULT.sub(default, text)
+    left = _LEFT.search(text)
+    if left is not None:
+        raise ValueError(f"{name}: unknown form: {text[left.start() : left.start() + 80]!r}")
+    if name == ENTRY:
+        return f"{{\n{text}}}\n"
+    end = f"return {{ {', '.join(exports)} }};"
+    return f"const {_variable(name)} = (() => {{\n{text}\n{end}\n}})();\n"
+
+
+def _imported(found: re.Match[str]) -> str:
+    names, source = found[1], _variable(found[2])
+    if names.startswith("{"):
+        return f"const {re.sub(r' as ', ': ', names)} = {source};"
+    if names.startswith("* as "):
+        return f"const {names.removeprefix('* as ')} = {source};"
+    return f"const {{ default: {names} }} = {source};"
+
+
+def _variable(name: str) -> str:
+    return "$" + name.removesuffix(".js")
