@@ -284,8 +284,10 @@ class Work:
                 self._session.note(f"{step.item.title} is Active")
 
     def _left(self, done: int) -> str:
+        if not done:
+            return "nothing was changed"
         all_ = sum(step.change is not Change.NONE for step in self.steps)
-        return f"{done} of {all_} changes are made, and svcd apply goes on with the others"
+        return f"{done} of {all_} changes are made; the same svcd apply makes the others"
 
     def _perform(self, step: Step, ids: dict[tuple[str, str], str]) -> None:
         api, item = self._session.api, step.item

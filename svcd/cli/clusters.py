@@ -11,7 +11,7 @@ import click
 from svcd.cli.advice import in_commands
 from svcd.cli.api import safe
 from svcd.cli.command import Group
-from svcd.cli.exits import CommandError
+from svcd.cli.exits import CommandError, OutOfTime
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
@@ -53,7 +53,7 @@ CLUSTERS: Final = Table(
 _GROUPS: Final = (
     field("GROUP", "name", key=True),
     Column(title="MACHINES", text=lambda row, now: str(row.get("count", "")), cut=False),
-    field("FLAVOR", "flavor_id"),
+    Column(title="FLAVOR", text=lambda row, _: get(row, "flavor") or get(row, "flavor_id")),
     field("PROCESSES", "node_processes"),
 )
 _INSTANCES: Final = (
@@ -126,8 +126,10 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
     now, width, style = session.now(), session.width(), session.style
     session.show({"cluster": found}, CLUSTERS)
     groups = found.get("node_groups") or []
+    flavors = _flavors(session)
+    named = [{**each, "flavor": flavors.get(get(each, "flavor_id"))} for each in groups]
     yield ""
-    yield from table_lines(_GROUPS, groups, width, now, style)
+    yield from table_lines(_GROUPS, named, width, now, style)
     instances = [each for group in groups for each in group.get("instances") or []]
     if instances:
         yield ""
@@ -144,6 +146,18 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
         session.note(f"web pages on this machine: svcd cluster tunnel {get(found, 'name')}")
     if get(found, "status_description"):
         session.note(f"its history and what to do: svcd why {get(found, 'name')}")
+
+
+def _flavors(session: Session) -> Json:
+    """The names of the cloud's flavors by their ids; {} when the login cannot list them."""
+    from svcd.cli.cloud import Cloud
+
+    try:
+        return {get(each, "id"): get(each, "name") for each in Cloud(session).flavors()}
+    except OutOfTime:
+        raise
+    except CommandError:
+        return {}
 
 
 @cluster.command("scale")

@@ -34,6 +34,20 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_MEANT: Final[Mapping[str, Sequence[str]]] = {
+    **dict.fromkeys(("delete", "del", "remove", "destroy", "unregister"), ("rm",)),
+    **dict.fromkeys(("list", "l"), ("ls",)),
+    **dict.fromkeys(("describe", "info", "inspect", "view", "get"), ("show",)),
+    **dict.fromkeys(("new", "make", "start", "launch"), ("create", "add", "run")),
+    **dict.fromkeys(("create", "submit", "execute"), ("add", "run", "register", "rerun")),
+    **dict.fromkeys(("resize", "grow", "shrink"), ("scale",)),
+    **dict.fromkeys(("kill", "stop", "abort"), ("cancel", "rm")),
+    **dict.fromkeys(("log", "output"), ("logs", "events")),
+    **dict.fromkeys(("upload", "put"), ("add",)),
+    **dict.fromkeys(("login", "whoami"), ("status",)),
+}
+"""Words of other tools -> the commands that a person may mean, the likeliest first."""
+
 FORMATS: Final = ("table", "wide", "json", "yaml", "name")
 
 SHARED: Final[Sequence[click.Option]] = (
@@ -178,7 +192,8 @@ class Group(click.Group):
             from svcd.model.choices import listed, nearest
 
             known = self.list_commands(ctx)
-            near = nearest(name, known)
+            near = next((each for each in _MEANT.get(name, ()) if each in known), None)
+            near = near or nearest(name, known)
             advice = f"did you mean {near}?" if near else f"the commands are {listed(known, 40)}"
             ctx.fail(f"no command {name!r}; {advice}")
         return super().resolve_command(ctx, args)

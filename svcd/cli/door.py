@@ -112,6 +112,7 @@ def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Fo
             token, again = "", None  # the daemon may accept requests without a token
     tenant = tenant or ("" if given.api else str(known.get("tenant", "")))
     if not tenant:
+        send("GET", f"{str(api).rstrip('/')}/", None, {})  # a daemon that is away comes first
         raise CommandError("no tenant is given: use --tenant ID, or set OS_PROJECT_ID", USAGE)
     return Found(
         door=Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url), again=again

@@ -334,7 +334,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "give the job more memory in job_configs, or use larger flavors",
     ),
     Code.EXIT_CODE: _execution(
-        "A program of the job failed and printed no known error.",
+        "A program of the job ended with an exit code other than 0.",
         "read the last lines of the program in the job's log: GET the path of this job "
         "execution with /log at its end",
     ),
@@ -343,7 +343,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "read the job's log: GET the path of this job execution with /log at its end",
     ),
     Code.TASK_FAILED: _execution(
-        "A task of the job failed, and neither the engine nor the history has a reason.",
+        "A task of the job failed for a reason that svcd does not know.",
         "read the job's log: GET the path of this job execution with /log at its end",
     ),
     Code.KILLED_ELSEWHERE: _execution(

@@ -33,7 +33,7 @@ class ClusterTests(FakeDaemonCase):
 
         shown = await self.ran("cluster", "show", "fir")
         self.assertEqual(shown.code, 0, shown.err)
-        self.assertRegex(shown.out, r"\nworker +2 +3 +datanode,nodemanager\n")
+        self.assertRegex(shown.out, r"\nworker +2 +m1\.medium +datanode,nodemanager\n")
         self.assertRegex(shown.out, r"\nfirst-worker-002 +ACTIVE +127\.1\.0\.12 ")
         self.assertRegex(shown.out, r"\nHDFS +NameNode +hdfs://127\.1\.0\.10:8020\n")
 

@@ -123,6 +123,14 @@ class ConfigTests(_Case):
 
 
 class UsageTests(_Case):
+    def test_an_api_that_is_away_without_a_project_is_5(self) -> None:
+        """The missing project is the smaller trouble."""
+        code, out, err = self.ran("cluster", "ls", "--api", "http://127.0.0.1:1")
+        self.assertEqual((code, out), (5, ""))
+        self.assertRegex(
+            err, r"\Asvcd cluster ls: http://127\.0\.0\.1:1/ cannot be reached: .*\n\Z"
+        )
+
     def test_wrong_usage_is_2(self) -> None:
         """No command, an unknown one, an unknown distribution."""
         for arguments in ((), ("fly",), ("image", "build", "cdh"), ("config",)):
@@ -130,6 +138,16 @@ class UsageTests(_Case):
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("usage: svcd", err)
             self.assertEqual(len(err.splitlines()), 1, err)
+
+    def test_words_of_other_tools(self) -> None:
+        """The command that does it is named."""
+        for words, meant in (
+            (("cluster", "delete"), "rm"), (("cluster", "list"), "ls"), (("job", "kill"), "cancel"),
+            (("source", "create"), "add"), (("clutser",), "cluster"),
+        ):  # fmt: skip
+            code, _, err = self.ran(*words, "x")
+            self.assertEqual(code, 2)
+            self.assertIn(f"no command {words[-1]!r}; did you mean {meant}?", err)
 
     def test_help_names_every_command(self) -> None:
         """And the daemon."""

@@ -192,7 +192,9 @@ class BundleTests(RunCase):
         said = self.apply()
         self.assertEqual((said.code, said.err.count("\n")), (5, 3), said)
         self.assertIn("job count: ", said.err)
-        self.assertIn("5 of 7 changes are made, and svcd apply goes on with the others", said.err)
+        self.assertIn("5 of 7 changes are made; the same svcd apply makes the others", said.err)
+        again = self.shown.run("apply", "-f", self.bundle(clusters=[]))
+        self.assertTrue(again.err.endswith("; nothing was changed\n"), again)
         self.shown.before = lambda method, path: None
         said = self.apply()
         self.assertEqual(said.code, 0, said)
