@@ -27,10 +27,8 @@ from svcd.cli.session import Session
 
 _PATIENCE_S: Final = 120.0
 """How long a daemon may be away, as when it restarts, before the command gives up."""
-_WAIT_S: Final = 1
-"""Seconds that the daemon waits for new text of the log before it answers."""
 _LOOK_S: Final = 0.5
-"""Time between two requests for the status."""
+"""Time between two requests for the status and for the log; the daemon reads the log less often."""
 _READ_S: Final = 3.0
 """Time between two requests for the log of a daemon that answers all of it each time."""
 _LAST_S: Final = 15.0
@@ -107,8 +105,7 @@ class Followed:
                 return execution
             if not over:
                 self._session.draw(state(execution, self._session.now()))
-            if over or not self._keeps or not self._shows_log:
-                time.sleep(_LOOK_S)
+            time.sleep(_LOOK_S)
 
     def _execution(self, before: Any) -> Any:
         """The execution now. Its status is read from the engine: svcd itself reads it later."""
@@ -135,7 +132,7 @@ class Followed:
         if not self._keeps and not over and now - self._read_at < _READ_S:
             return
         self._read_at = now
-        part = self.part(0 if over else _WAIT_S)
+        part = self.part()
         if part is None:
             return
         self._keeps = part.offset is not None
@@ -158,9 +155,9 @@ class Followed:
                 f"left out: {lines} of Oozie, Hadoop and Pig; all: svcd job logs --all {self._id}"
             )
 
-    def part(self, wait_s: int) -> Part | None:
+    def part(self) -> Part | None:
         """The log after what was shown; None when the daemon cannot read it now."""
-        path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}&wait={wait_s}"
+        path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}"
         try:
             answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
         except CommandError as error:
@@ -173,7 +170,7 @@ class Followed:
 
     def once(self) -> None:
         """Show the present log."""
-        part = self.part(0)
+        part = self.part()
         if part is not None:
             self._show(part, last=True)
             self._tell_left_out()

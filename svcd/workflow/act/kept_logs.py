@@ -8,6 +8,12 @@ same time, and the one that began first may write last. So svcd reads the state 
 before it reads the files, and writes only if nobody has written since: a text is never compared
 with a state that is newer than itself. Who only wants new text leaves it to the other writer. Who
 completes the log reads the files again.
+
+Note: an early end. When an execution succeeds, its programs have ended by themselves, and most of
+their containers too. So the first caller after the end gets the complete log, if node managers and
+job history prove that each file is whole. Without this proof (the master of a map-reduce job runs
+for some seconds more), and after any other end, the log is completed by `endings` when the engine
+and the programs have had time.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from svcd.errors import NotFound, ValidationError
 from svcd.model.cluster import ClusterStatus
 from svcd.model.execution_log import ExecutionLog, LogPart
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
-from svcd.model.job import Execution
+from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import Store
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.workflow.act.logs import Files, Logs
@@ -35,6 +41,8 @@ _READ_S: Final = 20.0
 """Time for reading all files of one execution."""
 _EVERY_S: Final = 2.0
 """Least time between two reads of the files of one execution by this daemon."""
+_AT_END_EVERY_S: Final = 0.5
+"""The same for an execution that has succeeded, whose log is not complete yet."""
 _MOST_REMEMBERED: Final = 1000
 """Executions whose last read this daemon remembers."""
 _TRIES: Final = 3
@@ -76,25 +84,33 @@ class KeptLogs:
     async def _fill(self, row: Execution) -> None:
         """Append what is new, unless this daemon has just read the files."""
         now = self._clock.seconds()
-        if now - self._read_at.get(row.id, float("-inf")) < _EVERY_S:
+        over = planner.is_to_tidy(row)
+        succeeded = over and row.status is ExecutionStatus.SUCCEEDED
+        least_s = _AT_END_EVERY_S if succeeded else _EVERY_S
+        if now - self._read_at.get(row.id, float("-inf")) < least_s:
             return
         self._read_at.pop(row.id, None)
         while len(self._read_at) >= _MOST_REMEMBERED:
             del self._read_at[next(iter(self._read_at))]
         self._read_at[row.id] = now
         place = await self._place(row)
-        over = planner.is_to_tidy(row)
         unread = place is None or row.workflow_job_id is None
         if over and (unread or planner.leaves_folder(row, now)):
             await self.complete(row)
+        elif succeeded and not planner.needs_last_record(row):
+            await self.complete(row, settled=False)
         elif place is not None:
             before = await self._state(row.id)
             await self._grow(before, await self._files(row, place))
 
     # ---- after an end ----
 
-    async def complete(self, row: Execution) -> bool:
-        """Read the files for the last time, and complete the log. False: try again later."""
+    async def complete(self, row: Execution, settled: bool = True) -> bool:
+        """Read the files for the last time, and complete the log. False: try again later.
+
+        settled: the programs have had time to end; without it only files that are proven to be
+        whole complete the log.
+        """
         for _ in range(_TRIES):
             before = await self._state(row.id)
             if before.complete:
@@ -107,7 +123,7 @@ class KeptLogs:
             else:
                 files = Files(missed="the cluster is gone, or its deletion has begun")
             is_over = place is None or planner.leaves_folder(row, self._clock.seconds())
-            if files.missed and not is_over:
+            if (files.missed and not is_over) or (files.may_grow and not settled):
                 await self._grow(before, files)
                 return False
             after, text = log_growth.grown(before, files.parts, whole=True)

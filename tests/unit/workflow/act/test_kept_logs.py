@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from svcd.embedded.faults import Effect, FaultRule
@@ -148,3 +149,69 @@ class SilenceTests(KeptLogCase):
                 rf"\[svcd: the end of the log could not be read: http:.*{where}.*no answer in 5 s",
             )
             rule.remove()
+
+
+class EarlyEndTests(KeptLogCase):
+    def test_the_first_caller_after_a_success(self) -> None:
+        """The complete log, when each file is proven to be whole."""
+        self.prints("the end\n")
+        row = self.ended()
+        found = self.part(row)
+        self.assertTrue(found.complete)
+        self.assertIn(b"the end\n", found.text)
+        self.assertTrue(found.text.endswith(b": SUCCEEDED <==\n"))
+
+    def test_a_container_that_still_runs(self) -> None:
+        """Its files are read again, until it has ended or has had its time."""
+        self.prints("one\n", ended=False)
+        row = self.ended()
+        self.assertFalse(self.part(row).complete)
+        self.prints("one\ntwo\n")
+        self.assertFalse(self.part(row).complete)
+        self.clock.advance(0.5)
+        found = self.part(row)
+        self.assertTrue(found.complete)
+        self.assertIn(b"stdout <==\ntwo\n", found.text)
+
+    def test_a_container_that_never_ends(self) -> None:
+        """Then the log is completed a few seconds after the end, as ever."""
+        self.prints("one\n", ended=False)
+        row = self.ended()
+        self.assertFalse(self.part(row).complete)
+        self.clock.advance(3.5)
+        self.assertTrue(self.part(row).complete)
+
+    def test_a_job_that_the_history_does_not_know_yet(self) -> None:
+        """Its tasks may have printed more."""
+        self.prints("one\n")
+        row = self.ended()
+        record = dict(row.record or {})
+        record["actions"] = [
+            {**each, "externalChildIDs": "job_1767225600000_0009"} for each in record["actions"]
+        ]
+        self.run_to_end(self.controller.rows.change(row.id, lambda now: evolve(now, record=record)))
+        row = self.execution(row.id)
+        self.assertFalse(self.part(row).complete)
+        tasks = {"tasks": {"task": [{"id": "t1"}]}}
+        attempt = {"nodeHttpAddress": "c1-master-001:8042", "assignedContainerId": CONTAINER}
+        attempts = {"taskAttempts": {"taskAttempt": [{**attempt, "id": "attempt_1"}]}}
+        self.probe.answer("_0009/tasks$", 200, json.dumps(tasks).encode())
+        self.probe.answer("/t1/attempts$", 200, json.dumps(attempts).encode())
+        self.clock.advance(0.5)
+        found = self.part(row)
+        self.assertTrue(found.complete)
+        self.assertIn(b" attempt_1 stdout <==\none\n", found.text)
+
+    def test_a_failure(self) -> None:
+        """The engine may not have completed its record: the log waits."""
+        self.prints("one\n")
+        row = self.running({"svcd.fake.outcome": "fail"})
+        for _ in range(40):
+            self.clock.advance(0.25)
+            row = self.execution(row.id)
+            if row.status is not ExecutionStatus.RUNNING:
+                break
+        self.assertEqual(row.status, ExecutionStatus.KILLED)
+        self.assertFalse(self.part(row).complete)
+        self.clock.advance(3.5)
+        self.assertTrue(self.part(row).complete)
