@@ -49,6 +49,8 @@ class RunTests(DaemonCase):
         self.assertIn("uploaded 2 files, 30 bytes, to objstore://svcd-input/text-", done.err)
         self.assertRegex(done.err, r"\njob SUCCEEDED after .*\n$")
         self.assertIn("Apache Pig version", done.out)
+        self.assertLess(len(done.out.splitlines()), 100, done.out)
+        self.assertNotIn("Launcher", done.out)
         self.assertEqual(await self.counts("hdfs:///out"), EXPECTED)
 
         again = await self.svcd(*command, "hdfs:///out")
@@ -64,6 +66,7 @@ class RunTests(DaemonCase):
         self.assertIn("  what to do: ", failed.err)
 
         await self.interrupted()
+        await self.outlived()
 
     async def counts(self, url: str) -> Counter[str]:
         """The result of a word count, as a user reads it on the cluster."""
@@ -94,3 +97,21 @@ class RunTests(DaemonCase):
         rows = json.loads(listed.out)["job_executions"]
         statuses = [row["info"]["status"] for row in rows]
         self.assertEqual(statuses, ["SUCCEEDED", "KILLED", "KILLED", "SUCCEEDED"])
+
+    async def outlived(self) -> None:
+        """The logs are read after the cluster was deleted: the programs' lines, and each line."""
+        removed = await self.svcd("cluster", "rm", "first", "--yes", "--wait")
+        self.assertEqual(removed.code, 0, removed)
+        for job, words in (
+            ("slow", "finished by itself\n"),
+            ("broken", "Undefined alias: nothing"),
+        ):
+            shown = await self.svcd("job", "logs", job)
+            self.assertEqual(shown.code, 0, shown)
+            self.assertIn(words, shown.out)
+            self.assertNotIn("Launcher AM", shown.out)
+            self.assertNotIn("[svcd: ", shown.out)
+            whole = await self.svcd("job", "logs", "--all", job)
+            self.assertIn("Launcher AM configuration loaded\n", whole.out)
+            self.assertIn("==> engine <==\n", whole.out)
+            self.assertRegex(whole.out, r"\n==> job execution [0-9a-f-]{36}: \w+ <==\n")
