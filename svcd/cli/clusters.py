@@ -289,7 +289,7 @@ def events(session: Session, name: str, follow: bool) -> None:
     if not follow:
         session.show(session.api.listed(path, "events"), EVENTS)
         return
-    from svcd.cli.following import new_events
+    from svcd.cli.cluster_events import new_events
 
     session.api.be_patient(60)
     for event in new_events(session.api, path):

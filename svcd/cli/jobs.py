@@ -220,7 +220,7 @@ def _given(api: Api, execution: Row) -> Iterator[Row]:
 @click.pass_obj
 def logs(session: Session, what: str, follow: bool, shows_all: bool) -> int:
     """Print the output of a job execution's programs."""
-    from svcd.cli.follow import Followed
+    from svcd.cli.followed_execution import Followed
 
     followed = Followed(session, str(execution_of(session.api, what)["id"]), shows_all)
     if follow:
@@ -263,7 +263,7 @@ def rm(session: Session, what: Sequence[str], yes: bool) -> None:
 @click.pass_obj
 def rerun(session: Session, what: str, on: str | None, to: str | None, detach: bool) -> int:
     """Run the job of an execution again, with the same data and configuration."""
-    from svcd.cli.follow import Followed
+    from svcd.cli.followed_execution import Followed
 
     api = session.api
     before = execution_of(api, what)

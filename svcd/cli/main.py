@@ -35,7 +35,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
             " and what to do"),
     "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine, through"
                " SSH"),
-    "watch": ("svcd.cli.changes:command", "show one line for each change"),
+    "watch": ("svcd.cli.watch:command", "show one line for each change"),
     "open": ("svcd.cli.console:command", "open the console in a browser"),
     "completion": ("svcd.cli.completion:command", "print the script that completes svcd in bash,"
                    " zsh or fish"),

@@ -19,7 +19,7 @@ from svcd.cli import local_input, names, swift
 from svcd.cli.api import safe
 from svcd.cli.command import FORMATS, SHARED, Command
 from svcd.cli.exits import INTERRUPTED, REFUSED, CommandError
-from svcd.cli.follow import Followed
+from svcd.cli.followed_execution import Followed
 from svcd.cli.job_files import (
     Unusable,
     binary,

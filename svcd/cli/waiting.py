@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from svcd.cli.api import safe
+from svcd.cli.cluster_events import newer
 from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime
-from svcd.cli.following import newer
 from svcd.cli.session import Session
 from svcd.cli.show import get
 from svcd.cli.times import duration, seconds

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import follow
+from svcd.cli import followed_execution
 from svcd.cli.exits import OutOfTime
 from svcd.testing import FakeServiceMixin
 from tests.support.commands import Said, Shown
@@ -25,7 +25,7 @@ class RunCase(FakeServiceMixin, SynchronousTestCase):
     def setUp(self) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "SVCD_"))}
         self.patch(os, "environ", kept)
-        self.patch(follow, "_LOOK_S", 0.0)
+        self.patch(followed_execution, "_LOOK_S", 0.0)
         self.fake = self.fake_service()
         self.api = Api(self.fake)
         self.cluster_id = self.api.active_cluster("first")
@@ -280,7 +280,7 @@ class FaultTests(RunCase):
             if len(seen) == 2:
                 raise KeyboardInterrupt
 
-        self.patch(follow.Followed, "_read_log", interrupt)
+        self.patch(followed_execution.Followed, "_read_log", interrupt)
         said = self.pig("-c", "svcd.fake.run_s=60")
         self.assertEqual(said.code, 130, said)
         (execution,) = self.executions()
@@ -297,7 +297,7 @@ class FaultTests(RunCase):
         def late(self_: Any, over: bool) -> None:
             raise OutOfTime("--timeout of 60 s ran out", 124)
 
-        self.patch(follow.Followed, "_read_log", late)
+        self.patch(followed_execution.Followed, "_read_log", late)
         said = self.pig("-c", "svcd.fake.outcome=hang", "--timeout", "60")
         self.assertEqual(said.code, 124, said)
         self.assertIn("the job goes on: svcd job logs -f ", said.err)
@@ -317,7 +317,7 @@ class FaultTests(RunCase):
 
     def test_daemon_that_stays_away(self) -> None:
         """Exit code 5; the job goes on."""
-        self.patch(follow, "_PATIENCE_S", 0.1)
+        self.patch(followed_execution, "_PATIENCE_S", 0.1)
 
         def away(method: str, path: str) -> None:
             if "/job-executions/" in path:

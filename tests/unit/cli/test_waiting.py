@@ -6,8 +6,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.cluster_events import newer
 from svcd.cli.exits import CommandError
-from svcd.cli.following import newer
 from svcd.cli.waiting import news, progress
 
 NOW = 1_767_225_600.0

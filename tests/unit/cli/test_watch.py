@@ -12,12 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import api as client
 from svcd.cli.api import Api, exit_code, parsed_events
-from svcd.cli.changes import States, compared, kind_of
 from svcd.cli.connection import Answer
 from svcd.cli.console import console_url
 from svcd.cli.door import Door
 from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.status import attention, lines, recent
+from svcd.cli.watch import States, compared, kind_of
 
 NOW = 1_767_225_600.0
 
