@@ -7,6 +7,11 @@ address, and listens on none.
 A forward counts in the shares of its login from the request until its TCP connection is closed. So
 a service that reads nothing holds its share after the channel has ended, until the SSH connection
 ends.
+
+Note: early answers. A service may answer an upload before its end, and close. The kernel then
+resets the TCP connection, and the next write fails while the answer still waits to be read. Twisted
+closes a connection whose write has failed. So a relay keeps a second reference to the socket, and
+reads the rest before it passes the end on.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -15,6 +20,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
+from io import RawIOBase
 from typing import Any, Final
 
 from twisted.conch.ssh import common, connection, forwarding
@@ -31,6 +38,7 @@ from svcd.runtime.ssh_channel import WINDOW_BYTES, ChannelTransport
 
 _CONNECT_S: Final = 30
 """Time-out of a connection to a port of the machine."""
+_PIECE_BYTES: Final = 65_536
 
 
 class ForwardingConnection(connection.SSHConnection):
@@ -42,7 +50,7 @@ class ForwardingConnection(connection.SSHConnection):
     def __init__(self) -> None:
         super().__init__()
         self._connecting: set[Deferred[Any]] = set()
-        self.relays: set[_Side] = set()  # their sides at the machine's ports
+        self.relays: set[_Outer] = set()  # their sides at the machine's ports
 
     def shares(self) -> Shares:
         """What the login of this connection has open."""
@@ -78,11 +86,11 @@ class ForwardingConnection(connection.SSHConnection):
         server = self.transport.factory
         # from the machine's own address: services see their machine as the client
         endpoint = TCP4ClientEndpoint(server.reactor, address, port, _CONNECT_S, (address, 0))
-        connecting = endpoint.connect(Factory.forProtocol(_Side))
+        connecting = endpoint.connect(Factory.forProtocol(_Outer))
         self._connecting.add(connecting)
         shares = self.shares()
 
-        def connected(outer: _Side) -> None:
+        def connected(outer: _Outer) -> None:
             self._connecting.discard(connecting)
             outer.transport.setTcpNoDelay(True)
             channel = ChannelTransport(
@@ -136,7 +144,6 @@ class _Side(Protocol):
 
     transport: Any
     other: _Side
-    gone: Callable[[], None] = staticmethod(lambda: None)
     _read_all = False
 
     def dataReceived(self, data: bytes) -> None:
@@ -155,12 +162,29 @@ class _Side(Protocol):
         """Does nothing: the peer may still send."""
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        self.gone()
         self.other.transport.unregisterProducer()
         self.other.transport.loseConnection()
 
 
-def _relay(outer: _Side, channel: ChannelTransport) -> None:
+class _Outer(_Side):
+    """The side at a port of the machine. gone: called at its end."""
+
+    gone: Callable[[], None]
+    _rest: RawIOBase
+
+    def connectionMade(self) -> None:
+        # the socket stays open until this file is closed, too; both have one file number
+        self._rest = self.transport.getHandle().makefile("rb", buffering=0)
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        with self._rest, suppress(OSError):
+            while data := self._rest.read(_PIECE_BYTES):  # at most what the kernel has buffered
+                self.other.transport.write(data)
+        self.gone()
+        super().connectionLost(reason)
+
+
+def _relay(outer: _Outer, channel: ChannelTransport) -> None:
     """Connect the TCP connection of `outer` with `channel`."""
     inner = _Side()
     inner.other, outer.other = outer, inner
