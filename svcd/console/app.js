@@ -4,6 +4,7 @@ import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
+import { Events } from "./events.js";
 import { Home } from "./home.js";
 import { Job, Jobs } from "./jobs.js";
 import { Again, Login } from "./login.js";
@@ -18,7 +19,7 @@ import { duration } from "./time.js";
 const VIEWS = [
   ["clusters", "Home"],
   ["runs", "Runs"],
-  ["jobs", "Jobs"],
+  ["jobs", "Jobs"], ["events", "Events"],
 ];
 const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
@@ -29,6 +30,7 @@ function View({ route }) {
   if (view === "clusters") return html`<${Home} query=${route.query} />`;
   if (view === "runs" && id) return html`<${Run} key=${id} id=${id} query=${route.query} />`;
   if (view === "runs") return html`<${Runs} query=${route.query} />`;
+  if (view === "events") return html`<${Events} query=${route.query} />`;
   if (view === "jobs" && id) return html`<${Job} key=${id} id=${id} query=${route.query} />`;
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
   return html`<${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;

@@ -6,30 +6,35 @@ import { created, hasEnded, isBusy, isUnwell, length, newestFirst, outcome, size
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
 import { count, firstLine, plain } from "./text.js";
-import { duration, now } from "./time.js";
+import { duration, moment, now } from "./time.js";
 
 const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
 const ROWS = 200; // rows of a table
 
+// What needs attention: failures, then what is unwell, then what waits; of each the newest first.
 function attention(clusters, runs) {
-  const unwell = clusters.filter(isUnwell).map((each) => ({
-    key: each.id, href: to(["clusters", each.id]), word: each.status === "Error" ? "Error" : "unwell", name: each.name,
+  const rows = clusters.filter(isUnwell).map((each) => ({
+    rank: each.status === "Error" ? 0 : 1, href: to(["clusters", each.id]), word: each.status === "Error" ? "Error" : "unwell", name: each.name,
     kind: "cluster", text: firstLine(each.status_description), at: each.updated_at ?? each.created_at,
   }));
-  const troubled = runs.filter((each) => trouble(each.run) && created(each.run) > now() - RECENT_MS ).map(({ run, name }) => ({
-    key: run.id, href: to(["runs", run.id]), word: status(run), of: outcome(run), name, kind: "run", text: trouble(run), at: run.end_time ?? run.created_at,
-  }));
-  return [...unwell, ...troubled];
+  for (const { run, name } of runs) {
+    const { failure, waiting } = run.info;
+    const waits = waiting && !failure;
+    if (trouble(run) && (waits || created(run) > now() - RECENT_MS)) rows.push({
+      rank: waits ? 2 : 0, href: to(["runs", run.id]), word: waits ? "waits" : status(run), of: waits ? "waiting" : outcome(run), name, kind: "run", text: trouble(run), at: waits ? waiting.since : run.end_time ?? run.created_at,
+    });
+  }
+  return rows.sort((a, b) => a.rank - b.rank || moment(b.at) - moment(a.at));
 }
 
 const Attention = ({ rows }) => html`<section class="attention" aria-labelledby="attention">
   <h2 id="attention">Needs attention <span class="number">${rows.length}</span></h2>
-  <ul class="cards">${rows.slice(0, MOST).map((each) => html`<li key=${each.key}>
-    <a class="card" href=${each.href}>
+  <ul class="cards">${rows.slice(0, MOST).map((each) => html`<li key=${each.href}>
+    <a class=${`card ${each.rank ? "wait" : ""}`} href=${each.href}>
       <span class="top"><${State} word=${each.word} of=${each.of} /><span class="faint">${each.kind}</span><span class="push faint"><${Time} at=${each.at} /></span></span>
       <strong><${Name}>${each.name}<//></strong>
-      <span class="why" dir="auto">${plain(each.text)}</span>
+      <span class="why" dir="auto">${plain(each.text.slice(0, 400))}</span>
     </a></li>`)}</ul>
   ${rows.length > MOST && html`<p class="faint">and ${count(rows.length - MOST, "more", "more")}: see the clusters below, and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.</p>`}
 </section>`;

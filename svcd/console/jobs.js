@@ -30,10 +30,11 @@ const KINDS = {
 
 function Remove({ of, row, close }) {
   const act = async (key) => {
+    const here = location.hash;
     await send("DELETE", path(of.list, row.id), { key });
     const data = of.word === "binary" && row.url.split("internaldb://")[1];
     if (data) await send("DELETE", path("job-binary-internals", data)).catch(() => {}); // another binary may have it
-    if (!of.word) location.hash = to(["jobs"]);
+    if (!of.word && location.hash === here) location.hash = to(["jobs"]);
   };
   const command = of.word ? `svcd ${of.word} rm ${commands.word(row.name)}` : commands.request("DELETE", path(of.list, row.id));
   return html`<${Question} title=${`Delete this ${of.one}?`} verb=${`Delete the ${of.one}`} danger confirm=${row.name} command=${command} act=${act} close=${close}><p>${of.gone} This cannot be undone.</p><//>`;

@@ -31,6 +31,6 @@ export const newestFirst = (rows) => [...rows].sort((a, b) => created(b) - creat
 export function trouble(run) {
   const { failure, waiting } = run.info ?? {};
   if (failure) return `${failure.code}: ${firstLine(failure.text)}`;
-  if (waiting) return `waits: ${firstLine(waiting.text)}`;
+  if (waiting) return firstLine(waiting.text);
   return status(run) === "FAILED" ? "failed" : "";
 }

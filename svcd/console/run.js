@@ -5,7 +5,7 @@ import { path, send } from "./api.js";
 import * as commands from "./commands.js";
 import { Progress } from "./home.js";
 import { Log } from "./log.js";
-import { Command, Empty, Lines, Name, Problem, Question, State, Time, tone, useTick, useTitle } from "./parts.js";
+import { Command, Cut, Empty, Lines, Name, Problem, Question, State, Time, tone, useTick, useTitle } from "./parts.js";
 import { hasEnded, length, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, useStore } from "./store.js";
@@ -24,9 +24,10 @@ function Rerun({ run, close }) {
   const body = { cluster_id: run.cluster_id, job_configs: run.job_configs };
   for (const each of ["input_id", "output_id"]) if (run[each]) body[each] = run[each];
   const act = async (key) => {
+    const here = location.hash;
     const made = (await (await send("POST", path("jobs", run.job_id, "execute"), { body, key })).json()).job_execution;
     keep("job_execution", made);
-    location.hash = to(["runs", made.id]);
+    if (location.hash === here) location.hash = to(["runs", made.id]); // else the user has gone elsewhere
   };
   return html`<${Question} title="Run it again?" verb="Run again" command=${commands.rerun(run.id)} act=${act} close=${close}>
     <p>The same job with the same cluster, input, output and configuration. Most jobs fail when their output exists: delete it before.</p><//>`;
@@ -52,18 +53,20 @@ function Phases({ run }) {
   })}</ol>`;
 }
 
-const valueOf = (value) => (typeof value === "string" ? plain(value) : JSON.stringify(value));
+const valueOf = (value) => html`<${Cut} text=${typeof value === "string" ? value : JSON.stringify(value)} most=${400} />`;
 const Values = ({ title, values }) => {
   const rows = Array.isArray(values) ? values.map((each, at) => [String(at + 1), each]) : Object.entries(values ?? {});
   return rows.length > 0 && html`<h3>${title}</h3><dl class="values">${rows.map(([name, value]) => html`<div key=${name}><dt><code>${plain(name)}</code></dt><dd><code>${valueOf(value)}</code></dd></div>`)}</dl>`;
 };
 
+const Data = ({ title, id, sources }) => id && html`<div><dt>${title}</dt><dd>${sources.has(id) ? html`<${Name}>${sources.get(id).name}<//> <code class="faint"><${Cut} text=${sources.get(id).url} most=${200} /></code>` : html`<span class="faint">a data source that is gone</span>`}</dd></div>`;
+
 const Actions = ({ actions }) => html`<section aria-labelledby="actions"><h2 id="actions">Steps of the engine</h2><div class="table"><table>
   <thead><tr><th scope="col">Step</th><th scope="col">Status</th><th scope="col">Error</th></tr></thead>
-  <tbody>${actions.map((each, at) => html`<tr key=${at}><th scope="row">${plain(each.name ?? each.id)}</th><td>${plain(each.status)}</td><td dir="auto">${plain([each.errorCode, each.errorMessage].filter(Boolean).join(": ") || "–")}</td></tr>`)}</tbody></table></div></section>`;
+  <tbody>${actions.map((each, at) => html`<tr key=${at}><th scope="row">${plain(each.name ?? each.id)}</th><td>${plain(each.status)}</td><td dir="auto"><${Cut} text=${[each.errorCode, each.errorMessage].filter(Boolean).join(": ") || "–"} /></td></tr>`)}</tbody></table></div></section>`;
 
 export function Run({ id, query }) {
-  const { job_execution: executions, job: jobs, cluster: clusters, loaded } = useStore();
+  const { job_execution: executions, job: jobs, cluster: clusters, data_source: sources, loaded } = useStore();
   const [question, ask] = useState("");
   const run = executions.get(id);
   useTick(run && !hasEnded(run) ? 1000 : 30_000);
@@ -78,7 +81,7 @@ export function Run({ id, query }) {
   return html`<header class="title">
       <div><p class="faint crumbs"><a href=${to(["runs"])}>Runs</a></p>
         <h1><${Name}>${job?.name ?? "deleted job"}<//></h1>
-        <p class="facts"><${State} word=${status(run)} of=${outcome(run)} />${job && html`<span>${plain(job.type)}</span>`}<span>on ${cluster ? html`<a href=${to(["clusters", cluster.id])}><${Name}>${cluster.name}<//></a>` : "a cluster that is gone"}</span><span>${duration(length(run, now()))}</span><span>accepted <${Time} at=${run.created_at} /></span></p></div>
+        <p class="facts"><${State} word=${status(run)} of=${outcome(run)} />${job && html`<span>${plain(job.type)} <a href=${to(["jobs", job.id])}>job</a></span>`}<span>on ${cluster ? html`<a href=${to(["clusters", cluster.id])}><${Name}>${cluster.name}<//></a>` : "a cluster that is gone"}</span><span>${duration(length(run, now()))}</span><span>accepted <${Time} at=${run.created_at} /></span></p></div>
       <div class="buttons">
         ${!ended && html`<button type="button" class="danger" onClick=${() => ask("cancel")}>Cancel</button>`}
         <button type="button" disabled=${Boolean(impossible)} title=${impossible} onClick=${() => ask("rerun")}>Run again</button>
@@ -90,7 +93,8 @@ export function Run({ id, query }) {
     <${Log} id=${id} query=${query} filter=${filter} />
     <${Command} text=${commands.followLog(run.id)} />
     ${Array.isArray(actions) && actions.length > 0 && html`<${Actions} actions=${actions} />`}
-    <section aria-labelledby="configuration"><h2 id="configuration">Configuration</h2>
+    <section aria-labelledby="configuration"><div class="heading"><h2 id="configuration">Data and configuration</h2>${job && html`<a class="push" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}</div>
+      ${(run.input_id || run.output_id) && html`<dl class="values"><${Data} title="Input" id=${run.input_id} sources=${sources} /><${Data} title="Output" id=${run.output_id} sources=${sources} /></dl>`}
       <${Values} title="Options" values=${run.job_configs.configs} /><${Values} title="Parameters" values=${run.job_configs.params} /><${Values} title="Arguments" values=${run.job_configs.args} />
       <dl class="values"><div><dt>Execution</dt><dd><code>${plain(run.id)}</code></dd></div><div><dt>Engine's id</dt><dd><code>${plain(run.workflow_job_id ?? "–")}</code></dd></div><div><dt>Return code</dt><dd>${run.return_code ?? "–"}</dd></div></dl></section>
     ${question === "cancel" && html`<${Cancel} run=${run} close=${() => ask("")} />`}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from tests.support.console import HOSTILE, ConsoleCase
@@ -15,6 +17,19 @@ class JobsTests(ConsoleCase):
     def file(self, name: str, data: bytes = SCRIPT) -> dict[str, Any]:
         """A file as a browser's file chooser gets it."""
         return {"name": name, "mimeType": "text/plain", "buffer": data}
+
+    def crowd(self, page: Any, like: str) -> None:
+        """Let the API answer with 134 clusters, four of which have 400 events each."""
+        (one,) = (c for c in self.call("GET", "/clusters").json["clusters"] if c["id"] == like)
+        event = self.call("GET", f"/clusters/{like}/events").json["events"][0]
+        clusters = [one | {"id": f"c{n}", "name": f"c{n}"} for n in range(134)]
+        events = [event | {"number": n, "text": f"{n}"} for n in range(400)]
+        page.route("**/v1.1/demo/clusters", lambda r: r.fulfill(json={"clusters": clusters}))
+        page.route("**/clusters/*/events", lambda r: r.fulfill(json={"events": []}))
+        page.route(
+            re.compile("/clusters/c(0|1|2|120)/events"),
+            lambda r: r.fulfill(json={"events": events}),
+        )
 
     async def test_a_job_is_made_of_files_and_run(self) -> None:
         """Each refusal stands beside its field, nothing typed is lost, two presses act once."""
@@ -106,6 +121,56 @@ class JobsTests(ConsoleCase):
                     },
                 ),
             )
+
+        await self.walk(walk)
+
+    async def test_events_of_everything_are_seen_as_they_come(self) -> None:
+        """The address keeps the filters, texts of tenants are text, the list is bounded."""
+        message = json.dumps({"forbidden": {"message": f"Quota exceeded {HOSTILE}"}})
+
+        def walk(page: Any) -> None:
+            cluster, job = self.active(), self.job("report")
+            page.goto("/console/#/events")
+            page.locator(".events", has_text="etl Active").wait_for()
+            made = self.run_job(
+                job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
+            )
+            failed = page.locator(".events li", has_text="ERROR 1: <b onclick")
+            failed.wait_for()
+            self.svcd.faults.add(
+                where="compute", method="POST", path="servers", status=403, body=message
+            )
+            self.make(name="poor")
+            page.locator(".events li", has_text="poor").filter(has_text="QUOTA").first.wait_for()
+            page.get_by_label("Failures only").check()
+            self.assertEqual(page.locator(".events", has_text="Active").count(), 0)
+            page.locator(".filters select").first.select_option("runs")
+            page.locator("h1", has_text="Events 1").wait_for()
+            page.locator(".filters select").last.select_option("poor")
+            page.get_by_text("No event fits the filters").wait_for()
+            page.go_back()
+            page.reload()
+            failed.get_by_role("link", name="report").click()
+            page.locator("section", has_text="hdfs://x/i").first.wait_for()
+            page.get_by_role("link", name="Run with changes").click()
+            page.get_by_label("Options").fill("svcd.fake.outcome=ok")
+            self.assertEqual(page.locator("select").first.input_value(), cluster)
+            self.assertIn(f"like={made}", page.url)
+            page.get_by_role("link", name="Home").click()
+            cards = page.locator(".card")
+            page.locator(".card", has_text="QUOTA").wait_for()
+            self.assertEqual(
+                [each.split("\n")[0] for each in cards.all_inner_texts()], ["Error", "KILLED"]
+            )
+            self.assertEqual(page.locator("main b").count(), 0)
+
+            self.crowd(page, cluster)
+            page.goto("/console/#/events")
+            page.reload()
+            page.get_by_text("The newest 500 of 903").wait_for()
+            page.get_by_role("button", name="Read more").click()
+            page.get_by_text("The newest 500 of 1203").wait_for()
+            self.assertEqual(page.locator(".events li").count(), 500)
 
         await self.walk(walk)
 

@@ -1,0 +1,98 @@
+// The events of everything: what happens to clusters, and when runs begin and end. Newest first.
+import { useEffect, useRef, useState } from "./hooks.js";
+import { html } from "./html.js";
+import { Empty, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
+import { newestFirst, outcome, status } from "./records.js";
+import { filter, to } from "./route.js";
+import { openEvents, store, useStore } from "./store.js";
+import { plain } from "./text.js";
+import { moment } from "./time.js";
+
+const MOST = 300; // events of a cluster
+const ROWS = 500;
+const CLUSTERS = 100; // whose events are read at once; the button reads those of more
+const PAUSE_MS = 200; // between drawings of a long list
+const FAILED = ["failed", "retry", "Error", "FAILED"];
+
+// Read the events of clusters, a few at a time, and keep them up to date from now on.
+async function read(ids) {
+  const left = ids.filter((id) => !store.events.has(id));
+  const next = async () => {
+    while (left.length) await openEvents(left.shift());
+  };
+  await Promise.all([next(), next(), next()]);
+}
+
+const derived = new WeakMap(); // a run as it was -> its events
+
+function eventsOf(run) {
+  if (!derived.has(run)) {
+    const end = { of: outcome(run), ...run.info?.failure, step: "" };
+    const marks = [["accepted", run.created_at], ["started", run.start_time], [status(run), run.end_time, end]].filter(([, at]) => at);
+    const begin = moment(run.created_at); // the other times have whole seconds
+    derived.set(run, marks.map(([word, at, more], number) => ({ key: run.id + word, number, at, ms: Math.max(begin, moment(at)), outcome: word, run, cluster_id: run.cluster_id, ...more })));
+  }
+  return derived.get(run);
+}
+
+// All events that pass the filters, newest first. An event keeps its time as a number once that was needed.
+export function passing({ cluster, kind, failed, q = "" }) {
+  const text = q.toLowerCase();
+  const found = [];
+  const add = (each, id) => {
+    if ((failed && !FAILED.includes(each.of ?? each.outcome)) || (cluster && cluster !== id)) return;
+    if (text && !`${each.step} ${each.machine} ${each.outcome} ${each.code} ${each.text} ${store.job.get(each.run?.job_id)?.name} ${store.cluster.get(id)?.name}`.toLowerCase().includes(text)) return;
+    each.ms ??= moment(each.at) ?? 0;
+    each.cluster_id ??= id;
+    found.push(each);
+  };
+  if (kind !== "runs") for (const [id, events] of store.events) for (const each of [...events.values()].slice(-MOST)) add(each, id);
+  if (kind !== "clusters") for (const run of store.job_execution.values()) for (const each of eventsOf(run)) add(each, run.cluster_id);
+  return found.sort((a, b) => b.ms - a.ms || b.number - a.number);
+}
+
+function Row({ event: { at, of, outcome: word, run, cluster_id: id, step, machine, code, text } }) {
+  const cluster = store.cluster.get(id)?.name;
+  return html`<li><span class="faint"><${Time} at=${at} /></span><${State} word=${word} of=${of} />
+    <span>${run && html`<a href=${to(["runs", run.id])}><${Name}>${store.job.get(run.job_id)?.name ?? "deleted job"}<//></a> on `}${cluster ? html`<a href=${to(["clusters", id])}><${Name}>${cluster}<//></a>` : html`<span class="faint">a deleted cluster</span>`} <strong>${plain(step)}</strong>${machine && html` on <${Name}>${machine}<//>`} ${code && html`<strong class="code">${plain(code)}</strong>`}${text && html`<${Lines} text=${text} />`}</span></li>`;
+}
+
+// The events that pass, and the rows of the newest. A long list is not drawn anew at each change.
+function usePassing(query) {
+  const [, again] = useState(0);
+  const own = useRef({}).current;
+  const filters = JSON.stringify(query);
+  if (own.filters !== filters || own.found.length <= ROWS || performance.now() - own.at > PAUSE_MS) {
+    const found = passing(query);
+    const rows = found.slice(0, ROWS).map((event) => html`<${Row} key=${event.key ?? `${event.cluster_id} ${event.number}`} event=${event} />`);
+    Object.assign(own, { filters, found, rows, at: performance.now() });
+  } else own.timer ??= setTimeout(() => {
+    own.timer = null;
+    again((n) => n + 1);
+  }, PAUSE_MS);
+  return own;
+}
+
+export function Events({ query }) {
+  useStore();
+  const [most, more] = useState(CLUSTERS);
+  const last = (each) => each.updated_at ?? each.created_at;
+  const changed = [...store.cluster.values()].sort((a, b) => (last(a) < last(b)) - (last(a) > last(b))).map((each) => each.id);
+  const ids = query.cluster ? [query.cluster] : changed.slice(0, most);
+  useEffect(() => {
+    read(ids);
+  }, [ids.join()]);
+  useTick(30_000);
+  useTitle("Events");
+  const { found, rows } = usePassing(query);
+  const choose = (name) => (e) => filter({ [name]: e.target.type === "checkbox" ? e.target.checked && "1" : e.target.value }, e.target.type !== "search");
+  return html`<header class="title"><h1>Events <span class="number">${found.length}</span></h1></header>
+    <form class="filters" onSubmit=${(e) => e.preventDefault()}>
+      <input type="search" placeholder="Find in events" aria-label="Find in events" value=${query.q ?? ""} onInput=${choose("q")} />
+      <label>Of <select value=${query.kind ?? ""} onChange=${choose("kind")}><option value="">everything</option><option value="clusters">clusters</option><option value="runs">runs</option></select></label>
+      <label>Cluster <select value=${query.cluster ?? ""} onChange=${choose("cluster")}><option value="">all</option>${newestFirst(store.cluster.values()).slice(0, 200).map((each) => html`<option key=${each.id} value=${each.id}>${plain(each.name)}</option>`)}</select></label>
+      <label class="check"><input type="checkbox" checked=${Boolean(query.failed)} onChange=${choose("failed")} /> Failures only</label></form>
+    ${found.length ? html`<ol class="events all">${rows}</ol>` : html`<${Empty} title="No event fits the filters" />`}
+    ${found.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${found.length}: a filter finds others.</p>`}
+    ${!query.cluster && most < changed.length && html`<p class="faint">Of the ${most} clusters that changed last. <button type="button" class="small" onClick=${() => more(most + CLUSTERS)}>Read more</button></p>`}`;
+}
