@@ -18,7 +18,7 @@ from attrs import field, frozen
 from svcd.cli import local_input, names, swift
 from svcd.cli.api import safe
 from svcd.cli.command import FORMATS, SHARED, Command
-from svcd.cli.exits import INTERRUPTED, REFUSED, CommandError
+from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.followed_execution import Followed
 from svcd.cli.job_files import (
     Unusable,
@@ -172,6 +172,7 @@ class Run:
         if (image or keypair) and not transient:
             raise Unusable("--image and --keypair are for a cluster of --transient")
         self.asked = False
+        self._made: list[tuple[str, str]] = []
         self._session = session
         self._invocation = uuid.uuid4().hex
         self._on, self._transient, self._image, self._keypair = on, transient, image, keypair
@@ -191,7 +192,29 @@ class Run:
             raise Unusable(lacks)
 
     def start(self) -> Any:
-        """Check, upload, and execute; the execution as the API answers it. Raises CommandError."""
+        """Check, upload, and execute; the execution as the API answers it. Raises CommandError.
+
+        When the API refuses, no job has begun: then it removes what it has made.
+        """
+        try:
+            return self._started()
+        except CommandError as error:
+            if error.code in (NOT_FOUND, REFUSED):
+                self._remove_made()
+            raise
+
+    def _remove_made(self) -> None:
+        """Remove the job, the data sources and the binaries of this run; the content stays."""
+        for path, name in reversed(self._made):
+            try:
+                self._session.api.delete(path)
+            except CommandError as error:
+                self._session.note(f"{name} stays: {error}")
+            else:
+                self._session.note(f"removed {name}, because the job was refused")
+        self._made.clear()
+
+    def _started(self) -> Any:
         where = self._place_to_run()
         places = [self._place("--input", self._input), self._place("--output", self._output)]
         account = self._account(places)
@@ -290,6 +313,7 @@ class Run:
             return found.id
         body = {"name": found.name, "type": self._kind.type.value, "mains": mains, "libs": libs}
         id_ = str(self._post("/jobs", body, "job")["job"]["id"])
+        self._made.append((f"/jobs/{id_}", f"job {found.name}"))
         self._session.note(f"job {found.name}: made")
         return id_
 
@@ -311,7 +335,9 @@ class Run:
         if found.id:
             return found.id
         body = {"name": found.name, "url": data.url}
-        return str(self._post("/job-binaries", body, f"binary-{number}")["job_binary"]["id"])
+        id_ = str(self._post("/job-binaries", body, f"binary-{number}")["job_binary"]["id"])
+        self._made.append((f"/job-binaries/{id_}", f"job binary {found.name}"))
+        return id_
 
     def _upload(self, store: swift.ObjectStore, wanted: LocalInput) -> None:
         there = store.list(local_input.CONTAINER, f"{wanted.prefix}/")
@@ -337,7 +363,9 @@ class Run:
         body: dict[str, Any] = {"name": found.name, "type": place.type, "url": place.url}
         if given:
             body["credentials"] = given
-        return str(self._post("/data-sources", body, found.name)["data_source"]["id"])
+        id_ = str(self._post("/data-sources", body, found.name)["data_source"]["id"])
+        self._made.append((f"/data-sources/{id_}", f"data source {found.name}"))
+        return id_
 
 
 def _refuse_present(store: swift.ObjectStore, output: Place) -> None:

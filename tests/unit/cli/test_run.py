@@ -269,6 +269,26 @@ class RefusalTests(RunCase):
         self.assertEqual((said.code, self.executions()), (4, []), said)
         self.assertIn("cannot run Hive jobs; it runs ", said.err)
 
+    def test_refused_execution_leaves_nothing_behind(self) -> None:
+        """The job, its binary and its data sources go; those that were there before stay."""
+        self.assertEqual(self.pig().code, 0)
+        lists = (("jobs", "jobs"), ("job-binaries", "binaries"), ("data-sources", "data_sources"))
+        before = [self.api.get(f"/{path}")[key] for path, key in lists]
+        self.shown.before = lambda method, path: 409 if path.endswith("/execute") else None
+        other = self.file("other.pig", "-- other\n")
+        places = ("--input", "hdfs:///in", "--output", "hdfs:///elsewhere")
+        said = self.shown.run("run", other, "--on", "first", *places)
+        self.assertEqual(said.code, 4, said)
+        self.assertIn("removed job other, because the job was refused\n", said.err)
+        self.assertEqual([self.api.get(f"/{path}")[key] for path, key in lists], before)
+
+    def test_lost_execution_keeps_what_was_made(self) -> None:
+        """The job may run: nothing of it is removed."""
+        self.shown.before = lambda method, path: 500 if path.endswith("/execute") else None
+        said = self.pig()
+        self.assertEqual(said.code, 5, said)
+        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
+
 
 class FaultTests(RunCase):
     def test_interrupt_leaves_the_job_going(self) -> None:
