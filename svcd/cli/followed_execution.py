@@ -102,6 +102,10 @@ class Followed:
             if over and (not self._shows_log or self._shown.complete or not self._keeps):
                 return execution
             if over and time.monotonic() > end:
+                self._session.note(
+                    f"the daemon has not completed the log within {_LAST_S:g} s; the rest of it"
+                    f" comes later: svcd job logs {self._id}"
+                )
                 return execution
             if not over:
                 self._session.draw(state(execution, self._session.now()))

@@ -22,6 +22,11 @@ OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 """The statuses of an execution that has ended."""
 _HEAD: Final = "job execution "
 """The beginning of the title of the first part, which holds the status and not the log."""
+_CANCELLED_BY: Final[Mapping[str | None, str]] = {
+    None: "a request to svcd",
+    "KILLED_ELSEWHERE": "a kill at the workflow engine",
+}
+"""Code of a killed execution -> who has cancelled it."""
 _ANCHOR: Final = 4096
 """Characters at the end of a shown part that are searched in its next version."""
 
@@ -196,7 +201,9 @@ def state(execution: Json, now: float | None) -> str:
     spent = "" if now is None or began is None else f", {duration(now - began)}"
     progress = execution.get("progress")
     share = f", {progress:.0%}" if isinstance(progress, (int, float)) else ""
-    return f"job is {execution['info']['status']}{share}{spent}"
+    waiting = execution["info"].get("waiting")
+    reason = f"; step {waiting['step']} waits: {waiting['text']}" if waiting else ""
+    return f"job is {execution['info']['status']}{share}{spent}{reason}"
 
 
 def outcome(execution: Json) -> tuple[int, Sequence[str]]:
@@ -204,13 +211,24 @@ def outcome(execution: Json) -> tuple[int, Sequence[str]]:
     info = execution["info"]
     began, ended = seconds(execution["created_at"]), seconds(execution["end_time"])
     after = "" if began is None or ended is None else f" after {duration(ended - began)}"
-    lines = [f"job {info['status']}{after}"]
     if info["status"] == "SUCCEEDED":
-        return 0, lines
-    if not info.get("failure"):
-        lines.append("a user or the workflow engine cancelled it")
-    lines += failure_of(info)
-    code = execution.get("return_code")
-    if code is not None:
-        lines.append(f"its program ended with exit code {code}")
+        return 0, [f"job SUCCEEDED{after}"]
+    code = (info.get("failure") or {}).get("code")
+    if info["status"] == "KILLED" and code in _CANCELLED_BY:
+        return 1, [f"job cancelled by {_CANCELLED_BY[code]}{after}"]
+    logs = f"svcd job logs {execution['id']}"
+    lines = [f"job {info['status']}{after}"]
+    lines += [line.replace("svcd job logs", logs) for line in failure_of(info)]
+    if code == "OUTPUT_EXISTS":
+        lines.append(f"  either remove it, or name another place: {_elsewhere(execution)}")
+    exit_code = execution.get("return_code")
+    if exit_code is not None:
+        lines.append(f"its program ended with exit code {exit_code}")
     return 1, lines
+
+
+def _elsewhere(execution: Json) -> str:
+    return (
+        "svcd run … --output URL, or svcd source add NAME URL and"
+        f" svcd job rerun {execution['id']} --output-source NAME"
+    )

@@ -131,6 +131,11 @@ class StoryTests(SynchronousTestCase):
         self.assertEqual(
             state(execution("RUNNING", progress=0.5), begun + 12), "job is RUNNING, 50%, 12 s"
         )
+        waits = {"code": "ENGINE_UNREACHABLE", "step": "submit", "text": "Oozie: refused"}
+        self.assertEqual(
+            state(execution("Pending", info={"waiting": waits}), begun + 12),
+            "job is Pending, 12 s; step submit waits: Oozie: refused",
+        )
 
     def test_outcome_of_a_success(self) -> None:
         """Exit code 0 and one line."""
@@ -147,11 +152,27 @@ class StoryTests(SynchronousTestCase):
         )
         self.assertTrue(lines[3].startswith("  OUTPUT_EXISTS means: "))
         self.assertTrue(lines[4].startswith("  what to do: "))
-        self.assertEqual(lines[5], "its program ended with exit code 2")
+        self.assertEqual(
+            lines[5],
+            "  either remove it, or name another place: svcd run … --output URL, or svcd source add"
+            " NAME URL and svcd job rerun e1 --output-source NAME",
+        )
+        self.assertEqual(lines[6], "its program ended with exit code 2")
+
+    def test_advice_names_the_execution(self) -> None:
+        """The command can be copied."""
+        failure = {"code": "EXIT_CODE", "step": "job-node", "text": "exit code [1]"}
+        _, lines = outcome(execution("KILLED", info={"failure": failure}))
+        self.assertTrue(lines[-1].endswith(": svcd job logs e1 prints it"), lines)
 
     def test_outcome_of_a_cancel(self) -> None:
         """It is no success."""
         self.assertEqual(
-            outcome(execution("KILLED")),
-            (1, ["job KILLED", "a user or the workflow engine cancelled it"]),
+            outcome(execution("KILLED", end_time="2026-01-01T00:00:41")),
+            (1, ["job cancelled by a request to svcd after 41 s"]),
+        )
+        failure = {"code": "KILLED_ELSEWHERE", "step": "workflow", "text": "was killed"}
+        self.assertEqual(
+            outcome(execution("KILLED", info={"failure": failure})),
+            (1, ["job cancelled by a kill at the workflow engine"]),
         )

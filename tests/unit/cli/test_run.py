@@ -335,6 +335,19 @@ class FaultTests(RunCase):
         said = self.pig()
         self.assertEqual((said.code, len(broken)), (0, 3), said)
 
+    def test_log_that_is_not_completed(self) -> None:
+        """The command ends with the job's result, and says how to see the rest."""
+        self.patch(followed_execution, "_LAST_S", 0.0)
+        self.fake.faults.add(where="engine", path="show=log", status=500)
+        said = self.pig()
+        self.assertEqual(said.code, 0, said)
+        (execution,) = self.executions()
+        self.assertIn(
+            "the daemon has not completed the log within 0 s; the rest of it comes later: svcd job"
+            f" logs {execution['id']}\n",
+            said.err,
+        )
+
     def test_daemon_that_stays_away(self) -> None:
         """Exit code 5; the job goes on."""
         self.patch(followed_execution, "_PATIENCE_S", 0.1)
