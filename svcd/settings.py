@@ -244,7 +244,13 @@ class Embedded:
     list_lag_s: float = field(default=0.0, metadata=_doc("delay until lists show a change"))
     delete_s: float = field(default=0.0, metadata=_doc("time until a deleted server is gone"))
     volume_s: float = field(default=0.0, metadata=_doc("time a volume takes to change state"))
-    quota_instances: int = field(default=200, metadata=_doc("most servers of a project"))
+    quota_instances: int = field(
+        default=0,
+        metadata=_doc(
+            "most servers of a project; -1: any; 0: one for each 512 MiB of this machine's memory,"
+            " in all projects together"
+        ),
+    )
     quota_cores: int = field(default=800, metadata=_doc("most virtual processors of a project"))
     quota_ram_mib: int = field(default=1_638_400, metadata=_doc("most memory of a project, MiB"))
     quota_volumes: int = field(default=400, metadata=_doc("most volumes of a project"))

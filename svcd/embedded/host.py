@@ -41,6 +41,20 @@ LOGIN = "svcd"
 """The login name that the built-in images are registered with."""
 
 
+_MACHINE_BYTES = 512 << 20
+"""Memory of this machine for each loopback machine: a worker has two JVMs, a master more."""
+
+
+def machines_for(memory_bytes: int) -> int:
+    """The number of loopback machines for which a machine with so much memory has room."""
+    return max(1, memory_bytes // _MACHINE_BYTES)
+
+
+def memory_bytes() -> int:
+    """The physical memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 class _QuietSite(Site):
     """A site without a log line for each request: the daemon's own log is enough.
 
@@ -119,6 +133,7 @@ class EmbeddedHost:
             random.Random(),
             lambda: image_problem(prefix),
             admin=admin,
+            most_servers=machines_for(memory_bytes()),
         )
         engines = ScriptedEngines(reactor, self.faults)
         self.cloud.mount_engine(engines.resource)

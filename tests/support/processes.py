@@ -146,6 +146,7 @@ class Daemon:
             "server.listen": "tcp:127.0.0.1:0",
             "cloud.listen": "tcp:127.0.0.1:0",
             "embedded.network": own_network(),
+            "embedded.quota_instances": "200",  # these machines are small, whatever the memory
             "plugins.enabled": "fake",
             "workflow.poll_s": "0.2",
             **{name.replace("__", "."): value for name, value in settings.items()},

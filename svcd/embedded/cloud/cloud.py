@@ -41,6 +41,8 @@ class EmbeddedCloud:
     public_url: origin of the URLs in the catalog, without a slash at the end.
     image_problem: "" when the software of the vanilla image can be used, else the remedy.
     hosts: the number of pretended hosts, for anti-affinity.
+    most_servers: of all projects together, when `quota_instances` is 0; None: servers are no
+    processes, and each project has a quota of its own.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class EmbeddedCloud:
         admin: bool = False,
         open_projects: bool = True,
         hosts: int = 32,
+        most_servers: int | None = None,
     ) -> None:
         self.faults = faults
         self.calls: Counter[str] = Counter()
@@ -71,6 +74,7 @@ class EmbeddedCloud:
             image_problem,
             hosts,
             open_projects,
+            most_servers,
         )
         self._life = life = Life(self.core, guests)
         folder = self.core.folder

@@ -38,6 +38,8 @@ PUBLIC_NETWORK_ID = "00000000-0000-4000-8000-000000000012"
 PRIVATE_SUBNET_ID = "00000000-0000-4000-8000-000000000021"
 PUBLIC_SUBNET_ID = "00000000-0000-4000-8000-000000000022"
 REGION = "RegionOne"
+_SCRIPTED_SERVERS = 200
+"""Quota of a project when servers are no processes and the setting has none."""
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 DEMO_KEYPAIR = "demo"
 SERVICE_USER = "svcd"
@@ -100,6 +102,7 @@ class Core:
         image_problem: Callable[[], str],
         hosts: int,
         open_projects: bool,
+        most_servers: int | None,
     ) -> None:
         self.clock = clock
         self.config = config
@@ -109,6 +112,7 @@ class Core:
         self.rng = rng
         self.image_problem = image_problem
         self.hosts = hosts
+        self.most_servers = most_servers
         self.open_projects = open_projects
         self.newest_compute = (2, 79)  # the newest microversion of the compute service
         self.state = State(folder)
@@ -280,7 +284,16 @@ class Core:
         override = self.state.quotas.get(project_id)
         if override is not None and name in override.limits:
             return override.limits[name]
+        if name == "instances" and self.config.quota_instances == 0:
+            return self._servers_left_for(project_id)
         return int(getattr(self.config, f"quota_{name}"))
+
+    def _servers_left_for(self, project_id: str) -> int:
+        """The quota of servers without a setting: what the servers of other projects leave."""
+        if self.most_servers is None:
+            return _SCRIPTED_SERVERS
+        others = sum(each.project_id != project_id for each in self.state.servers.values())
+        return max(0, self.most_servers - others)
 
 
 def _image(id_: str, name: str, properties: dict[str, str]) -> Image:

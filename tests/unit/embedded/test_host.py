@@ -10,7 +10,7 @@ from attrs import evolve
 from twisted.internet import reactor as global_reactor  # noqa: TID251 - sockets
 from twisted.trial.unittest import TestCase
 
-from svcd.embedded.host import EmbeddedHost
+from svcd.embedded.host import EmbeddedHost, machines_for, memory_bytes
 from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import CloudSettings, Settings
 from tests.support.processes import send
@@ -19,7 +19,7 @@ reactor: Any = global_reactor
 
 
 class HostTests(TestCase):
-    def host(self, folder: Path, **embedded: str) -> EmbeddedHost:
+    def host(self, folder: Path, **embedded: Any) -> EmbeddedHost:
         """A host of `folder`."""
         settings = evolve(Settings(), cloud=CloudSettings(listen="tcp:127.0.0.1:0"))
         settings = evolve(settings, embedded=evolve(settings.embedded, **embedded))
@@ -48,6 +48,15 @@ class HostTests(TestCase):
         with self.assertRaises(StateFolderError) as raised:
             await self.users(folder)
         self.assertIn(f"{file} is damaged", str(raised.exception))
+
+    async def test_number_of_machines_follows_the_memory(self) -> None:
+        """Unless the setting has another one."""
+        self.assertEqual(machines_for(24_105 << 20), 47)
+        self.assertEqual([machines_for(n << 20) for n in (100, 1023, 1024)], [1, 1, 2])
+        for quota, expected in ((0, machines_for(memory_bytes())), (7, 7)):
+            host = self.host(Path(self.mktemp()).absolute(), quota_instances=quota)
+            self.assertEqual(host.cloud.core.limit("demo", "instances"), expected)
+            await host.stop()
 
     async def test_a_password_can_be_set(self) -> None:
         """That of the user that endpoints.json names."""

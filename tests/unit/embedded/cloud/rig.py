@@ -47,6 +47,7 @@ class Rig:
         state: Path | None = None,
         hosts: int = 8,
         clock: VirtualClock | None = None,
+        most_servers: int | None = None,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.faults = Faults()
@@ -66,6 +67,7 @@ class Rig:
             lambda: self.problem,
             admin=True,
             hosts=hosts,
+            most_servers=most_servers,
         )
         self.agent = MemoryAgent(self.clock)
         self.agent.serve(ORIGIN, self.cloud.resource)

@@ -423,6 +423,24 @@ class LifeTests(CloudCase):
         quota = rig.run(session.quota())
         self.assertEqual((quota.instances, quota.volumes, quota.floating_ips), (0, 0, 0))
 
+    def test_projects_share_the_servers_of_a_machine(self) -> None:
+        """The quota of a project is what the others have left, whatever it uses itself."""
+        rig, session = self.rig_of(most_servers=2)
+        other = rig.client("demo", "demo", "demo").session(Access(tenant_id=TenantId("u")))
+        self.assertEqual(rig.run(session.quota()).instances, 2)
+        for each in (session, other):
+            rig.run(each.create_server(plain()))
+        for each in (session, other):
+            self.assertEqual(rig.run(each.quota()).instances, 0)
+            error = self.assertRaises(CloudError, rig.run, each.create_server(plain()))
+            self.assertEqual(error.kind, Fault.QUOTA)
+            self.assertIn("Requested 1, but already used 1 of 1 instances", error.text)
+
+    def test_servers_that_are_no_processes_have_a_quota_of_their_own(self) -> None:
+        """Of each project."""
+        rig, session = self.rig_of()
+        self.assertEqual(rig.run(session.quota()).instances, 200)
+
     def test_quotas_of_one_project_can_be_set(self) -> None:
         """By the hooks for tests."""
         rig, session = self.rig_of()
