@@ -50,7 +50,7 @@ class RunTests(DaemonCase):
         self.assertRegex(done.err, r"\njob SUCCEEDED after .*\n$")
         self.assertIn("Apache Pig version", done.out)
         self.assertLess(len(done.out.splitlines()), 100, done.out)
-        self.assertNotIn("Launcher", done.out)
+        self.assertNotIn("Classpath", done.out)
         self.assertEqual(await self.counts("hdfs:///out"), EXPECTED)
 
         again = await self.svcd(*command, "hdfs:///out")
