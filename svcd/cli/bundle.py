@@ -12,6 +12,7 @@ to what it was exported from. A field that a bundle does not give is left alone.
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -241,11 +242,13 @@ def _filled(value: Any, where: str, environment: Mapping[str, str]) -> Any:
 class There:
     """The objects of the tenant: rows of each kind, registered images, data of binaries.
 
+    local: images of the embedded cloud that svcd apply registers.
     digests: of the data of job binaries that svcd keeps, by the name of the binary.
     """
 
     rows: Mapping[str, Sequence[Json]] = field(factory=dict, repr=False)
     images: Sequence[Json] = ()
+    local: Sequence[Json] = ()
     digests: Mapping[str, str] = field(factory=dict)
 
     def find(self, kind: str, name: str) -> Json | None:
@@ -255,10 +258,12 @@ class There:
         return next(by_name, None) or next((e for e in rows if e["id"] == name), None)
 
     def image(self, name: str) -> Json | None:
-        """The registered image of that id, or the only one of that name."""
-        found = [each for each in self.images if each["id"] == name]
-        found = found or [each for each in self.images if each["name"] == name]
-        return found[0] if len(found) == 1 else None
+        """The image of that id, or the only one of that name; a registered one first."""
+        for key, images in itertools.product(("id", "name"), (self.images, self.local)):
+            found = [each for each in images if each[key] == name]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
 
     def name_of(self, kind: str, id_: object) -> str | None:
         return next((str(e["name"]) for e in self.rows.get(kind, ()) if e["id"] == id_), None)

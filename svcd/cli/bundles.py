@@ -20,6 +20,7 @@ from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.job_files import Unusable, with_digest
+from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.names import Kind as Named
 from svcd.cli.question import confirm, yes_option
@@ -62,7 +63,7 @@ def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wai
     work = Work(session, files)
     refused = [step for step in work.steps if step.change is Change.REFUSED]
     if dry_run:
-        _show(work.steps)
+        work.show(work.steps)
     for step in refused:
         session.note(f"{step.item.where}: {step.item.title}: {'; '.join(step.texts)}")
     if refused:
@@ -84,8 +85,9 @@ def diff(session: Session, files: Sequence[Path], exit_code: bool) -> int:
 
     + is missing, ~ has other sizes, ! differs in what the API cannot change.
     """
-    steps = [each for each in Work(session, files).steps if each.change is not Change.NONE]
-    _show(steps)
+    work = Work(session, files)
+    steps = [each for each in work.steps if each.change is not Change.NONE]
+    work.show(steps)
     return FAILED if steps and exit_code else 0
 
 
@@ -196,7 +198,9 @@ def _variables(value: Any) -> Any:
 def _there(session: Session) -> There:
     api = session.api
     rows = {kind.name: api.listed(kind.path, kind.rows)[kind.rows] for kind in KINDS}
-    return There(rows=rows, images=api.listed("/images", "images")["images"])
+    images = api.listed("/images", "images")["images"]
+    local = unregistered(session, [each["id"] for each in images])
+    return There(rows=rows, images=images, local=local)
 
 
 def _show(steps: Sequence[Step]) -> None:
@@ -216,8 +220,9 @@ class Work:
         }
         there = _there(session)
         self._there = There(
-            rows=there.rows, images=there.images, digests=dict(self._digests(there))
-        )
+            rows=there.rows, images=there.images, local=there.local,
+            digests=dict(self._digests(there)),
+        )  # fmt: skip
         digests = {name: each.digest for name, each in self._programs.items()}
         self.steps = bundle.plan(self._items, self._there, digests)
 
@@ -240,6 +245,20 @@ class Work:
                     whole.update(piece)
                 yield name, whole.hexdigest()
 
+    def show(self, steps: Sequence[Step]) -> None:
+        """Print the steps of a plan."""
+        _show(steps)
+        for image in self._local_images():
+            text = f"image {image['name']} is not registered yet: svcd apply does it"
+            self._session.note(text)
+
+    def _local_images(self) -> Sequence[Mapping[str, Any]]:
+        """The images of the embedded cloud that new objects name, and that are not registered."""
+        new = [step.item for step in self.steps if step.change is Change.CREATE]
+        named = {name for each in new for kind, name in bundle.references(each) if kind == "images"}
+        found = [self._there.image(name) for name in sorted(named)]
+        return [each for each in self._there.local if each in found]
+
     def shrunk(self) -> Sequence[str]:
         """The machines that clusters lose."""
         return [
@@ -251,6 +270,8 @@ class Work:
     def perform(self) -> None:
         """Do the steps in their order. Raises CommandError, which says what is done."""
         there = self._there
+        for image in self._local_images():
+            register(self._session, image)
         ids = {
             (kind, str(row["name"])): str(row["id"])
             for kind, rows in there.rows.items()

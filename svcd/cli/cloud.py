@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from svcd.cli.connection import Connections
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
 from svcd.cli.session import Session
 from svcd.cli.show import get
@@ -25,10 +26,11 @@ _LOCAL: Final[Mapping[str, str]] = {
 
 
 class Cloud:
-    """The services of the session's cloud."""
+    """The services of the session's cloud. connections: default those of the session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, connections: Connections | None = None) -> None:
         self._session = session
+        self._connections = connections or session.connections
         self._catalog: Sequence[Any] | None = None
 
     def url(self, kind: str) -> str:
@@ -75,7 +77,7 @@ class Cloud:
             text = f"{what} of the cloud cannot be listed without a login; set OS_AUTH_URL and the"
             raise CommandError(f"{text} other variables, or use --os-cloud", REFUSED)
         headers = {"Accept": "application/json", "X-Auth-Token": door.token}
-        answer = self._session.connections.send("GET", url, None, headers)
+        answer = self._connections.send("GET", url, None, headers)
         if answer.status != 200:
             code = UNREACHABLE if answer.status >= 500 else REFUSED
             shown = url.partition("?")[0]

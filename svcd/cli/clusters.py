@@ -84,6 +84,9 @@ EVENTS: Final = Table(
     name=lambda row: get(row, "step"),
 )
 
+_FLAVORS_S: Final = 3.0
+"""Time for each step of the way to the cloud's flavors, which only add their names."""
+
 cluster: Final = Group(
     "cluster",
     help="Create, show, scale and delete clusters.",
@@ -149,15 +152,20 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
 
 
 def _flavors(session: Session) -> Json:
-    """The names of the cloud's flavors by their ids; {} when the login cannot list them."""
+    """The names of the cloud's flavors by their ids; {} when it does not soon list them."""
     from svcd.cli.cloud import Cloud
 
+    found = session.endpoints.get("flavors")
+    connections = session.new_connections(_FLAVORS_S)
     try:
-        return {get(each, "id"): get(each, "name") for each in Cloud(session).flavors()}
+        found = found or Cloud(session, connections).flavors()
+        return {get(each, "id"): get(each, "name") for each in found}
     except OutOfTime:
         raise
     except CommandError:
         return {}
+    finally:
+        connections.close()
 
 
 @cluster.command("scale")

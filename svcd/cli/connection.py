@@ -87,11 +87,12 @@ def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) 
 class Connections:
     """The connections of one command, one for each origin. cacert: a file of further authorities.
 
-    `send` is a `Send`. Not safe for threads.
+    read_s: time for connecting, and for each read. `send` is a `Send`. Not safe for threads.
     """
 
-    def __init__(self, cacert: str = "") -> None:
+    def __init__(self, cacert: str = "", read_s: float = READ_S) -> None:
         self._cacert = cacert
+        self._read_s = read_s
         self._open: dict[str, http.client.HTTPConnection] = {}
         self._tls: ssl.SSLContext | None = None
 
@@ -179,7 +180,7 @@ class Connections:
         except (OSError, ValueError, http.client.HTTPException) as error:
             if connection is not None:
                 connection.close()
-            raise _lost(url, error, sent) from None
+            raise _lost(url, error, sent, self._read_s) from None
         except BaseException:
             if connection is not None:
                 connection.close()
@@ -197,12 +198,12 @@ class Connections:
         credentials = _basic(proxy) if proxy else {}
         if secure:
             made: http.client.HTTPConnection = http.client.HTTPSConnection(
-                to, port, timeout=READ_S, context=self._context()
+                to, port, timeout=self._read_s, context=self._context()
             )
             if proxy:
                 made.set_tunnel(host, parts.port or 443, dict(credentials))
         else:
-            made = http.client.HTTPConnection(to, port, timeout=READ_S)
+            made = http.client.HTTPConnection(to, port, timeout=self._read_s)
         made.connect()
         if isinstance(made.sock, socket.socket):
             made.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -281,11 +282,11 @@ def _shown(url: str) -> str:
     return shown_url(url.partition("?")[0])
 
 
-def _lost(url: str, error: Exception, sent: bool) -> Lost:
+def _lost(url: str, error: Exception, sent: bool, read_s: float = READ_S) -> Lost:
     from svcd.model.redaction import hidden, of_url
 
     if isinstance(error, TimeoutError):
-        said = f"no answer within {READ_S:.0f} s"
+        said = f"no answer within {read_s:.0f} s"
     else:
         said = str(getattr(error, "strerror", None) or error) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

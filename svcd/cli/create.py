@@ -19,6 +19,7 @@ from svcd.cli.cloud import Cloud, fitting_flavor
 from svcd.cli.clusters import finish, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError, OutOfTime
+from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
 from svcd.cli.session import Session
 from svcd.cli.show import as_json, as_yaml, get
@@ -106,15 +107,18 @@ def create(
     if not body.get("name"):
         raise click.UsageError("the cluster has no name: svcd cluster create NAME …")
     body = with_configs(body, [parsed(text) for text in configs])
+    local: Mapping[str, Any] = {}
     if image is not None:
         body["default_image_id"] = find_image(session, image)
     elif file is None:
-        body["default_image_id"] = _default_image(session, body, register=not dry_run)
+        body["default_image_id"], local = _default_image(session, body)
     if file is None:
         body.setdefault("user_keypair_id", _default_keypair(session))
     if dry_run:
-        _plan(session, body)
+        _plan(session, body, local)
         return
+    if local:
+        register(session, local)
     finish(session, session.api.post("/clusters", body), wait)
 
 
@@ -205,19 +209,25 @@ def find_image(session: Session, given: str) -> str:
     return get(find(session.api, IMAGE, given), "id")
 
 
-def _default_image(session: Session, body: Mapping[str, Any], register: bool) -> str:
-    """The only registered image with the tags of the plugin. Raises CommandError."""
+def _default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The id of the only registered image with the tags of the plugin. Raises CommandError.
+
+    Without one it is that of an image of the embedded cloud, which must be registered: the second
+    value, else {}.
+    """
     api = session.api
     plugin, version = str(body["plugin_name"]), str(body["engine_version"])
     detail = api.one(f"/plugins/{safe(plugin)}/{safe(version)}", "plugin")
     tags = [] if detail is None else list(detail["plugin"].get("required_image_tags") or [])
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
     images = api.listed(f"/images?{query}" if query else "/images", "images")["images"]
-    if not images and register:
-        images = _registered(session, tags)
     if len(images) == 1:
         session.note(f"image {get(images[0], 'name')}; --image names another")
-        return get(images[0], "id")
+        return get(images[0], "id"), {}
+    for each in unregistered(session, ()) if tags and not images else ():
+        if set(tags) <= set(each.get("tags") or []):
+            session.note(f"image {get(each, 'name')}; --image names another")
+            return get(each, "id"), {**each, "tags": tags}
     names = ", ".join(get(each, "name") for each in images)
     tagged = " and ".join(tags)
     if images:
@@ -228,19 +238,6 @@ def _default_image(session: Session, body: Mapping[str, Any], register: bool) ->
         f" --user LOGIN{''.join(f' --tag {tag}' for tag in tags)}, or name one with --image",
         NOT_FOUND,
     )
-
-
-def _registered(session: Session, tags: Sequence[str]) -> Sequence[Any]:
-    """The image of the embedded cloud with these tags, which is registered now; [] if none."""
-    api = session.api
-    for each in session.endpoints.get("images") or []:
-        if tags and set(tags) <= set(each.get("tags") or []):
-            path = f"/images/{safe(str(each['id']))}"
-            api.post(path, {"username": each["username"], "description": ""})
-            answer = api.post(f"{path}/tag", {"tags": list(tags)})
-            session.note(f"registered image {each['name']} with the login {each['username']}")
-            return [answer["image"]]
-    return []
 
 
 def _default_keypair(session: Session) -> str:
@@ -286,13 +283,20 @@ def with_configs(
 # ---- the plan -----------------------------------------------------------------------------------
 
 
-def _plan(session: Session, body: Mapping[str, Any]) -> None:
-    """Show what the daemon would make. An older daemon would create it: so ask what it knows."""
+def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -> None:
+    """Show what the daemon would make. An older daemon would create it: so ask what it knows.
+
+    local: an image that is not registered yet.
+    """
     api = session.api
     root = f"{api.door.api.rstrip('/')}/openapi.json"
     described = session.connections.send("GET", root, None, {"Accept": "application/json"})
     if described.status != 200 or b'"dry_run"' not in described.body:
         text = f"the daemon at {api.door.api} cannot plan a cluster: it is an older release"
         raise CommandError(text, REFUSED)
-    plan = api.post("/clusters?dry_run=true", body)
+    query = "?dry_run=true"
+    if local:
+        query += f"&image_user={safe(str(local['username']))}"
+        session.note(f"image {local['name']} is not registered yet: svcd cluster create does it")
+    plan = api.post(f"/clusters{query}", body)
     print(as_json(plan) if session.output == "json" else as_yaml(plan), end="")

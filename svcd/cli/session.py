@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 
 from svcd.cli import door
 from svcd.cli.api import Api
-from svcd.cli.connection import Connections
+from svcd.cli.connection import READ_S, Connections
 from svcd.cli.door import Given
 from svcd.cli.exits import TIMED_OUT, USAGE, CommandError, OutOfTime
 from svcd.cli.show import Style, Table, cut, printed
@@ -124,7 +124,11 @@ class Session:
     @cached_property
     def connections(self) -> Connections:
         """The connections of this command."""
-        return Connections(self._cacert or self.environment.get("OS_CACERT") or "")
+        return self.new_connections(READ_S)
+
+    def new_connections(self, read_s: float) -> Connections:
+        """Further connections, with another time for connecting and for each read."""
+        return Connections(self._cacert or self.environment.get("OS_CACERT") or "", read_s)
 
     @cached_property
     def api(self) -> Api:

@@ -30,7 +30,7 @@ from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
 from svcd.provisioning.act.trusts import NewTrust, Trusts, released
-from svcd.provisioning.decide import events, lifecycle, rules
+from svcd.provisioning.decide import checks, events, lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.preview import preview
@@ -140,13 +140,19 @@ class Clusters(_Commands):
         return cluster
 
     async def plan(
-        self, caller: Caller, new: NewCluster, also: Also[Cluster] | None = None, path: str = "$"
+        self,
+        caller: Caller,
+        new: NewCluster,
+        also: Also[Cluster] | None = None,
+        path: str = "$",
+        image_user: str = "",
     ) -> ClusterPlan:
         """The dry run of `create`: the same checks, and nothing is written or made.
 
-        also: further checks, with the record that `create` would write.
+        also: further checks, with the record that `create` would write. image_user: see
+        `checks.as_registered`; "" for the image as it is.
         """
-        cluster, facts = await self._checked(caller, new, path)
+        cluster, facts = await self._checked(caller, new, path, image_user)
 
         async def check(tx: Tx) -> None:
             await self._refuse_too_many(tx, cluster)
@@ -157,7 +163,9 @@ class Clusters(_Commands):
         await self._store.read(check)
         return preview(cluster, facts)
 
-    async def _checked(self, caller: Caller, new: NewCluster, path: str) -> tuple[Cluster, Facts]:
+    async def _checked(
+        self, caller: Caller, new: NewCluster, path: str, image_user: str = ""
+    ) -> tuple[Cluster, Facts]:
         """The record of a request without faults, without keys and trust, and its facts."""
         facts = await self._reader.templates(
             caller.tenant_id, new.cluster_template_id, new.node_groups or ()
@@ -179,6 +187,8 @@ class Clusters(_Commands):
             networks=network is not None or _needs_pool(groups, facts),
             quota=True,
         )
+        if image_user:
+            facts = checks.as_registered(facts, image_user, new.engine_version)
         made = rules.check_cluster(new, facts, self._bounds, self._made(caller))
         return _accepted(made, path), facts
 

@@ -7,7 +7,13 @@ from typing import Annotated
 
 from klein import Klein
 
-from svcd.errors import RULES, ClusterCannotBeScaled, ClusterNameTaken, NodeGroupCannotBeScaled
+from svcd.errors import (
+    RULES,
+    ClusterCannotBeScaled,
+    ClusterNameTaken,
+    NodeGroupCannotBeScaled,
+    ValidationError,
+)
 from svcd.model import wire
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
@@ -21,6 +27,10 @@ _LIST = paged(
     "name", "plugin_name", "engine_version", "status", "cluster_template_id", "default_image_id"
 )
 _FORCE = Query("force", "drop the record even when objects of the cluster stay behind", flag=True)
+_IMAGE_USER = Query(
+    "image_user",
+    "for a dry run: plan as if the image were registered with this login and the plugin's tags",
+)
 _SINCE = Query("since", "only events with a larger number", most=2**31 - 1)
 _TRIMMED = "X-Events-Trimmed"
 
@@ -61,15 +71,19 @@ class Clusters:
         returns="cluster",
         creates=True,
         plan="_plan",
+        query=(_IMAGE_USER,),
         raises=(*RULES, ClusterNameTaken),
     )
     async def create(self, call: Call, body: NewCluster) -> wire.Cluster:
         """Accept a new cluster. svcd builds the cluster after the answer."""
+        if call.query["image_user"] is not None:
+            raise ValidationError("?image_user: only a dry run takes it; register the image first")
         also = call.keeping(wire.Cluster.of)
         return wire.Cluster.of(await self._commands.create(call.caller, body, also))
 
     async def _plan(self, call: Call, body: NewCluster) -> ClusterPlan:
-        return await self._commands.plan(call.caller, body)
+        user = call.query["image_user"] or ""
+        return await self._commands.plan(call.caller, body, image_user=user)
 
     async def _plan_scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> ClusterPlan:
         return await self._commands.plan_scale(call.caller, ClusterId(cluster_id), body)

@@ -136,5 +136,5 @@ class Shown:
 
     def _one_answer(self, method: str, path: str, data: bytes | None, headers: Any) -> Any:
         self.fake.advance(self.step_s)
-        url = path if path.startswith("/v1") else CLOUD_URL + path
+        url = path if path.startswith(("/v1", "/openapi")) else CLOUD_URL + path
         return self.fake.call(method, url, data=data, headers=headers)

@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.embedded.cloud.core import VANILLA_IMAGE_ID
 from svcd.testing import Answer, FakeService
 from tests.support.fakes import MASTER, WORKER, Api, cluster_body
 
@@ -32,19 +33,19 @@ class _Case(SynchronousTestCase):
         elif method not in ("GET", "HEAD") and not login:
             self.changes.append(f"{where} {method} {path}")
 
-    def dry(self, path: str, body: Any, method: str = "POST") -> Answer:
+    def dry(self, path: str, body: Any, method: str = "POST", more: str = "") -> Answer:
         """The dry run of a request. It changes nothing: neither outside nor in the database."""
         rows = list(self.svcd._database._connection.iterdump())
         self.changes.clear()
         answer = self.svcd.call(
-            method, f"/v1.1/demo{path}?dry_run=true", json=body, headers=self.headers
+            method, f"/v1.1/demo{path}?dry_run=true{more}", json=body, headers=self.headers
         )
         self.assertEqual(self.changes, [])
         self.assertEqual(list(self.svcd._database._connection.iterdump()), rows)
         return answer
 
-    def plan(self, path: str, body: Any, method: str = "POST") -> Any:
-        answer = self.dry(path, body, method)
+    def plan(self, path: str, body: Any, method: str = "POST", more: str = "") -> Any:
+        answer = self.dry(path, body, method, more)
         self.assertEqual(answer.status, 200, answer.body)
         return answer.json["plan"]
 
@@ -170,6 +171,15 @@ class FakeClusterTests(_Case):
             "resource": "instances", "needed": -1, "left": None, "left_after": None,
         })  # fmt: skip
         self.assertEqual(len(self.api.cluster(id_)["node_groups"]), 2)
+
+    def test_plan_with_an_image_that_is_not_registered(self) -> None:
+        """As if it were, with the given login; only a dry run takes the parameter."""
+        body = self.cluster(default_image_id=VANILLA_IMAGE_ID)
+        self.assertEqual(self.assert_same_refusal("/clusters", body), "INVALID_REFERENCE")
+        self.assertEqual(self.plan("/clusters", body, more="&image_user=svcd")["name"], "c1")
+        self.assertEqual(len(self.api.get("/images")["images"]), 1)
+        real = self.svcd.call("POST", "/v1.1/demo/clusters?image_user=svcd", json=body)
+        self.assertEqual((real.status, real.json["error_name"]), (400, "VALIDATION_ERROR"))
 
     def test_refusals_are_those_of_the_request(self) -> None:
         """Of its shape, its references, the topology, names, quotas and limits."""

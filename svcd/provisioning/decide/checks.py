@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from attrs import fields
+from attrs import evolve, fields
 
 from svcd.errors import InvalidData, InvalidReference, QuotaExceeded, SvcdError, ValidationError
 from svcd.model.choices import listed, nearest
@@ -15,7 +15,7 @@ from svcd.model.cloud import Quota
 from svcd.model.requests import NewCluster
 from svcd.model.shapes import step
 from svcd.model.template import ClusterTemplate, Configs, ConfigValue, TemplateNodeGroup
-from svcd.model.wire import IMAGE_TAG, is_registered
+from svcd.model.wire import IMAGE_TAG, IMAGE_TAG_VALUE, IMAGE_USERNAME, is_registered
 from svcd.provisioning.decide.facts import PROBLEM, Bounds, Facts
 from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution, Scope
 
@@ -296,6 +296,21 @@ def image_fits(
                 f"$.default_image_id: image {image.name!r} ({image.id}) lacks the tags "
                 f"{', '.join(lacking)}; tag it for the plugin, or use another image"
             )
+
+
+def as_registered(facts: Facts, user: str, version: str) -> Facts:
+    """The facts with an image that is registered with the login `user` and has the tags it needs.
+
+    Properties that the image has stay as they are.
+    """
+    image = facts.image
+    if image is None:
+        return facts
+    tags: Sequence[str] = ()
+    if facts.distribution is not None and version in facts.distribution.versions:
+        tags = list(facts.distribution.required_image_tags(version))
+    given = {IMAGE_USERNAME: user, **{IMAGE_TAG + tag: IMAGE_TAG_VALUE for tag in tags}}
+    return evolve(facts, image=evolve(image, properties={**given, **image.properties}))
 
 
 def image_usable(image_id: str, facts: Facts, errors: Faults) -> None:

@@ -1,0 +1,30 @@
+"""The images of the embedded cloud, which `endpoints.json` names with login and tags.
+
+A command registers such an image when it makes something of it, and never when it only plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from svcd.cli.api import safe
+from svcd.cli.session import Session
+
+Json = Mapping[str, Any]
+
+
+def unregistered(session: Session, registered: Collection[object]) -> Sequence[Json]:
+    """The images with a login that svcd does not know yet. registered: ids of those it knows."""
+    found = session.endpoints.get("images") or []
+    return [each for each in found if each.get("username") and each.get("id") not in registered]
+
+
+def register(session: Session, image: Json) -> Any:
+    """Register an image of `unregistered` with its login and tags; the row of the registry."""
+    path = f"/images/{safe(str(image['id']))}"
+    answer = session.api.post(path, {"username": image["username"], "description": ""})
+    if image.get("tags"):
+        answer = session.api.post(f"{path}/tag", {"tags": list(image["tags"])})
+    session.note(f"registered image {image['name']} with the login {image['username']}")
+    return answer["image"]
