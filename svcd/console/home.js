@@ -1,12 +1,12 @@
 // Home: what needs attention, the clusters, and the jobs that run.
-import { html } from "./html.js";
+import { drawnOnce, html } from "./html.js";
 import { newCluster, newRun } from "./commands.js";
 import { Command, Empty, Name, State, Time, useTick, useTitle } from "./parts.js";
 import { created, hasEnded, isBusy, isUnwell, length, newestFirst, outcome, size, status, trouble } from "./records.js";
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
 import { count, firstLine, plain } from "./text.js";
-import { duration, moment, now } from "./time.js";
+import { ago, duration, moment, now } from "./time.js";
 
 const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
@@ -39,13 +39,13 @@ const Attention = ({ rows }) => html`<section class="attention" aria-labelledby=
   ${rows.length > MOST && html`<p class="faint">and ${count(rows.length - MOST, "more", "more")}: see the clusters below, and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.</p>`}
 </section>`;
 
-const ClusterRow = (cluster) => html`<tr key=${cluster.id}>
+const ClusterRow = drawnOnce((cluster) => html`<tr key=${cluster.id}>
   <th scope="row"><a href=${to(["clusters", cluster.id])}><${Name}>${cluster.name}<//></a></th>
   <td><${State} word=${cluster.status} of=${isUnwell(cluster) && cluster.status === "Active" ? "unwell" : cluster.status} /></td>
   <td class="amount">${size(cluster)}</td>
   <td class="wide">${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</td>
   <td class="wide"><${Time} at=${cluster.created_at} /></td>
-</tr>`;
+</tr>`);
 
 const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
   <th scope="row"><a href=${to(["runs", run.id])}><${Name}>${name}<//></a></th>
@@ -79,7 +79,7 @@ export function Home({ query }) {
         ${clusters.length > 5 && html`<input class="push" type="search" placeholder="Find by name or status" aria-label="Find clusters" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />`}</div>
       ${clusters.length
         ? html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="amount">Machines</th><th scope="col" class="wide">Plugin</th><th scope="col" class="wide">Created</th></tr></thead>
-          <tbody>${shown.slice(0, ROWS).map(ClusterRow)}</tbody></table></div>
+          <tbody>${shown.slice(0, ROWS).map((each) => ClusterRow(each, ago(created(each))))}</tbody></table></div>
           ${!shown.length && html`<p class="faint">No cluster has this name or status.</p>`}
           ${shown.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${shown.length}: type a part of the name to find others.</p>`}`
         : html`<${Empty} title="No clusters yet"><p>Create one with the command line; it appears here as it is built.</p><${Command} text=${newCluster} /><//>`}

@@ -47,5 +47,7 @@ export function ago(ms) {
 }
 
 // The whole time, in the zone of the browser.
-export const full = (ms) => new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-export const clock = (ms) => new Date(ms).toLocaleTimeString(undefined, { hour12: false });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }); // making one takes long
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hour12: false });
+export const full = (ms) => FULL.format(ms);
+export const clock = (ms) => CLOCK.format(ms);
