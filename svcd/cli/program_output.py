@@ -3,7 +3,8 @@
 A log of Hadoop has few lines of the job's programs between many of others: Oozie's launcher prints
 its files, its class path and each of its settings, Hadoop and Pig log each of their steps. These
 lines are recognised one by one, and left out. Everything else is shown, so also each warning and
-each error of the launcher, of Hadoop and of Pig.
+each error of the launcher, of Hadoop and of Pig. The console has the same rules in
+`program_output.js`; a test compares both.
 
 Note: phases of a launcher. Its stdout has a preamble, then the introduction of its main class
 (`PigMain`, `ShellMain`), the output of the program, and an epilogue. Lines that a launcher prints

@@ -8,7 +8,7 @@ export const scaleCluster = (cluster, sizes) =>
 export const why = (id) => `svcd why ${id}`;
 export const cancelRun = (id) => `svcd job cancel ${id}`;
 export const rerun = (id) => `svcd job rerun ${id}`;
-export const followLog = (id) => `svcd job logs ${id} -f`;
+export const followLog = (id, all) => `svcd job logs ${id} -f${all ? " --all" : ""}`;
 export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 3 --image IMAGE --keypair KEYPAIR";
 export const newRun = "svcd run FILE --on CLUSTER";
 

@@ -2,17 +2,19 @@
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { path, send } from "./api.js";
-import { plain, withoutColours } from "./text.js";
+import { ProgramOutput } from "./program_output.js";
+import { count, plain, withoutColours } from "./text.js";
 
 const WAIT_S = 20;
 const PAUSE_MS = 2000; // after an answer without text that came at once, and after a failure
 const LINES = 5000; // the newest ones are drawn
 const LONGEST = 2000; // characters of a line that are drawn
 const KEPT = 4_000_000; // characters
+const NOTHING = { all: "", own: "", leftOut: 0 };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
-// Follow the log of `id` until it is complete. take(text): what is new. tell(text): why nothing comes, or "".
+// Follow the log of `id` until it is complete. take(text, last): what is new. tell(text): why nothing comes, or "".
 async function follow(id, signal, take, tell) {
   let offset = 0;
   for (;;) {
@@ -21,10 +23,11 @@ async function follow(id, signal, take, tell) {
       const response = await send("GET", `${path("job-executions", id, "log")}?offset=${offset}&wait=${offset ? WAIT_S : 0}`, { signal });
       const text = await response.text();
       const header = (name) => Number(response.headers.get(name));
-      take((header("X-Log-Start") > offset ? "[the beginning is no longer kept]\n" : "") + text);
+      const last = response.headers.get("X-Log-Complete") === "true";
+      take((header("X-Log-Start") > offset ? "[svcd: the beginning is no longer kept]\n" : "") + text, last);
       tell("");
       offset = header("X-Log-Offset");
-      if (response.headers.get("X-Log-Complete") === "true") return;
+      if (last) return;
       if (!text && performance.now() - began < PAUSE_MS) await pause();
     } catch (error) {
       if (signal.aborted) return;
@@ -44,16 +47,22 @@ function search(text, wanted) {
 }
 
 export function Log({ id, query, filter }) {
-  const [text, set] = useState("");
+  const [{ all: everything, own, leftOut }, set] = useState(NOTHING);
   const [fault, setFault] = useState("");
   const [following, setFollowing] = useState(true);
   const box = useRef(null);
   useEffect(() => {
     const abort = new AbortController();
-    set("");
-    follow(id, abort.signal, (part) => set((before) => (before + part).slice(-KEPT)), setFault);
+    const programs = new ProgramOutput();
+    set(NOTHING);
+    const take = (part, last) => {
+      const lines = programs.of(part, last);
+      set(({ all: before, own: mine }) => ({ all: (before + part).slice(-KEPT), own: (mine + lines).slice(-KEPT), leftOut: programs.leftOut }));
+    };
+    follow(id, abort.signal, take, setFault);
     return () => abort.abort();
   }, [id]);
+  const text = query.all ? everything : own;
   useEffect(() => {
     if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text, following]);
@@ -66,11 +75,13 @@ export function Log({ id, query, filter }) {
   return html`<section aria-labelledby="log">
     <div class="heading"><h2 id="log">Log</h2>
       <input class="push" type="search" placeholder="Find in the log" aria-label="Find in the log" value=${query.find ?? ""} onInput=${(e) => filter({ find: e.target.value })} />
+      <label class="check"><input type="checkbox" checked=${Boolean(query.all)} onChange=${(e) => filter({ all: e.target.checked ? "1" : "" })} /> Everything</label>
       <label class="check"><input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /> Follow</label></div>
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
-    ${!text ? !fault && html`<p class="faint">The log is empty so far.</p>` : html`
+    ${!text ? !fault && html`<p class="faint">${everything ? "The programs have written nothing so far." : "The log is empty so far."}</p>` : html`
       ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
       ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
       <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`}
+    ${!query.all && leftOut > 0 && html`<p class="faint">${count(leftOut, "line")} of Oozie, Hadoop and Pig ${leftOut === 1 ? "is" : "are"} left out.</p>`}
   </section>`;
 }

@@ -91,7 +91,7 @@ export function Run({ id, query }) {
     <${Phases} run=${run} />
     ${!ended && run.progress !== null && html`<p class="progress"><${Progress} run=${run} /></p>`}
     <${Log} id=${id} query=${query} filter=${filter} />
-    <${Command} text=${commands.followLog(run.id)} />
+    <${Command} text=${commands.followLog(run.id, query.all)} />
     ${Array.isArray(actions) && actions.length > 0 && html`<${Actions} actions=${actions} />`}
     <section aria-labelledby="configuration"><div class="heading"><h2 id="configuration">Data and configuration</h2>${job && html`<a class="push" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}</div>
       ${(run.input_id || run.output_id) && html`<dl class="values"><${Data} title="Input" id=${run.input_id} sources=${sources} /><${Data} title="Output" id=${run.output_id} sources=${sources} /></dl>`}

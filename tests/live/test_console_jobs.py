@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
+from svcd.cli.program_output import ProgramOutput
 from tests.support.console import HOSTILE, ConsoleCase
 
+RECORDED = Path(__file__).parents[1] / "fixtures" / "launchers"
 SCRIPT = b"A = LOAD '$INPUT';"
 
 
@@ -241,5 +244,34 @@ class JobsTests(ConsoleCase):
             self.assertIn("Create", page.evaluate("document.activeElement.textContent"))
             page.keyboard.press("Enter")
             page.get_by_role("row", name="typed").wait_for()
+
+        await self.walk(walk)
+
+
+class ProgramOutputTests(ConsoleCase):
+    async def test_the_log_has_the_lines_that_the_command_line_shows(self) -> None:
+        """Recorded logs, whole and in pieces; and with lines that no rule knows."""
+        script = """async (text) => {
+            const { ProgramOutput } = await import("/console/program_output.js");
+            return [7, 1000, text.length].map((size) => {
+                const output = new ProgramOutput();
+                const made = [];
+                for (let at = 0; at < text.length; at += size) {
+                    made.push(output.of(text.slice(at, at + size), at + size >= text.length));
+                }
+                return [made.join(""), output.leftOut];
+            });
+        }"""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/")
+            for each in sorted(RECORDED.glob("*.txt")):
+                recorded = each.read_text(encoding="utf-8")
+                lines = recorded.splitlines(keepends=True)
+                odd = "".join(line + "unknown\n\n" * (n % 9 == 0) for n, line in enumerate(lines))
+                for text in (recorded, odd):
+                    shown, output = ProgramOutput().of(text, last=True)
+                    expected = [[shown, output.left_out]] * 3
+                    self.assertEqual(page.evaluate(script, text), expected, each.name)
 
         await self.walk(walk)
