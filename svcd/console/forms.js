@@ -126,17 +126,21 @@ function Upload({ file, most, turn, done }) {
       set("done");
       done(made);
     } catch (error) {
-      own.key = newKey();
+      if (error.status) own.key = newKey();
       set(error.message);
     }
     own.busy = false;
+  };
+  const rename = (event) => {
+    setName(event.target.value);
+    own.key = newKey();
   };
   useEffect(() => {
     go();
   }, []);
   return html`<li><div class="heading"><${Name}>${file.name}<//><span class="faint">${bytes(file.size)}</span>
       ${state === "done" ? html`<${State} word="Uploaded" of="done" />` : !state && html`<progress max="1" value=${part} aria-label=${`Upload of ${plain(file.name)}`}></progress>`}</div>
-    ${state && state !== "done" && html`<div class="fault" role="alert"><${Lines} text=${state} /></div><div class="field"><label>Name of the binary<input value=${name} onInput=${(e) => setName(e.target.value)} autocomplete="off" spellcheck=${false} /></label></div>
+    ${state && state !== "done" && html`<div class="fault" role="alert"><${Lines} text=${state} /></div><div class="field"><label>Name of the binary<input value=${name} onInput=${rename} autocomplete="off" spellcheck=${false} /></label></div>
       <${Command} text=${addBinary(file.name, name)} /><div class="buttons"><button type="button" onClick=${go}>Upload again</button></div>`}</li>`;
 }
 
@@ -148,6 +152,9 @@ export function Drop({ done }) {
   const last = useRef(Promise.resolve());
   useEffect(() => {
     get("/console/setup").then((setup) => setMost(setup.max_binary_bytes), () => setMost(Infinity));
+    const missed = (event) => event.preventDefault(); // a browser would leave the page, and show the file
+    for (const each of ["dragover", "drop"]) addEventListener(each, missed);
+    return () => ["dragover", "drop"].forEach((each) => removeEventListener(each, missed));
   }, []);
   const turn = (action) => (last.current = last.current.then(action, action));
   const hover = (on) => (event) => {

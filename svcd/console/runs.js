@@ -43,7 +43,7 @@ export function Runs({ query }) {
   useTitle("Runs");
   const choose = (name) => (e) => filter({ [name]: e.target.value }, true);
   return html`<header class="title"><h1>Runs <span class="number">${runs.length}</span></h1></header>
-    ${!all.length ? html`<${Empty} title="No job has run yet"><p>Start one with the command line.</p><${Command} text=${newRun} /><//>` : html`
+    ${!all.length ? html`<${Empty} title="No job has run yet"><p>Run <a href=${to(["jobs"])}>one of the jobs</a>, or start one with the command line.</p><${Command} text=${newRun} /><//>` : html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
       <input type="search" placeholder="Find a job" aria-label="Find a job by name" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />
       <label>Status <select value=${query.status ?? ""} onChange=${choose("status")}><option value="">all</option>${STATUSES.map((each) => html`<option key=${each} value=${each}>${each === "failed" ? "failed, by any cause" : each}</option>`)}</select></label>

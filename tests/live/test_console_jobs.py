@@ -200,6 +200,11 @@ class JobsTests(ConsoleCase):
                 dialog.wait_for(state="hidden")
                 data = self.call("GET", "/job-binary-internals").json["binaries"]
                 self.assertEqual(len(data), kept, name)
+            long = {"name": "deep", "type": "hdfs", "url": f"hdfs:///{'d/' * 500}end"}
+            self.call("POST", "/data-sources", long)
+            page.get_by_role("link", name="Data sources 1").click()
+            page.get_by_role("button", name="Show all 1011 characters").click()
+            page.get_by_text("d/end").wait_for()
             page.get_by_role("link", name="Jobs 1").click()
             page.get_by_label("Find a job").fill("rep")
             page.get_by_role("link", name="report").click()
@@ -223,6 +228,10 @@ class JobsTests(ConsoleCase):
             )
             drop.dispatch_event("drop", {"dataTransfer": data})
             page.get_by_role("row", name="dropped.pig").wait_for()
+            missed = (
+                "document.body.dispatchEvent(new Event('drop', {bubbles: true, cancelable: true}))"
+            )
+            self.assertFalse(page.evaluate(missed), "the browser would show the file")
             for view in ("?new=1", "?show=sources&new=1", "?show=binaries&new=1"):
                 page.goto(f"/console/#/jobs{view}")
                 page.get_by_role("heading", name="New").wait_for()
