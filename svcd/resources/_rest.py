@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
 
@@ -31,41 +30,32 @@ from twisted.web.server import NOT_DONE_YET
 from svcd.errors import (
     Forbidden,
     InternalError,
-    LengthRequired,
     MethodNotAllowed,
-    NotAcceptable,
     NotFound,
     PlatformTimeout,
     ServiceUnavailable,
     Unauthorized,
-    UnsupportedMediaType,
 )
 from svcd.model.cloud import Caller
-from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
 from svcd.model.shapes import Shape
 from svcd.ports.cloud import Identity
 from svcd.ports.store import Store
-from svcd.resources._answers import (
-    INERT,
-    JSON,
-    Answer,
-    Download,
-    encode,
-    error_answer,
-    header_lines,
-)
-from svcd.resources._bodies import PIECE_BYTES, Body, Disconnected, Sender, WholeBody
+from svcd.resources._answers import JSON, Answer, Download, encode, error_answer
+from svcd.resources._bodies import Disconnected
+from svcd.resources._body_rules import body_of, raw_body, refuse_if_gone
+from svcd.resources._delivery import Delivery, packed, respond, unless_known
 from svcd.resources._exchange import REFUSALS, Exchange, record_of
 from svcd.resources._faults import as_answerable
-from svcd.resources._negotiate import accepts_json, is_json, is_of, takes_gzip
+from svcd.resources._keyed import keyed_request, once
 from svcd.resources._paths import decoded, shown, tenant_in
 from svcd.resources._policy import Needs
 from svcd.resources._query import MOST_WAIT_S, is_dry_run
 from svcd.resources._route import Call, Options, Raw, Route, bound, route
-from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest, too_large
-from svcd.resources._streams import Outlet, Stream
+from svcd.resources._running import Running
+from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest
+from svcd.resources._streams import Stream
 from svcd.resources.openapi import document
 from svcd.runtime import logs
 from svcd.runtime.metrics import Metrics
@@ -80,8 +70,6 @@ Reply: TypeAlias = Answer | Download | Stream
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
 _JSON_SUFFIX = b".json"
-_BODILESS = (204, 304)
-"""Statuses of answers without a body and its headers."""
 _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
 }
@@ -113,9 +101,8 @@ class Rest(Routed[Route]):
         self._options = options
         self._prefix = f"req-{uuid.uuid4().hex[:12]}-"
         self._count = 0
-        self._running = 0
-        self._idle: list[Deferred[None]] = []
-        self._streams: dict[Stream, None] = {}
+        self._running = Running()
+        self._delivery = Delivery(clock, self._running, self._finished, options.stall_s)
         self._description: bytes | None = None
         super().__init__(self)
 
@@ -152,17 +139,11 @@ class Rest(Routed[Route]):
 
     def end_streams(self) -> None:
         """See `_site.Door`."""
-        for stream in list(self._streams):
-            stream.end()
+        self._delivery.end_streams()
 
     def idle(self) -> Deferred[None]:
         """Fires when no handler runs any more."""
-        done: Deferred[None] = Deferred()
-        if self._running:
-            self._idle.append(done)
-        else:
-            done.callback(None)
-        return done
+        return self._running.idle()
 
     # ---- resource ----
 
@@ -187,7 +168,7 @@ class Rest(Routed[Route]):
         return NOT_DONE_YET
 
     def _carry_on(self, x: Exchange, work: Deferred[Reply]) -> None:
-        self._running += 1
+        self._running.begun()
         if not getattr(x.request, "early", False):
             x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
 
@@ -201,16 +182,9 @@ class Rest(Routed[Route]):
                     else:
                         self._answer(x, result)
             finally:
-                self._ended()
+                self._running.ended()
 
         work.addBoth(done)
-
-    def _ended(self) -> None:
-        self._running -= 1
-        if not self._running:
-            idle, self._idle = self._idle, []
-            for each in idle:
-                each.callback(None)
 
     def _late(self, x: Exchange) -> None:
         if x.waits:
@@ -284,7 +258,7 @@ class Rest(Routed[Route]):
         policy = self._options.policy
         if not policy.allows(made.spec.needs, caller.roles):
             raise policy.refusal(made.spec.needs, caller.roles, f"{shown(method)} {made.pattern}")
-        body = self._body_of(request, made, suffix)
+        body = body_of(request, made, suffix, self._options.max_json_bytes)
         version = "1.1" if of_path.pattern.startswith("/v1.1") else "1.0"
         gone = partial(getattr, request, "_disconnected", False)
         call = Call(
@@ -301,8 +275,11 @@ class Rest(Routed[Route]):
         elif made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
             if keys is not None:
-                call.keyed = self._keyed(request, made, call, values, keys)
-                return await self._once(x, made, call, values, body)
+                now = self._clock.seconds()
+                call.keyed = keyed = keyed_request(request, made, call, values, keys, now)
+                act = partial(self._act, x, made, call, values, body)
+                reply = await once(self._store, keyed, act)
+                return self._replayed(x, made, reply) if isinstance(reply, bytes) else reply
         return await self._act(x, made, call, values, body, dry)
 
     async def _renewed(self, x: Exchange, made: Route, call: Call) -> Call:
@@ -328,7 +305,7 @@ class Rest(Routed[Route]):
         if made.exists is not None:
             await made.exists(call, **values)
             if body is not None:
-                _refuse_if_gone(body)
+                refuse_if_gone(body)
         call.read_query()
         shape = made.spec.body
         if isinstance(shape, Shape):
@@ -338,7 +315,7 @@ class Rest(Routed[Route]):
                 return Answer(200, b'{"plan":' + encode(plan) + b"}")
             result = made.run(call, body=shaped, **values)
         elif isinstance(shape, Raw):
-            result = made.run(call, body=_raw_body(x.request), **values)
+            result = made.run(call, body=raw_body(x.request), **values)
         else:
             result = made.run(call, **values)
         if isinstance(result, Deferred):
@@ -350,43 +327,7 @@ class Rest(Routed[Route]):
             answer.headers = {**(answer.headers or {}), **call.headers}
         return answer
 
-    def _keyed(
-        self, request: Any, made: Route, call: Call, values: dict[str, str], keys: Sequence[bytes]
-    ) -> KeyedRequest:
-        """Raises ValidationError."""
-        content = b""
-        if request.content is not None:
-            content = request.content.read()
-            request.content.seek(0)
-        return KeyedRequest.of(
-            keys,
-            tenant_id=call.tenant_id,
-            user_id=call.caller.user_id,
-            route=f"{made.method} {made.pattern}",
-            path=values,
-            query=request.args,
-            body=content,
-            now=self._clock.seconds(),
-        )
-
-    async def _once(
-        self, x: Exchange, made: Route, call: Call, values: dict[str, str], body: Any
-    ) -> Reply:
-        """The answer of the first request with this Idempotency-Key, or of this one if it is it.
-
-        A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
-        commit, whose answer was lost.
-        """
-        keyed = cast("KeyedRequest", call.keyed)
-        kept = await self._store.read(lambda tx: tx.kept_answers.admit(keyed))
-        if kept is None:
-            try:
-                return await self._act(x, made, call, values, body)
-            except Exception:
-                with suppress(ServiceUnavailable):  # the caller gets the first fault
-                    kept = await self._store.read(lambda tx: tx.kept_answers.find(keyed))
-                if kept is None:
-                    raise
+    def _replayed(self, x: Exchange, made: Route, kept: bytes) -> Reply:
         x.replayed = True
         answer = cast("Answer", self._wrapped(made, kept))
         answer.headers = {"Idempotent-Replayed": "true"}
@@ -427,50 +368,6 @@ class Rest(Routed[Route]):
         x.caller = caller = _anonymous(tenant)
         return caller
 
-    def _body_of(self, request: Any, made: Route, suffix: bool) -> Any:
-        """The file of the body, after the checks of its size and of the media types."""
-        spec = made.spec
-        limit = getattr(request, "too_large", None)
-        if limit is not None:
-            raise too_large(limit)
-        unkept = getattr(request, "unkept", None)
-        if unkept is not None:
-            raise unkept
-        headers = request.requestHeaders
-        if not spec.plain and not suffix:
-            accept = headers.getRawHeaders(b"Accept")
-            if accept and accept[0] != b"*/*" and not accepts_json(b",".join(accept)):
-                raise NotAcceptable("answers are application/json; send Accept: application/json")
-        if spec.body is None:
-            return None
-        content = request.content
-        _refuse_if_gone(content)
-        if not spec.streams:
-            most = self._options.max_json_bytes if made.limit is None else made.limit
-            size = content.seek(0, 2)
-            content.seek(0)
-            if size > most:
-                raise too_large(most)
-        if isinstance(request, ApiRequest) and not (
-            headers.hasHeader(b"Content-Length") or headers.hasHeader(b"Transfer-Encoding")
-        ):
-            raise LengthRequired("send a body with a Content-Length")
-        if isinstance(spec.body, Shape) and size:
-            types_ = headers.getRawHeaders(b"Content-Type")
-            if not types_ or not is_json(types_[0]):
-                given = shown(types_[0]) if types_ else "none"
-                raise UnsupportedMediaType(
-                    f"the body must be application/json, its Content-Type is {given}"
-                )
-        if isinstance(spec.body, Raw) and spec.body.types:
-            types_ = headers.getRawHeaders(b"Content-Type")
-            if types_ and not is_of(spec.body.types, types_[0]):
-                raise UnsupportedMediaType(
-                    f"the body must be {' or '.join(spec.body.types)},"
-                    f" its Content-Type is {shown(types_[0])}"
-                )
-        return content
-
     # ---- the answer ----
 
     def _wrapped(self, made: Route, result: object) -> Reply:
@@ -496,14 +393,14 @@ class Rest(Routed[Route]):
         x.answered = True
         request = x.request
         if isinstance(answer, Stream):
-            self._begin(x, answer)
+            self._delivery.stream(x, answer)
             return
         if isinstance(answer, Answer):
-            answer = _packed(request, _unless_known(request, answer))
+            answer = packed(request, unless_known(request, answer))
         large = isinstance(answer, Download) or len(answer.body) > LARGE_ANSWER_BYTES
         if large and isinstance(request, ApiRequest) and request.crowded():
             if isinstance(answer, Download):
-                self._forget(answer)
+                self._delivery.forget(answer)
             answer = error_answer(
                 ServiceUnavailable("too many large answers wait for slow readers; try again", 5)
             )
@@ -511,9 +408,9 @@ class Rest(Routed[Route]):
         if x.writes or status in REFUSALS:
             self._audit(x, status)
         if isinstance(answer, Download):
-            self._send(x, answer)
+            self._delivery.download(x, answer)
             return
-        self._respond(request, answer, x.request_id)
+        respond(request, answer, x.request_id)
         self._finished(x, answer.status)
 
     def _audit(self, x: Exchange, status: int) -> None:
@@ -524,137 +421,6 @@ class Rest(Routed[Route]):
             audit.refusal(record_of(x, status, self._options.addresses))
         elif not 400 <= status < 500:  # a wrong request has changed nothing
             audit.change(record_of(x, status, self._options.addresses))
-
-    def _respond(self, request: Any, answer: Answer, request_id: str) -> None:
-        status, body = answer.status, answer.body
-        if isinstance(request, ApiRequest):
-            if status in _BODILESS:
-                lines = b"X-Request-Id: %b\r\n" % request_id.encode()
-            else:
-                lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
-                    answer.content_type,
-                    len(body),
-                    request_id.encode(),
-                )
-            if answer.headers:
-                lines += header_lines(answer.headers)
-            request.respond(status, lines, body)
-            return
-        if request._disconnected:
-            return
-        request.setResponseCode(status)
-        request.setHeader(b"X-Request-Id", request_id.encode())
-        for name, value in (answer.headers or {}).items():
-            request.setHeader(name.encode(), value.encode())
-        if status not in _BODILESS:
-            request.setHeader(b"Content-Type", answer.content_type)
-            request.setHeader(b"Content-Length", b"%d" % len(body))
-            request.write(body)
-        request.finish()
-
-    def _send(self, x: Exchange, download: Download) -> None:
-        """Start a download. It runs until it is complete or the caller disconnects."""
-        request = x.request
-        if isinstance(request, ApiRequest):
-            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
-                download.content_type,
-                download.size,
-                x.request_id.encode(),
-            )
-            lines += header_lines(INERT)
-            request.respond(200, lines, b"", last=False)
-        else:
-            request.setHeader(b"X-Request-Id", x.request_id.encode())
-            request.setHeader(b"Content-Type", download.content_type)
-            request.setHeader(b"Content-Length", b"%d" % download.size)
-            for name, value in INERT.items():
-                request.setHeader(name.encode(), value.encode())
-        if request._disconnected:
-            self._finished(x, 200)
-            return
-        self._running += 1
-
-        def done(result: Any) -> None:
-            if isinstance(result, Failure):
-                if not result.check(Disconnected):
-                    log.failure("A download was interrupted", failure=result)
-                if not request._disconnected:
-                    request.loseConnection()
-            elif not request._disconnected:
-                request.finish()
-            self._finished(x, 200)
-            self._ended()
-
-        Deferred.fromCoroutine(self._pump(request, download)).addBoth(done)
-
-    def _begin(self, x: Exchange, stream: Stream) -> None:
-        """Start a stream. It counts as answered now, and as running until its end."""
-        request = x.request
-        self._finished(x, 200)
-        if request._disconnected:
-            return
-        head = request.method == b"HEAD"
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        if isinstance(request, ApiRequest):
-            chunked = request.clientproto == b"HTTP/1.1"
-            if chunked:
-                headers["Transfer-Encoding"] = "chunked"
-            else:  # the end of the connection is the end of the answer
-                request.channel.persistent = False
-            lines = b"Content-Type: %b\r\nX-Request-Id: %b\r\n" % (
-                stream.content_type,
-                x.request_id.encode(),
-            )
-            request.respond(200, lines + header_lines(headers), b"", last=head)
-            request.chunked = int(chunked)  # so that `finish` ends the chunks
-        else:
-            request.setHeader(b"X-Request-Id", x.request_id.encode())
-            request.setHeader(b"Content-Type", stream.content_type)
-            for name, value in headers.items():
-                request.setHeader(name.encode(), value.encode())
-            if head:
-                request.finish()
-            else:
-                request.write(b"")  # sends the headers
-        if head:
-            return
-        self._running += 1
-        self._streams[stream] = None
-
-        def gone() -> None:
-            del self._streams[stream]
-            stream.gone()
-            self._ended()
-
-        stream.begin(Outlet(request, gone))
-        if isinstance(request, ApiRequest) and request.channel.site.draining:
-            stream.end()
-
-    async def _pump(self, request: Any, download: Download) -> None:
-        gone = request.notifyFinish()
-        site = request.channel.site if isinstance(request, ApiRequest) else None
-        if site is not None:
-            site.unsent_bytes += PIECE_BYTES
-        sender = Sender(request, self._clock, self._options.stall_s)
-        gone.addErrback(lambda _: sender.stopProducing())
-        try:
-            if request.method != b"HEAD":
-                await sender.send(download.pieces)
-        finally:
-            if site is not None:
-                site.unsent_bytes -= PIECE_BYTES
-            await _closed(download)
-
-    def _forget(self, download: Download) -> None:
-        """Close `download` without sending it."""
-        self._running += 1
-
-        def done(result: Any) -> None:
-            if isinstance(result, Failure):
-                log.failure("A download could not be closed", failure=result)
-            self._ended()
-
-        Deferred.fromCoroutine(_closed(download)).addBoth(done)
 
     def _fail(self, x: Exchange, error: BaseException) -> None:
         if isinstance(error, Disconnected):
@@ -693,52 +459,8 @@ class Rest(Routed[Route]):
             )
 
 
-def _unless_known(request: Any, answer: Answer) -> Answer:
-    """`answer`, or a 304 when its ETag is one that the caller has sent."""
-    tag = (answer.headers or {}).get("ETag")
-    known = request.requestHeaders.getRawHeaders(b"If-None-Match") if tag else None
-    if tag is None or not known or request.method not in (b"GET", b"HEAD"):
-        return answer
-    tags = {each.strip().removeprefix(b"W/") for each in b",".join(known).split(b",")}
-    own = tag.encode().removeprefix(b"W/")
-    return Answer(304, headers=answer.headers) if {own, b"*"} & tags else answer
-
-
-def _packed(request: Any, answer: Answer) -> Answer:
-    """`answer`, compressed when it can be and the caller takes gzip."""
-    if not answer.packed or answer.status != 200:
-        return answer
-    given = b",".join(request.requestHeaders.getRawHeaders(b"Accept-Encoding") or ())
-    if not takes_gzip(given):
-        return answer
-    headers = {**(answer.headers or {}), "Content-Encoding": "gzip"}
-    return Answer(200, answer.packed, answer.content_type, headers)
-
-
 def _given_id(request: Any) -> str:
     """The id that the caller has chosen for `request`; "" without a usable one."""
     given = request.requestHeaders.getRawHeaders(b"X-Request-Id")
     text: str = given[0].decode("latin-1") if given else ""
     return text if _SANE_ID.match(text) else ""
-
-
-async def _closed(download: Download) -> None:
-    """Close the source of the pieces of `download`."""
-    close = getattr(download.pieces, "aclose", None)
-    if close is not None:
-        await close()
-
-
-def _refuse_if_gone(content: Any) -> None:
-    """A lost connection closes the file of its body. Raises Disconnected."""
-    if content.closed:
-        raise Disconnected
-
-
-def _raw_body(request: Any) -> Body:
-    streamed = getattr(request, "body", None)
-    if streamed is not None:
-        return streamed  # type: ignore[no-any-return]
-    size = request.content.seek(0, 2)
-    request.content.seek(0)
-    return WholeBody(request.content, size)

@@ -1,0 +1,216 @@
+# mypy: allow-untyped-calls
+"""The sending of answers: whole ones, downloads and streams. The door has chosen the answer before.
+
+A request of `_site` gets its header lines in one write. A request in memory has Twisted's methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from svcd.resources._answers import INERT, Answer, Download, header_lines
+from svcd.resources._bodies import PIECE_BYTES, Disconnected, Sender
+from svcd.resources._exchange import Exchange
+from svcd.resources._negotiate import takes_gzip
+from svcd.resources._running import Running
+from svcd.resources._site import ApiRequest
+from svcd.resources._streams import Outlet, Stream
+
+log = Logger()
+
+_BODILESS = (204, 304)
+"""Statuses of answers without a body and its headers."""
+
+
+def unless_known(request: Any, answer: Answer) -> Answer:
+    """`answer`, or a 304 when its ETag is one that the caller has sent."""
+    tag = (answer.headers or {}).get("ETag")
+    known = request.requestHeaders.getRawHeaders(b"If-None-Match") if tag else None
+    if tag is None or not known or request.method not in (b"GET", b"HEAD"):
+        return answer
+    tags = {each.strip().removeprefix(b"W/") for each in b",".join(known).split(b",")}
+    own = tag.encode().removeprefix(b"W/")
+    return Answer(304, headers=answer.headers) if {own, b"*"} & tags else answer
+
+
+def packed(request: Any, answer: Answer) -> Answer:
+    """`answer`, compressed when it can be and the caller takes gzip."""
+    if not answer.packed or answer.status != 200:
+        return answer
+    given = b",".join(request.requestHeaders.getRawHeaders(b"Accept-Encoding") or ())
+    if not takes_gzip(given):
+        return answer
+    headers = {**(answer.headers or {}), "Content-Encoding": "gzip"}
+    return Answer(200, answer.packed, answer.content_type, headers)
+
+
+def respond(request: Any, answer: Answer, request_id: str) -> None:
+    """Send the whole `answer`."""
+    status, body = answer.status, answer.body
+    if isinstance(request, ApiRequest):
+        if status in _BODILESS:
+            lines = b"X-Request-Id: %b\r\n" % request_id.encode()
+        else:
+            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
+                answer.content_type,
+                len(body),
+                request_id.encode(),
+            )
+        if answer.headers:
+            lines += header_lines(answer.headers)
+        request.respond(status, lines, body)
+        return
+    if request._disconnected:
+        return
+    request.setResponseCode(status)
+    request.setHeader(b"X-Request-Id", request_id.encode())
+    for name, value in (answer.headers or {}).items():
+        request.setHeader(name.encode(), value.encode())
+    if status not in _BODILESS:
+        request.setHeader(b"Content-Type", answer.content_type)
+        request.setHeader(b"Content-Length", b"%d" % len(body))
+        request.write(body)
+    request.finish()
+
+
+class Delivery:
+    """Sends the answers that take time, and counts them as running.
+
+    finished: called with the exchange and the status, when a download ends and when a stream
+    begins. stall_s: see `Options`.
+    """
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        running: Running,
+        finished: Callable[[Exchange, int], None],
+        stall_s: float,
+    ) -> None:
+        self._clock = clock
+        self._running = running
+        self._finished = finished
+        self._stall_s = stall_s
+        self._streams: dict[Stream, None] = {}
+
+    def end_streams(self) -> None:
+        """End all streams: the daemon stops."""
+        for stream in list(self._streams):
+            stream.end()
+
+    def download(self, x: Exchange, download: Download) -> None:
+        """Start a download. It runs until it is complete or the caller disconnects."""
+        request = x.request
+        if isinstance(request, ApiRequest):
+            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
+                download.content_type,
+                download.size,
+                x.request_id.encode(),
+            )
+            lines += header_lines(INERT)
+            request.respond(200, lines, b"", last=False)
+        else:
+            request.setHeader(b"X-Request-Id", x.request_id.encode())
+            request.setHeader(b"Content-Type", download.content_type)
+            request.setHeader(b"Content-Length", b"%d" % download.size)
+            for name, value in INERT.items():
+                request.setHeader(name.encode(), value.encode())
+        if request._disconnected:
+            self._finished(x, 200)
+            return
+        self._running.begun()
+
+        def done(result: Any) -> None:
+            if isinstance(result, Failure):
+                if not result.check(Disconnected):
+                    log.failure("A download was interrupted", failure=result)
+                if not request._disconnected:
+                    request.loseConnection()
+            elif not request._disconnected:
+                request.finish()
+            self._finished(x, 200)
+            self._running.ended()
+
+        Deferred.fromCoroutine(self._pump(request, download)).addBoth(done)
+
+    def stream(self, x: Exchange, stream: Stream) -> None:
+        """Start a stream. It counts as answered now, and as running until its end."""
+        request = x.request
+        self._finished(x, 200)
+        if request._disconnected:
+            return
+        head = request.method == b"HEAD"
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if isinstance(request, ApiRequest):
+            chunked = request.clientproto == b"HTTP/1.1"
+            if chunked:
+                headers["Transfer-Encoding"] = "chunked"
+            else:  # the end of the connection is the end of the answer
+                request.channel.persistent = False
+            lines = b"Content-Type: %b\r\nX-Request-Id: %b\r\n" % (
+                stream.content_type,
+                x.request_id.encode(),
+            )
+            request.respond(200, lines + header_lines(headers), b"", last=head)
+            request.chunked = int(chunked)  # so that `finish` ends the chunks
+        else:
+            request.setHeader(b"X-Request-Id", x.request_id.encode())
+            request.setHeader(b"Content-Type", stream.content_type)
+            for name, value in headers.items():
+                request.setHeader(name.encode(), value.encode())
+            if head:
+                request.finish()
+            else:
+                request.write(b"")  # sends the headers
+        if head:
+            return
+        self._running.begun()
+        self._streams[stream] = None
+
+        def gone() -> None:
+            del self._streams[stream]
+            stream.gone()
+            self._running.ended()
+
+        stream.begin(Outlet(request, gone))
+        if isinstance(request, ApiRequest) and request.channel.site.draining:
+            stream.end()
+
+    def forget(self, download: Download) -> None:
+        """Close `download` without sending it."""
+        self._running.begun()
+
+        def done(result: Any) -> None:
+            if isinstance(result, Failure):
+                log.failure("A download could not be closed", failure=result)
+            self._running.ended()
+
+        Deferred.fromCoroutine(_closed(download)).addBoth(done)
+
+    async def _pump(self, request: Any, download: Download) -> None:
+        gone = request.notifyFinish()
+        site = request.channel.site if isinstance(request, ApiRequest) else None
+        if site is not None:
+            site.unsent_bytes += PIECE_BYTES
+        sender = Sender(request, self._clock, self._stall_s)
+        gone.addErrback(lambda _: sender.stopProducing())
+        try:
+            if request.method != b"HEAD":
+                await sender.send(download.pieces)
+        finally:
+            if site is not None:
+                site.unsent_bytes -= PIECE_BYTES
+            await _closed(download)
+
+
+async def _closed(download: Download) -> None:
+    """Close the source of the pieces of `download`."""
+    close = getattr(download.pieces, "aclose", None)
+    if close is not None:
+        await close()
