@@ -6,7 +6,9 @@ import { get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
 import { Events } from "./events.js";
 import { Home } from "./home.js";
+import { Images } from "./images.js";
 import { Job, Jobs } from "./jobs.js";
+import { Launch } from "./launch.js";
 import { Again, Login } from "./login.js";
 import { Empty, Lines, Name, Problem, useTick } from "./parts.js";
 import { to, useRoute } from "./route.js";
@@ -19,7 +21,9 @@ import { duration } from "./time.js";
 const VIEWS = [
   ["clusters", "Home"],
   ["runs", "Runs"],
-  ["jobs", "Jobs"], ["events", "Events"],
+  ["jobs", "Jobs"],
+  ["events", "Events"],
+  ["images", "Images"],
 ];
 const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
@@ -33,6 +37,8 @@ function View({ route }) {
   if (view === "events") return html`<${Events} query=${route.query} />`;
   if (view === "jobs" && id) return html`<${Job} key=${id} id=${id} query=${route.query} />`;
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
+  if (view === "launch") return html`<${Launch} />`;
+  if (view === "images") return html`<${Images} />`;
   return html`<${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 }
 

@@ -6,6 +6,7 @@ import * as commands from "./commands.js";
 import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
 import { Command, Empty, Lines, Name, Outside, Problem, Question, State, Time, useTick, useTitle } from "./parts.js";
+import { Plan } from "./plan.js";
 import { isBusy, isUnwell, newestFirst, outcome, size, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, openEvents, useStore } from "./store.js";
@@ -28,6 +29,7 @@ function Scale({ cluster, close }) {
       command=${commands.scaleCluster(cluster, changed)} act=${act} close=${close}>
     ${wanted.map((each) => html`<label class="field" key=${each.name}><span><bdi>${plain(each.name)}</bdi> <span class="faint">now ${each.before}</span></span>
       <input inputmode="numeric" value=${sizes[each.name]} aria-invalid=${!/^\d+$/.test(sizes[each.name])} onInput=${(e) => set({ ...sizes, [each.name]: e.target.value.trim() })} /></label>`)}
+    <${Plan} method="PUT" address=${path("clusters", cluster.id)} body=${valid && changed.length ? { resize_node_groups: changed } : null} />
     ${fewer && html`<p>svcd moves the data off the machines that go, then deletes them.</p>`}
   <//>`;
 }

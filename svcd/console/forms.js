@@ -8,7 +8,8 @@ import { session } from "./session.js";
 import { keep } from "./store.js";
 import { bytes, plain } from "./text.js";
 
-const drafts = new Map(); // project and form -> what was typed, without passwords
+const drafts = new Map(); // project and form -> what was typed, without secrets
+const SECRET = /^(.*(?:passw|passphrase|secret|token|credential|(?:access|api|private)[._-]?key)[^=\n]*=).*$/gim; // a line with an option
 const LONGEST = 50; // characters of a name
 const RANDOM = 12; // of them in the name of uploaded data
 
@@ -19,14 +20,14 @@ export function placed(error, names) {
   for (const line of error.message.split("\n")) {
     const [, where, text] = /^\$\.([\w.]+)(.*)/s.exec(line) ?? [];
     const field = where ? names.find((each) => `${where}.`.startsWith(`${each}.`) || each.startsWith(`${where}.`)) : error.name.endsWith("NAME_ALREADY_EXISTS") && "name";
-    (found[field || ""] ??= []).push(where && field ? where.slice(field.length) + text.replace(/^: /, "") : line);
+    (found[field || ""] ??= []).push(where && field ? (where.slice(field.length) + text).replace(/^(: |\.)/, "") : line);
   }
   return found;
 }
 
 // One field: {name: its JSON path, label, hint, options: [value, text] each, lines, draw(form): in place
 // of a control, advice(form): below it, and attributes}.
-function Field({ form, field: { name, label, hint, options, lines, draw, advice, ...more } }) {
+export function Field({ form, field: { name, label, hint, options, lines, draw, advice, ...more } }) {
   const wrong = form.faults[name];
   const own = { value: form.values[name], onInput: (e) => form.change({ [name]: e.target.value }), autocomplete: "off", spellcheck: false, ...more };
   if (wrong) Object.assign(own, { "aria-invalid": "true", "aria-describedby": `fault-${name}` });
@@ -52,7 +53,7 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
   const change = (more) => {
     setValues((before) => {
       const after = { ...before, ...(typeof more === "function" ? more(before) : more) };
-      drafts.set(draft, Object.fromEntries(Object.entries(after).filter(([key]) => !key.endsWith("password"))));
+      drafts.set(draft, Object.fromEntries(Object.entries(after).filter(([key]) => !key.endsWith("password")).map(([key, value]) => [key, value.replace?.(SECRET, "$1") ?? value])));
       return after;
     });
     setPlan(null);

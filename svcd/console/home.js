@@ -75,14 +75,14 @@ export function Home({ query }) {
   return html`<h1 class="unseen">Home</h1>
     ${rows.length ? html`<${Attention} rows=${rows} />` : clusters.length > 0 && html`<p class="well"><${State} word="All well" of="done" /></p>`}
     <section aria-labelledby="clusters">
-      <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2>
+      <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2><a class="button" href=${to(["launch"])}>New cluster</a>
         ${clusters.length > 5 && html`<input class="push" type="search" placeholder="Find by name or status" aria-label="Find clusters" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />`}</div>
       ${clusters.length
         ? html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="amount">Machines</th><th scope="col" class="wide">Plugin</th><th scope="col" class="wide">Created</th></tr></thead>
           <tbody>${shown.slice(0, ROWS).map((each) => ClusterRow(each, ago(created(each))))}</tbody></table></div>
           ${!shown.length && html`<p class="faint">No cluster has this name or status.</p>`}
           ${shown.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${shown.length}: type a part of the name to find others.</p>`}`
-        : html`<${Empty} title="No clusters yet"><p>Create one with the command line; it appears here as it is built.</p><${Command} text=${newCluster} /><//>`}
+        : html`<${Empty} title="No clusters yet"><p><a href=${to(["launch"])}>Create one here</a> or with the command line; it appears as it is built.</p><${Command} text=${newCluster} /><//>`}
     </section>
     <section aria-labelledby="running">
       <div class="heading"><h2 id="running">Running jobs <span class="number">${running.length}</span></h2>${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}</div>

@@ -82,7 +82,9 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
   useEffect(() => {
+    const before = document.activeElement;
     dialog.current.showModal();
+    return () => before.focus(); // a dialog that is removed gives the focus to nobody
   }, []);
   const submit = async (event) => {
     event.preventDefault();
