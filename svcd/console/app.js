@@ -16,7 +16,6 @@ import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
 import { close, onLeaving, open, renew, store, useStore } from "./store.js";
-import { duration } from "./time.js";
 
 const VIEWS = [
   ["clusters", "Home"],
@@ -56,11 +55,11 @@ function Notices() {
   return html`<div class="notice" role="status"><strong>No live connection: <bdi>${why}</bdi></strong> ${text}</div>`;
 }
 
-// The end of the login, some minutes before it comes.
+// The end of the login, some minutes before it comes. The text changes once a minute, for it is read aloud.
 function Ending({ again }) {
   useTick(1000);
   if (remaining() > WARNING_MS) return null;
-  return html`<div class="notice ending" role="status"><strong>${remaining() > 0 ? `Your login ends in ${duration(remaining())}.` : "Your login has ended."}</strong>
+  return html`<div class="notice ending" role="status"><strong>${remaining() > 0 ? `Your login ends in ${Math.ceil(remaining() / 60_000)} min.` : "Your login has ended."}</strong>
     <button type="button" class="small" onClick=${again}>Log in again</button></div>`;
 }
 

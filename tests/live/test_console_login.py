@@ -223,3 +223,71 @@ class TabsTests(ConsoleCase):
             self.assertEqual(watched, {"/v1.1/demo/watch", "/v1.1/another/watch"})
 
         await self.walk(walk)
+
+    async def test_a_tab_that_freezes_gives_the_stream_away(self) -> None:
+        """And sees what it has missed when it wakes."""
+
+        def walk(page: Any) -> None:
+            self.heard(page)
+            page.goto("/console/")
+            page.get_by_text("Live", exact=True).wait_for()
+            other = page.context.new_page()
+            other.goto("/console/")
+            other.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(self.asked()[0], 1)
+            page.evaluate("document.dispatchEvent(new Event('freeze'))")
+            self.make(name="first")
+            other.get_by_role("link", name="first").wait_for()
+            self.assertEqual(self.asked()[0], 2)
+            page.evaluate("document.dispatchEvent(new Event('resume'))")
+            page.get_by_role("link", name="first").wait_for()
+            page.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(self.asked()[0], 2)
+
+        await self.walk(walk)
+
+    async def test_a_tab_that_does_not_answer_loses_the_stream(self) -> None:
+        """To a tab that opens; it follows that one as soon as it runs again."""
+
+        def walk(page: Any) -> None:
+            self.heard(page)
+            page.goto("/console/")
+            page.get_by_text("Live", exact=True).wait_for()
+            page.evaluate(
+                "setTimeout(() => { const end = Date.now() + 5000; while (Date.now() < end); })"
+            )
+            other = page.context.new_page()
+            other.goto("/console/")
+            other.get_by_text("Live", exact=True).wait_for()
+            self.make(name="first")
+            for each in (other, page):
+                each.get_by_role("link", name="first").wait_for()
+            self.assertEqual(self.asked()[0], 2)
+
+        await self.walk(walk)
+
+
+class StreamTests(ConsoleCase):
+    async def test_a_reset_lists_anew_also_what_was_refused(self) -> None:
+        """A restored database may hold what the page was refused before."""
+        fault = {"error_code": 403, "error_name": "FORBIDDEN", "error_message": "not for you"}
+        reset = 'id: lost\nevent: reset\ndata: {"reason": "restored"}\n\n'
+
+        def walk(page: Any) -> None:
+            page.route("**/v1.1/demo/jobs", lambda r: r.fulfill(status=403, json=fault), times=1)
+            page.goto("/console/")
+            page.get_by_text("not for you").wait_for()
+            self.make(name="first")
+            page.route(
+                "**/watch?since=*",
+                lambda r: r.fulfill(body=reset, content_type="text/event-stream"),
+                times=1,
+            )
+            self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
+            self.in_reactor(self.listen)
+            page.get_by_role("link", name="first").wait_for()
+            page.get_by_text("Live", exact=True).wait_for()
+            self.make(name="second")
+            page.get_by_role("link", name="second").wait_for()
+
+        await self.walk(walk)
