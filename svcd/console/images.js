@@ -1,5 +1,5 @@
 // The registered images and which plugins they fit; the plugins with their options.
-import { useEffect, useState } from "./hooks.js";
+import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { get, path, send } from "./api.js";
 import { registerImage, word } from "./commands.js";
@@ -55,7 +55,7 @@ function Register({ image, plugins, done }) {
     if (gone(values).length) await post(["untag"], { tags: gone(values) });
   };
   const hint = html`<p class="faint">${plugins.map((each) => `${each.label} needs ${each.required_image_tags.map(plain).join(" ") || "none"}.`).join(" ")}</p>`;
-  const fields = () => [{ name: "id", label: "Id of the image in the cloud", readonly: Boolean(image) }, { name: "username", label: "Login of its system" }, { name: "description", label: "Description" }, { name: "tags", label: "Tags", hint }];
+  const fields = () => [{ name: "id", label: "Id of the image in the cloud", readonly: Boolean(image), autofocus: !image }, { name: "username", label: "Login of its system", autofocus: Boolean(image) }, { name: "description", label: "Description" }, { name: "tags", label: "Tags", hint }];
   return html`<${Form} name=${`image ${image?.id}`} title=${image ? html`Change <bdi>${plain(image.name)}</bdi>` : "Register an image"} verb=${image ? "Change the image" : "Register the image"} fields=${fields} act=${act} done=${done}
     first=${{ id: "", username: "", description: "", ...image, tags: image?.tags.join(" ") ?? "" }} command=${(values) => registerImage(values, words(values.tags), gone(values))} />`;
 }
@@ -70,16 +70,26 @@ const Plugin = (plugin) => html`<section class="sheet" key=${plugin.label} aria-
 export function Images() {
   const { data, again, wait } = useRead(lists);
   const [{ what, image }, ask] = useState({});
-  const done = () => {
+  const opener = useRef(null); // of the form: it gets the focus back
+  const open = (question) => (event) => {
+    opener.current = event.currentTarget;
+    ask(question);
+  };
+  const close = () => {
     ask({});
+    opener.current?.focus();
+  };
+  const done = () => {
+    close();
     again();
   };
+  useEffect(() => document.querySelector(".sheet input:not([readonly])[autofocus]")?.focus(), [what, image]);
   useTitle("Images and plugins");
   const row = (each) => html`<tr key=${each.id}><th scope="row"><${Name}>${each.name}<//><div class="faint wide"><code>${plain(each.id)}</code></div><div dir="auto">${plain(each.description)}</div></th>
     <td class="wide">${plain(each.username)}</td><td class="wide"><span class="tags">${each.tags.map((tag) => html`<span>${plain(tag)}</span>`)}</span></td>
     <td class="fits">${data.plugins.map((plugin) => html`<div><${State} word=${plugin.label} of=${fits(each, plugin) ? "done" : "accepted"} /> ${!fits(each, plugin) && html`<span class="faint">lacks ${lacks(each, plugin).map(plain).join(" ")}</span>`}</div>`)}</td>
-    <td><div class="buttons">${["Change", "Unregister"].map((verb) => html`<button type="button" class="small" aria-label=${`${verb} ${plain(each.name)}`} onClick=${() => ask({ what: verb, image: each })}>${verb}</button>`)}</div></td></tr>`;
-  return html`<header class="title"><h1>Images and plugins</h1><button type="button" onClick=${() => ask(what ? {} : { what: "Register" })}>${what ? "Close the form" : "Register an image"}</button></header>
+    <td><div class="buttons">${["Change", "Unregister"].map((verb) => html`<button type="button" class="small" aria-label=${`${verb} ${plain(each.name)}`} onClick=${open({ what: verb, image: each })}>${verb}</button>`)}</div></td></tr>`;
+  return html`<header class="title"><h1>Images and plugins</h1><button type="button" onClick=${what ? close : open({ what: "Register" })}>${what ? "Close the form" : "Register an image"}</button></header>
     ${!data ? wait : html`${/Change|Register/.test(what) && html`<${Register} key=${image?.id} image=${image} plugins=${data.plugins} done=${done} />`}
     <section aria-labelledby="images"><h2 id="images">Registered images</h2>
       ${data.images.length ? html`<div class="table"><table><thead><tr><th scope="col">Image</th><th scope="col" class="wide">Login</th><th scope="col" class="wide">Tags</th><th scope="col">Fits</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead><tbody>${data.images.map(row)}</tbody></table></div>`

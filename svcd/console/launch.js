@@ -1,4 +1,5 @@
 // A new cluster: what a person types, with the plan of svcd beside it.
+import { useRef } from "./hooks.js";
 import { html } from "./html.js";
 import { get, path, send } from "./api.js";
 import { createCluster, createRequest } from "./commands.js";
@@ -27,6 +28,11 @@ const groupsOf = (values, source) => values.node_groups[source.label] ?? source.
 function Groups({ form: { values, faults, change }, source }) {
   const rows = groupsOf(values, source);
   const set = (after) => change({ node_groups: { ...values.node_groups, [source.label]: after } });
+  const add = useRef(null);
+  const remove = (group) => {
+    set(rows.filter((each) => each !== group));
+    add.current.focus();
+  };
   const about = {}; // refusals by their place, for example "[0].count"
   for (const line of faults.node_groups ?? []) {
     const [, place = "", text = line] = /^(\[\d+\]\.\w+).*?: (.*)/.exec(line) ?? [];
@@ -38,11 +44,11 @@ function Groups({ form: { values, faults, change }, source }) {
     const own = group.node_processes;
     const toggle = (each) => put({ node_processes: own.includes(each) ? own.filter((other) => other !== each) : [...own, each] });
     const processes = () => html`<div class="checks">${[...new Set([...Object.values(source.node_processes ?? {}).flat(), ...own])].map((each) => html`<label key=${each}><input type="checkbox" checked=${own.includes(each)} onChange=${() => toggle(each)} /> ${plain(each)}</label>`)}
-      ${rows[1] && html`<button type="button" class="small push" aria-label=${`Remove group ${plain(group.name)}`} onClick=${() => set(rows.filter((each) => each !== group))}>Remove</button>`}</div>`;
+      ${rows[1] && html`<button type="button" class="small push" aria-label=${`Remove group ${plain(group.name)}`} onClick=${() => remove(group)}>Remove</button>`}</div>`;
     return html`<div class="group" key=${at}><div class="trio">${field("name", "Group")}${field("count", "Machines", { inputmode: "numeric" })}${field("flavor_id", "Flavor", { list: "flavor_id" })}</div>${field("node_processes", "Processes", { draw: processes })}</div>`;
   };
   return html`${rows.map(draw)}${about[""] && html`<p class="fault">${plain(about[""].join("\n"))}</p>`}
-    <button type="button" onClick=${() => set([...rows, { name: "", count: 1, flavor_id: rows[0].flavor_id, node_processes: [] }])}>Add a group</button>`;
+    <button type="button" ref=${add} onClick=${() => set([...rows, { name: "", count: 1, flavor_id: rows[0].flavor_id, node_processes: [] }])}>Add a group</button>`;
 }
 
 function NewCluster({ images, all, known }) {

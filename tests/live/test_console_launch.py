@@ -119,6 +119,7 @@ class LaunchTests(ConsoleCase):
             page.get_by_label("datanode", exact=True).nth(1).check()
             page.get_by_text("the quota of the project is too small").wait_for()
             page.get_by_role("button", name="Remove group more").click()
+            self.assertEqual(page.evaluate("document.activeElement.textContent"), "Add a group")
             page.get_by_role("button", name="Create the cluster").click()
             page.locator("h1", has_text="etl").wait_for()
             self.assertIn("<b onclick", page.locator("main").inner_text())
@@ -160,6 +161,8 @@ class ImageTests(ConsoleCase):
             row.get_by_text("lacks vanilla 3.5.0").wait_for()
             page.get_by_role("button", name="Change plain").focus()
             page.keyboard.press("Enter")
+            page.get_by_label("Login of its system").wait_for()
+            self.assertEqual(page.evaluate("document.activeElement.value"), "svcd")
             page.get_by_label("Login of its system").fill("0 x")
             page.get_by_label("Tags").fill("vanilla 3.5.0")
             self.assertIn(
@@ -172,6 +175,7 @@ class ImageTests(ConsoleCase):
             page.get_by_label("Description").fill(HOSTILE)
             page.keyboard.press("Enter")
             row.get_by_text("<b onclick").wait_for()
+            self.assertEqual(page.evaluate("document.activeElement.textContent"), "Change")
             self.assertEqual(row.get_by_text("lacks").count(), 0)
             self.assertEqual(page.locator("main b").count(), 0)
             page.get_by_role("button", name="Change plain").click()
@@ -194,5 +198,79 @@ class ImageTests(ConsoleCase):
             page.get_by_text("image 'nope' not found").wait_for()
             page.get_by_label("Find an option of Fake").fill("namenode heap")
             page.get_by_text("Heap of the namenode in MiB").wait_for()
+
+        await self.walk(walk)
+
+
+class RequestTests(ConsoleCase):
+    """The pure module, as the browser runs it."""
+
+    async def test_what_is_typed_becomes_a_request(self) -> None:
+        """Names become ids, numbers numbers; a refusal names the choices."""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/icon.svg")
+
+            def of(module: str, expression: str) -> Any:
+                return page.evaluate(
+                    f"async () => {{ const m = await import('/console/{module}.js');"
+                    f" return {expression}; }}"
+                )
+
+            refusal = (
+                "$.node_groups[0].flavor_id: flavor '?' not found in the cloud; available: "
+                "1 (m1.tiny), 2 (odd (name)) and 3 more\n"
+                "$.user_keypair_id: key pair '?' not found; available: none"
+            )
+            self.assertEqual(
+                of("request", f"m.choices({json.dumps(refusal)}, 'flavor_id')"),
+                [["1", "m1.tiny"], ["2", "odd (name)"]],
+            )
+            self.assertEqual(
+                of("request", f"m.choices({json.dumps(refusal)}, 'user_keypair_id')"), []
+            )
+            lines = "HDFS.dfs.replication=2\n general.a b = x=y \nHDFS.on=true\nHDFS.id=007\nodd"
+            self.assertEqual(
+                of("request", f"m.configs({json.dumps(lines)})"),
+                {
+                    "HDFS": {"dfs.replication": 2, "on": True, "id": "007"},
+                    "general": {"a b ": " x=y "},
+                    "odd": {"": ""},
+                },
+            )
+            typed = {
+                "name": "etl",
+                "description": "",
+                "default_image_id": "i",
+                "user_keypair_id": "",
+                "neutron_management_network": "private",
+                "cluster_configs": "",
+                "node_groups": {},
+            }
+            source = {"plugin_name": "fake", "engine_version": "0.1"}
+            groups = [
+                {"name": "a", "count": "2", "flavor_id": "m1.tiny", "node_processes": ["oozie"]},
+                {"name": "b", "count": "x", "flavor_id": "9", "node_processes": []},
+            ]
+            known = {
+                "flavor_id": [["1", "m1.tiny"]],
+                "neutron_management_network": [["n-1", "private"]],
+            }
+            given = ", ".join(json.dumps(each) for each in (typed, source, groups, known))
+            body = of("request", f"m.bodyOf({given})")
+            self.assertEqual(
+                body,
+                {
+                    "name": "etl",
+                    "plugin_name": "fake",
+                    "engine_version": "0.1",
+                    "default_image_id": "i",
+                    "neutron_management_network": "n-1",
+                    "node_groups": [
+                        {"name": "a", "count": 2, "flavor_id": "1", "node_processes": ["oozie"]},
+                        {"name": "b", "count": "x", "flavor_id": "9", "node_processes": []},
+                    ],
+                },
+            )
 
         await self.walk(walk)
