@@ -14,9 +14,9 @@ const details = new Map(); // versions of plugins; they change with the release 
 export async function lists() {
   const [{ images }, { plugins }] = await Promise.all([get(path("images")), get(path("plugins"))]);
   const read = async ({ name, title }, version) => {
-    const label = `${plain(title)} ${plain(version)}`;
-    if (!details.has(label)) details.set(label, { ...(await get(path("plugins", name, version))).plugin, label, plugin_name: name, engine_version: version });
-    return details.get(label);
+    const key = `${name} ${version}`;
+    if (!details.has(key)) details.set(key, { ...(await get(path("plugins", name, version))).plugin, label: `${plain(title)} ${plain(version)}`, plugin_name: name, engine_version: version });
+    return details.get(key);
   };
   return { images, plugins: await Promise.all(plugins.flatMap((each) => each.versions.map((version) => read(each, version)))) };
 }
