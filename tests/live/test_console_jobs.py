@@ -175,6 +175,20 @@ class JobsTests(ConsoleCase):
             page.get_by_text("The newest 500 of 1203").wait_for()
             self.assertEqual(page.locator(".events li").count(), 500)
 
+            (run,) = self.call("GET", "/job-executions").json["job_executions"]
+            wait = {"code": "NO_ENGINE", "step": "submit", "text": "the engine is away"}
+            wait |= {"since": "2026-01-01T00:00:00", "until": None}
+            waits = run | {"id": "w", "info": {"status": "RUNNING", "waiting": wait}}
+            page.route(
+                "**/job-executions", lambda r: r.fulfill(json={"job_executions": [run, waits]})
+            )
+            page.goto("/console/#/")
+            page.reload()
+            page.get_by_text("the engine is away").wait_for()
+            heads = [each.split("\n")[0] for each in cards.all_inner_texts()]
+            self.assertEqual(heads, ["KILLED", "waits"])
+            self.assertEqual(page.locator(".card.wait .state.wait").count(), 1)
+
         await self.walk(walk)
 
     async def test_deleting_asks_for_the_name_and_says_what_uses_it(self) -> None:
