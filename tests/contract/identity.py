@@ -13,12 +13,15 @@ from svcd.model import ownership_tags
 from svcd.model.ids import TenantId
 from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential
+from svcd.model.requests import PasswordLogin
 from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.cloud import Access
 from svcd.ports.faults import Fault
 from svcd.settings import CloudSettings
 from tests.contract.cloud import CloudCase
+
+_ADDRESS = "192.0.2.1"
 
 
 def mark() -> str:
@@ -42,6 +45,26 @@ class IdentityContract(CloudCase):
         except Unauthorized:
             return
         raise AssertionError("was let in")
+
+    async def check_a_password_gives_a_token_for_a_project(self) -> None:
+        """First one without a project, and the projects to choose from."""
+        login = PasswordLogin(user=self.user, domain="Default", password=self.password)
+        found = await self.identity.log_in(login, _ADDRESS)
+        self.assertIn(self.tenant, [each.id for each in found.projects])
+        self.assertEqual((found.user_name, found.project), (self.user, None))
+        chosen = await self.identity.log_in(evolve(login, project=self.tenant), _ADDRESS)
+        caller = await self.identity.authenticate(chosen.token)
+        self.assertEqual((caller.tenant_id, caller.user_name), (self.tenant, self.user))
+
+    async def check_a_wrong_password_is_unauthorized(self) -> None:
+        """And so is an unknown domain."""
+        right = PasswordLogin(user=self.user, domain="Default", password=self.password)
+        for login in (evolve(right, password="wrong"), evolve(right, domain="nowhere")):
+            try:
+                await self.identity.log_in(login, _ADDRESS)
+            except Unauthorized:
+                continue
+            raise AssertionError("was let in")
 
     async def check_a_trust_opens_the_tenant_and_ends_with_its_deletion(self) -> None:
         """Scoping to a trust that is gone is UNAUTHORIZED; deleting it again is no fault."""
