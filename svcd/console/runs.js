@@ -17,11 +17,12 @@ function Grid({ runs, jobs }) {
   const byJob = Map.groupBy ? Map.groupBy(runs, (run) => run.job_id) : grouped(runs);
   return html`<div class="grid">${[...byJob].slice(0, JOBS).map(([id, own]) => {
     const shown = own.slice(0, BARS).reverse();
-    const longest = Math.max(1, ...shown.map((run) => length(run, now())));
+    const lengths = shown.map((run) => length(run, now()));
+    const longest = Math.max(1, ...lengths);
     return html`<div class="row" key=${id}><span class="who"><${Name}>${jobs.get(id)?.name ?? "deleted job"}<//><span class="faint">${plain(jobs.get(id)?.type ?? "")}</span></span>
-      <div class="runs">${shown.map((run) => {
-        const label = `${status(run)}, ${full(moment(run.created_at))}, ${duration(length(run, now()))}`;
-        return html`<a key=${run.id} class=${`run ${tone(outcome(run))}`} href=${to(["runs", run.id])} title=${label} aria-label=${label}><i style=${{ height: `${Math.max(12, (length(run, now()) / longest) * 100)}%` }}></i></a>`;
+      <div class="runs">${shown.map((run, at) => {
+        const label = `${status(run)}, ${full(moment(run.created_at))}, ${duration(lengths[at])}`;
+        return html`<a key=${run.id} class=${`run ${tone(outcome(run))}`} href=${to(["runs", run.id])} title=${label} aria-label=${label}><i style=${{ height: `${Math.max(12, (lengths[at] / longest) * 100)}%` }}></i></a>`;
       })}</div></div>`;
   })}</div><p class="faint">Newest at the right. The height is the duration, within a job.</p>`;
 }
