@@ -3,6 +3,7 @@
 A bundle has a list for each kind. The fields are those of the API's POST, with names in place of
 ids (`cluster_template`, `node_group_template`, `image`, `mains`, `libs`). A job binary has `file`,
 `content` or `url`. In place of any value `{env: NAME}` stands for a variable of the environment.
+`bundle_file` reads a bundle, `bundle_plan` compares it with the project.
 
 Note: one form for all. `exported` turns an object of the API into the fields of a bundle. `plan`
 compares the fields that a bundle gives with this form, so that a bundle that was exported is equal
@@ -11,25 +12,16 @@ to what it was exported from. A field that a bundle does not give is left alone.
 
 from __future__ import annotations
 
-import enum
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
 from attrs import field, frozen
 
-from svcd.cli.job_files import Unusable
-from svcd.model.choices import listed, nearest
 from svcd.model.redaction import MASK, is_secret, shown_url
 
 Json = Mapping[str, Any]
-
-MOST_BYTES: Final = 4 * 2**20
-"""The largest file of a bundle."""
-_MOST_VALUES: Final = 100_000
-"""Values in a bundle, aliases counted each time."""
 
 
 @frozen(kw_only=True)
@@ -48,18 +40,18 @@ _GROUP: Final = (
     "flavor_id", "node_processes", "node_configs", "volumes_per_node", "volumes_size",
     "volume_mount_prefix", "floating_ip_pool",
 )  # fmt: skip
-_HEAD: Final = ("name", "description")
-_MADE_OF: Final = ("plugin_name", "engine_version")
+HEAD: Final = ("name", "description")
+MADE_OF: Final = ("plugin_name", "engine_version")
 _CLUSTER: Final = (
-    *_HEAD, *_MADE_OF, "image", "cluster_configs", "anti_affinity", "neutron_management_network",
+    *HEAD, *MADE_OF, "image", "cluster_configs", "anti_affinity", "neutron_management_network",
     "node_groups",
 )  # fmt: skip
-_GROUPS: Final = ("name", "count", "node_group_template", *_GROUP)
+GROUPS: Final = ("name", "count", "node_group_template", *_GROUP)
 
 KINDS: Final = (
     Kind(
         name="node_group_templates", word="node group template", path="/node-group-templates",
-        key="node_group_template", rows="node_group_templates", fields=(*_HEAD, *_MADE_OF, *_GROUP),
+        key="node_group_template", rows="node_group_templates", fields=(*HEAD, *MADE_OF, *_GROUP),
     ),
     Kind(
         name="cluster_templates", word="template", path="/cluster-templates",
@@ -67,15 +59,15 @@ KINDS: Final = (
     ),
     Kind(
         name="data_sources", word="source", path="/data-sources", key="data_source",
-        rows="data_sources", fields=(*_HEAD, "type", "url", "credentials"),
+        rows="data_sources", fields=(*HEAD, "type", "url", "credentials"),
     ),
     Kind(
         name="job_binaries", word="binary", path="/job-binaries", key="job_binary",
-        rows="binaries", fields=(*_HEAD, "file", "content", "url", "extra"),
+        rows="binaries", fields=(*HEAD, "file", "content", "url", "extra"),
     ),
     Kind(
         name="jobs", word="job", path="/jobs", key="job", rows="jobs",
-        fields=(*_HEAD, "type", "mains", "libs"),
+        fields=(*HEAD, "type", "mains", "libs"),
     ),
     Kind(
         name="clusters", word="cluster", path="/clusters", key="cluster", rows="clusters",
@@ -84,18 +76,6 @@ KINDS: Final = (
 )  # fmt: skip
 """In the order in which they are made."""
 BY_NAME: Final = {each.name: each for each in KINDS}
-_IDS: Final = {
-    "cluster_template_id": "cluster_template",
-    "node_group_template_id": "node_group_template",
-    "default_image_id": "image",
-    "flavor": "flavor_id",
-    "keypair": "user_keypair_id",
-}
-_TEXTS: Final = frozenset(
-    {*_HEAD, *_MADE_OF, "image", "neutron_management_network", "type", "url", "file", "content",
-     "cluster_template", "node_group_template", "user_keypair_id", "flavor_id",
-     "volume_mount_prefix", "floating_ip_pool"}
-)  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -113,126 +93,17 @@ class Item:
         return f"{self.kind.word} {self.name}"
 
 
-# ---- reading ------------------------------------------------------------------------------------
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is given twice, of which YAML would take the last one."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                continue
-            name = self.construct_object(key, deep=True)
-            if not isinstance(name, str):
-                text = f"the key {name!r} is no text; put it into quotation marks"
-                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-            if name in seen:
-                text = f"the key {name} is given twice"
-                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
-def parse(text: bytes, file: str, folder: str, environment: Mapping[str, str]) -> Sequence[Item]:
-    """The objects in a file. Raises Unusable, with the place of the first fault."""
-    if len(text) > MOST_BYTES:
-        raise Unusable(f"{file} is larger than {MOST_BYTES >> 20} MiB")
-    try:
-        documents = list(yaml.load_all(text, _Loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" in line {mark.line + 1}"
-        said = getattr(error, "problem", None)
-        raise Unusable(f"{file} is not valid YAML{line}" + (f": {said}" if said else "")) from None
-    _bounded(documents, file)
-    found: list[Item] = []
-    for document in documents:
-        if document is None:
-            continue
-        if not isinstance(document, dict):
-            raise Unusable(f"{file}: expected lists of {listed(list(BY_NAME))}")
-        for name, rows in document.items():
-            found += _rows(name, rows, file, folder, environment)
-    return found
-
-
-def _bounded(values: object, file: str) -> None:
-    count, waiting = 0, [values]
-    while waiting:
-        count += 1
-        each = waiting.pop()
-        if count > _MOST_VALUES:
-            raise Unusable(f"{file} holds more than {_MOST_VALUES} values")
-        if isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-
-
-def _rows(
-    name: str, rows: object, file: str, folder: str, environment: Mapping[str, str]
-) -> Iterator[Item]:
-    kind = BY_NAME.get(name)
-    if kind is None:
-        raise Unusable(_unknown(f"{file}: {name}", name, list(BY_NAME)))
-    if not isinstance(rows, list):
-        raise Unusable(f"{file}: {name} must be a list")
-    for index, row in enumerate(rows):
-        where = f"{file}: {name}[{index}]"
-        if not isinstance(row, dict):
-            raise Unusable(f"{where} must be a mapping with a name")
-        own = row.get("name")
-        if not isinstance(own, str) or not own:
-            raise Unusable(f"{where}.name must be a text")
-        _check(row, kind.fields, where)
-        groups = row.get("node_groups")
-        if groups is not None and not isinstance(groups, list):
-            raise Unusable(f"{where}.node_groups must be a list")
-        for number, group in enumerate(groups or []):
-            place = f"{where}.node_groups[{number}]"
-            if not isinstance(group, dict) or not isinstance(group.get("name"), str):
-                raise Unusable(f"{place} must be a mapping with a name")
-            _check(group, _GROUPS, place)
-        if kind.name == "job_binaries":
-            given = [each for each in ("file", "content", "url") if each in row]
-            if len(given) != 1:
-                raise Unusable(f"{where}: give one of file, content and url")
-        body = {key: _filled(value, f"{where}.{key}", environment) for key, value in row.items()}
-        yield Item(kind=kind, name=own, body=body, where=where, folder=folder)
-
-
-def _check(row: Json, known: Sequence[str], where: str) -> None:
-    for key, value in row.items():
-        if key not in known:
-            raise Unusable(_unknown(f"{where}.{key}", key, known))
-        if key in _TEXTS and not isinstance(value, (str, dict)):
-            text = f"{where}.{key}: {value!r} is no text in YAML: put it into quotation marks"
-            raise Unusable(text)
-
-
-def _unknown(place: str, key: str, known: Sequence[str]) -> str:
-    near = _IDS.get(key) or nearest(key, known)
-    meant = f"did you mean {near}?" if near else f"there are {listed(list(known), 20)}"
-    return f"{place}: unknown field; {meant}"
-
-
-def _filled(value: Any, where: str, environment: Mapping[str, str]) -> Any:
-    """`value` with the variables of the environment. Raises Unusable for a missing one."""
-    if isinstance(value, list):
-        return [_filled(each, f"{where}[{n}]", environment) for n, each in enumerate(value)]
-    if not isinstance(value, dict):
-        if value is None or isinstance(value, (str, int, float, bool)):
-            return value
-        raise Unusable(f"{where}: {value} is no text in YAML: put it into quotation marks")
-    if set(value) == {"env"} and not isinstance(value["env"], dict):
-        if not isinstance(value["env"], str):
-            raise Unusable(f"{where}.env must be a text: put it into quotation marks")
-        if value["env"] not in environment:
-            raise Unusable(f"{where}: set the variable {value['env']} of the environment")
-        return environment[value["env"]]
-    return {key: _filled(each, f"{where}.{key}", environment) for key, each in value.items()}
+def references(item: Item) -> Iterator[tuple[str, str]]:
+    """The kinds and names of the objects that `item` refers to; kind `images` for an image."""
+    body = item.body
+    for key, kind in (("cluster_template", "cluster_templates"), ("image", "images")):
+        if body.get(key):
+            yield kind, str(body[key])
+    for group in body.get("node_groups") or []:
+        if group.get("node_group_template"):
+            yield "node_group_templates", str(group["node_group_template"])
+    for name in [*(body.get("mains") or []), *(body.get("libs") or [])]:
+        yield "job_binaries", str(name)
 
 
 # ---- the objects of the API in the form of a bundle ---------------------------------------------
@@ -323,165 +194,6 @@ def _placeholders(value: Any, name: str, key: str = "") -> Any:
 def variable(text: str) -> str:
     """A name of a variable of the environment: letters, digits and `_`."""
     return re.sub(r"[^A-Z0-9]+", "_", text.upper()).strip("_")
-
-
-# ---- the plan -----------------------------------------------------------------------------------
-
-
-class Change(enum.StrEnum):
-    """The work for an object of a bundle."""
-
-    CREATE = "create"
-    SCALE = "scale"
-    NONE = "unchanged"
-    REFUSED = "cannot be changed"
-
-
-@frozen(kw_only=True)
-class Step:
-    """The work for one object. texts: its differences, or the reason of a refusal.
-
-    sizes, groups: of a cluster: new sizes of its groups by name, and new groups. shrunk: former
-    and new sizes of the groups that lose machines.
-    """
-
-    item: Item
-    change: Change
-    texts: Sequence[str] = ()
-    id: str = ""
-    sizes: Mapping[str, int] = field(factory=dict)
-    groups: Sequence[Json] = ()
-    shrunk: Mapping[str, tuple[int, int]] = field(factory=dict)
-
-
-def plan(items: Sequence[Item], there: There, digests: Mapping[str, str]) -> Sequence[Step]:
-    """The steps for a bundle, in the order of the work. Raises Unusable.
-
-    digests: of the data of job binaries in the bundle, by name.
-    """
-    twice = _twice(items)
-    if twice is not None:
-        raise Unusable(f"{twice.where}: {twice.title} is in the bundle twice")
-    missing = [fault for item in items for fault in _missing(item, items, there)]
-    if missing:
-        raise Unusable("; ".join(missing[:5]))
-    ordered = sorted(items, key=lambda each: KINDS.index(each.kind))
-    return [_step(each, there, digests) for each in ordered]
-
-
-def _twice(items: Sequence[Item]) -> Item | None:
-    seen = set()
-    for each in items:
-        if (each.kind.name, each.name) in seen:
-            return each
-        seen.add((each.kind.name, each.name))
-    return None
-
-
-def references(item: Item) -> Iterator[tuple[str, str]]:
-    """The kinds and names of the objects that `item` refers to; kind `images` for an image."""
-    body = item.body
-    for key, kind in (("cluster_template", "cluster_templates"), ("image", "images")):
-        if body.get(key):
-            yield kind, str(body[key])
-    for group in body.get("node_groups") or []:
-        if group.get("node_group_template"):
-            yield "node_group_templates", str(group["node_group_template"])
-    for name in [*(body.get("mains") or []), *(body.get("libs") or [])]:
-        yield "job_binaries", str(name)
-
-
-def _missing(item: Item, items: Sequence[Item], there: There) -> Iterator[str]:
-    made = {(each.kind.name, each.name) for each in items}
-    for kind, name in references(item):
-        if kind == "images":
-            if there.image(name) is None:
-                yield (
-                    f"{item.where}: there is no registered image {name}, or several:"
-                    " svcd image ls shows them"
-                )
-        elif (kind, name) not in made and there.find(kind, name) is None:
-            word = BY_NAME[kind].word
-            yield f"{item.where}: there is no {word} {name} in the bundle or in the project"
-
-
-def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
-    rows = there.rows.get(item.kind.name, ())
-    row = next((each for each in rows if each["name"] == item.name), None)
-    if row is None:
-        return Step(item=item, change=Change.CREATE)
-    id_ = str(row["id"])
-    actual = exported(item.kind, row, there, masked=False)
-    wanted = {key: value for key, value in item.body.items() if key not in ("file", "content")}
-    texts, sizes, groups, shrunk = [], {}, [], {}
-    if item.kind.name == "clusters":
-        known = {each["name"]: each for each in row["node_groups"]}
-        for group in wanted.pop("node_groups", None) or []:
-            present = known.get(group["name"])
-            if present is None:
-                groups.append(group)
-                texts.append(f"group {group['name']}: new, {group.get('count')} machines")
-            elif group.get("count") not in (None, present["count"]):
-                sizes[str(group["name"])] = group["count"]
-                if isinstance(group["count"], int) and group["count"] < present["count"]:
-                    shrunk[str(group["name"])] = (int(present["count"]), group["count"])
-                texts.append(f"group {group['name']}: {present['count']} -> {group['count']}")
-    faults = list(_differences(_with_image_id(wanted, there), _with_image_id(actual, there)))
-    if item.name in digests and digests[item.name] != there.digests.get(item.name):
-        faults.append("another content")
-    if faults:
-        return Step(item=item, change=Change.REFUSED, texts=[*faults, _advice(item)], id=id_)
-    if sizes or groups:
-        return Step(
-            item=item, change=Change.SCALE, texts=texts, id=id_, sizes=sizes, groups=groups,
-            shrunk=shrunk,
-        )  # fmt: skip
-    return Step(item=item, change=Change.NONE, id=id_)
-
-
-def _with_image_id(body: Json, there: There) -> dict[str, Any]:
-    """`body` with the id of its image, which a bundle names by id or name."""
-    image = there.image(str(body.get("image") or ""))
-    return {**body, "image": image["id"]} if image is not None else dict(body)
-
-
-def _differences(wanted: Any, actual: Any, path: str = "") -> Iterator[str]:
-    if isinstance(wanted, dict) and (isinstance(actual, dict) or actual is None):
-        for key, value in wanted.items():
-            inner = (actual or {}).get(key)
-            yield from _differences(value, inner, f"{path}.{key}" if path else str(key))
-    elif _is_named(wanted) and _is_named(actual):
-        before = {each["name"]: each for each in actual}
-        after = {each["name"]: each for each in wanted}
-        for name in dict.fromkeys([*before, *after]):
-            if name not in before or name not in after:
-                yield f"{path}: {name} is {'new' if name in after else 'gone'}"
-            else:
-                yield from _differences(after[name], before[name], f"{path}.{name}")
-    elif not _equal(wanted, actual):
-        hidden = is_secret(path.rpartition(".")[2]) or actual == MASK or path.endswith(".user")
-        yield path if hidden else f"{path}: {actual!r} -> {wanted!r}"
-
-
-def _is_named(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(e, dict) for e in value)
-
-
-def _equal(wanted: Any, actual: Any) -> bool:
-    empty: Sequence[Any] = (None, "", [], {})
-    if isinstance(wanted, list) and isinstance(actual, list):
-        return [str(each) for each in wanted] == [str(each) for each in actual]
-    return wanted == actual or (wanted in empty and actual in empty)
-
-
-def _advice(item: Item) -> str:
-    command = {"node_group_templates": "template"}.get(item.kind.name, item.kind.word)
-    if item.kind.name == "jobs":
-        return "the API cannot change it: give the job another name"
-    return (
-        f"the API cannot change it: give it another name, or remove it with svcd {command} rm"
-        f" {item.name} and apply again"
-    )
 
 
 # ---- requests -----------------------------------------------------------------------------------

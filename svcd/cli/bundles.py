@@ -13,9 +13,10 @@ from typing import Any, Final
 import click
 import yaml
 
-from svcd.cli import bundle
+from svcd.cli import bundle, bundle_file
 from svcd.cli.api import safe
-from svcd.cli.bundle import BY_NAME, KINDS, Change, Item, Kind, Step, There
+from svcd.cli.bundle import BY_NAME, KINDS, Item, Kind, There
+from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
@@ -224,7 +225,7 @@ class Work:
             digests=dict(self._digests(there)),
         )  # fmt: skip
         digests = {name: each.digest for name, each in self._programs.items()}
-        self.steps = bundle.plan(self._items, self._there, digests)
+        self.steps = plan(self._items, self._there, digests)
 
     def _digests(self, there: There) -> Any:
         """The digests of binaries that are in the bundle and in the project."""
@@ -328,13 +329,13 @@ class Work:
 def _parsed(file: Path) -> Sequence[Item]:
     try:
         if str(file) == "-":
-            data = sys.stdin.buffer.read(bundle.MOST_BYTES + 1)
-            return bundle.parse(data, "stdin", "", os.environ)
+            data = sys.stdin.buffer.read(bundle_file.MOST_BYTES + 1)
+            return bundle_file.parse(data, "stdin", "", os.environ)
         with file.open("rb") as opened:
-            data = opened.read(bundle.MOST_BYTES + 1)
+            data = opened.read(bundle_file.MOST_BYTES + 1)
     except OSError as error:
         raise Unusable(f"{file} cannot be read: {error.strerror}") from None
-    return bundle.parse(data, str(file), str(file.parent), os.environ)
+    return bundle_file.parse(data, str(file), str(file.parent), os.environ)
 
 
 def _has_content(body: Mapping[str, Any]) -> bool:

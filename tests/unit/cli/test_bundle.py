@@ -7,7 +7,9 @@ from typing import Any
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.bundle import BY_NAME, Change, Item, Step, There, exported, parse, plan, request
+from svcd.cli.bundle import BY_NAME, Item, There, exported, request
+from svcd.cli.bundle_file import parse
+from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.job_files import Unusable
 
 BUNDLE = b"""
