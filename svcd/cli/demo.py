@@ -24,7 +24,7 @@ import click
 from svcd.cli.api import Api
 from svcd.cli.connection import Connections
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
-from svcd.cli.demo_steps import Steps
+from svcd.cli.demo_steps import Steps, rounds
 from svcd.cli.door import Door, log_in
 from svcd.cli.exits import CommandError
 from svcd.cli.swift import ObjectStore
@@ -275,8 +275,7 @@ class Demo:
     def _await_active(self) -> None:
         seen = 0
         status = ""
-        end = time.monotonic() + _CLUSTER_S
-        while time.monotonic() < end:
+        for _ in rounds(_CLUSTER_S, _LOOK_S):
             cluster = self._api.get(f"/clusters/{self._cluster}")["cluster"]
             events = self._api.get(f"/clusters/{self._cluster}/events")["events"]
             for event in events[max(seen, self._seen_events) :]:
@@ -296,7 +295,6 @@ class Demo:
                 return
             if status == "Error":
                 raise DemoFailed(f"cluster ended in Error: {cluster['status_description']}")
-            time.sleep(_LOOK_S)
         raise DemoFailed(f"the cluster is still {status} after {_CLUSTER_S:.0f} s")
 
     _seen_events = 0
@@ -326,8 +324,7 @@ class Demo:
     def _await_execution(self, execution: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
         """Wait until `wanted` holds for the execution's info. Raises DemoFailed."""
         status = ""
-        end = time.monotonic() + _JOB_S
-        while time.monotonic() < end:
+        for _ in rounds(_JOB_S, _LOOK_S):
             found = self._api.get(f"/job-executions/{execution}")
             if found["info"]["status"] != status:
                 status = found["info"]["status"]
@@ -336,7 +333,6 @@ class Demo:
                 return
             if status in FINISHED:
                 raise DemoFailed(f"job ended {status}: {found['info'].get('failure')}")
-            time.sleep(_LOOK_S)
         raise DemoFailed(f"the job is still {status} after {_JOB_S:.0f} s")
 
     def _word_count(self, kind: str, out: str, job: str, expected: Counter[str]) -> None:
@@ -380,11 +376,10 @@ class Demo:
     def _remove(self, path: str) -> None:
         """Delete the object and wait until it does not exist any more."""
         self._api.delete(path)
-        end = time.monotonic() + _CLUSTER_S
-        while self._api.get(path) is not None:
-            if time.monotonic() > end:
-                raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
-            time.sleep(_LOOK_S)
+        for _ in rounds(_CLUSTER_S, _LOOK_S):
+            if self._api.get(path) is None:
+                return
+        raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
 
     def _remove_leftovers(self) -> None:
         """Delete every object of the demo, also those of an interrupted run."""

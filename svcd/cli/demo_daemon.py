@@ -12,11 +12,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from svcd.cli.demo_steps import rounds
 
 _READY_S = 30.0
 """Time for the daemon to write its `endpoints.json`."""
@@ -24,6 +25,8 @@ _STOP_S = 20.0
 """Time for the daemon to end after SIGTERM."""
 _LOOK_S = 0.05
 """Time between two checks of file or processes."""
+_KILLED_S = 0.5
+"""Time for the end of killed processes."""
 
 
 class DaemonFailed(Exception):
@@ -60,14 +63,12 @@ class DemoDaemon:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        end = time.monotonic() + _READY_S
-        while time.monotonic() < end:
+        for _ in rounds(_READY_S, _LOOK_S):
             if endpoints.exists():
                 result: dict[str, Any] = json.loads(endpoints.read_text(encoding="utf-8"))
                 return result
             if self._process.poll() is not None:
                 raise DaemonFailed(f"the daemon ended at once: {self._last_lines()}")
-            time.sleep(_LOOK_S)
         raise DaemonFailed(f"the daemon was not ready in {_READY_S:.0f} s: {self._last_lines()}")
 
     def stop(self) -> None:
@@ -79,14 +80,13 @@ class DemoDaemon:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        for _ in range(10):
+        for _ in rounds(_KILLED_S, _LOOK_S):
             found = list(machine_processes(self._state))
             if not found:
                 return
             for pid in found:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            time.sleep(_LOOK_S)
 
     def _last_lines(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()

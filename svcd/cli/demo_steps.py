@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+
+
+def rounds(
+    limit_s: float,
+    pause_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[None]:
+    """Yield at once and after each pause, until `limit_s` seconds are over."""
+    end = clock() + limit_s
+    while clock() < end:
+        yield
+        pause(pause_s)
 
 
 class Steps:

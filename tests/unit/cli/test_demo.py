@@ -10,11 +10,12 @@ import subprocess
 from ipaddress import ip_network
 from pathlib import Path
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.demo import Demo, runs_on_yarn
 from svcd.cli.demo_daemon import machine_processes, network_of
-from svcd.cli.demo_steps import Steps
+from svcd.cli.demo_steps import Steps, rounds
 
 
 class JobTests(SynchronousTestCase):
@@ -72,6 +73,14 @@ class ImageTests(SynchronousTestCase):
         self.assertIn(f"svcd demo: {missing} cannot be used: no complete", said.getvalue())
         self.assertIn(f"svcd image build vanilla {missing}", said.getvalue())
         self.assertIn("--image PREFIX", said.getvalue())
+
+
+class RoundsTests(SynchronousTestCase):
+    def test_rounds_end_with_their_time(self) -> None:
+        """The first is at once; after each there is a pause."""
+        clock = Clock()
+        at = [clock.seconds() for _ in rounds(1.0, 0.4, clock.seconds, clock.advance)]
+        self.assertEqual(at, [0.0, 0.4, 0.8])
 
 
 class StepsTests(SynchronousTestCase):
