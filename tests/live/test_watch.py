@@ -92,18 +92,24 @@ class WatchTests(SharedCase):
         for connection in slow:
             self.addCleanup(connection.close)
 
+        written: list[str] = []
+        done: list[str] = []
+
         async def write(tenant: Tenant, mark: str, count: int) -> None:
             for number in range(count):
                 made = await self.add(tenant, f"{mark}-{number}")
+                written.append(made)
                 if number % 3 == 0:
                     await tenant.done("DELETE", f"/data-sources/{made}")
+            done.append(mark)
 
         async def slowly(number: int) -> None:
             for turn in range(5):
                 id_ = f"slow-{number}-{turn}"
                 with slow[number].cursor() as cursor:
                     cursor.execute(_COPY, {"id": id_, "of": template})
-                await sleep(reactor, 0.2 + 0.17 * number)
+                later = len(written) + 2 + 2 * number  # it stays open while others commit
+                await until(lambda n=later: _so(len(written) >= n or bool(done)), "others", 60.0)
                 slow[number].commit()
 
         async def read() -> list[tuple[str, str, Any]]:
@@ -135,7 +141,8 @@ class WatchTests(SharedCase):
             return wanted <= {data.get("id") for _, _, data in more.events}
 
         await until(arrived, "the last changes", 30.0)
-        await sleep(reactor, 0.5)
+        wanted.add(await self.add(second, "after-all"))  # a change sent twice would come before it
+        await until(arrived, "the change after all", 30.0)
         events = [*reading.events, *more.events]
         self.assertEqual(more.names().count("reset"), 0)
         seen: set[tuple[str, str, int, str]] = set()
