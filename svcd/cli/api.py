@@ -5,7 +5,8 @@ CommandError with the exit code of the refusal. `get` returns None for status 40
 
 Note: what is sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent again when
 the connection breaks or the service is starting (503). That goes on for `patience_s`: a moment by
-default, much longer under `--wait`, so that a daemon may restart meanwhile.
+default, much longer under `--wait`, so that a daemon may restart meanwhile. A DELETE is sent again
+when the service is starting or overloaded (503, 504): svcd takes a second one for the same wish.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 """Times between attempts; the last one repeats."""
 _STARTING: Final = frozenset({502, 503, 504})
+_DELETE_S: Final = 15.0
+"""Time for which a DELETE is sent again while the service is overloaded."""
 _PAGE_ROWS: Final = 500
 """Rows of one page of a long list."""
 _MOST_PAGES: Final = 2000
@@ -59,6 +62,8 @@ class Api:
         """How long a request is sent again while the daemon does not answer."""
         self.patient_when_refused = False
         """Whether that holds also when the daemon's port is closed."""
+        self._in_doubt = False
+        """Whether a DELETE was answered that the service is away, and was sent again."""
         self.seconds: float | None = None
         """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
@@ -125,8 +130,12 @@ class Api:
         return self._done(self.call("PUT", path, body), path)
 
     def delete(self, path: str) -> None:
-        """Delete something. Raises CommandError."""
-        self._done(self.call("DELETE", path), path)
+        """Delete something, also when that takes several tries. Raises CommandError."""
+        self._in_doubt = False
+        answer = self.call("DELETE", path)
+        if answer.status == 404 and self._in_doubt:
+            return  # an earlier try has deleted it
+        self._done(answer, path)
 
     def upload(self, path: str, data: bytes) -> Any:
         """PUT raw data; the JSON of the answer."""
@@ -205,16 +214,20 @@ class Api:
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Answer:
         repeatable = method == "GET" or "Idempotency-Key" in headers
-        end = time.monotonic() + self.patience_s
+        begin = time.monotonic()
         attempt = 0
         while True:
-            late = time.monotonic() >= end
+            spent = time.monotonic() - begin
+            late = spent >= self.patience_s
             try:
                 answer = self._send(method, url, body, {**headers, **self._token()})
                 answer = answer._replace(sent=(self.door.token,))
                 self._note(answer)
-                if answer.status not in _STARTING or not repeatable or late:
+                patient = repeatable and not late
+                patient |= method == "DELETE" and spent < max(self.patience_s, _DELETE_S)
+                if answer.status not in _STARTING or not patient:
                     return answer
+                self._in_doubt = True
             except Lost as lost:
                 patient = repeatable if lost.sent else self.patient_when_refused
                 if not patient or late:

@@ -273,17 +273,22 @@ def rm(session: Session, names: Sequence[str], force: bool, yes: bool, wait: boo
     """Delete clusters, with their machines and data."""
     found = [find(session.api, CLUSTER, name) for name in names]
     confirm("delete cluster", [get(each, "name") for each in found], yes)
+    query = "?force=true" if force else ""
     for each in found:
-        query = "?force=true" if force else ""
-        session.api.delete(f"/clusters/{safe(get(each, 'id'))}{query}")
-    for each in found:
-        if wait:
-            from svcd.cli.waiting import await_cluster
+        try:
+            session.api.delete(f"/clusters/{safe(get(each, 'id'))}{query}")
+        except OutOfTime:
+            raise
+        except CommandError as error:
+            text = f"cluster {get(each, 'name')} is not deleted: {error}"
+            raise CommandError(text, error.code) from None
+        session.note(f"cluster {get(each, 'name')} is being deleted")
+    if wait:
+        from svcd.cli.waiting import await_cluster
 
+        for each in found:
             await_cluster(session, each, gone=True)
             session.note(f"cluster {get(each, 'name')} is deleted")
-        else:
-            session.note(f"cluster {get(each, 'name')} is being deleted")
 
 
 @cluster.command("events")

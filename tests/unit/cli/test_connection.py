@@ -179,6 +179,21 @@ class AgainTests(SynchronousTestCase):
             self.assertEqual(len(self.sent), 3)
             self.assertEqual(len({headers.get("Idempotency-Key") for _, headers in self.sent}), 1)
 
+    def test_deletions_that_an_overloaded_service_puts_off(self) -> None:
+        """503 and 504 are sent again; 404 is then the end, and otherwise an unknown object."""
+        self.outcomes = [self.answer(503), self.answer(504), self.answer(204, b"")]
+        self.api.delete("/x")
+        self.outcomes = [self.answer(504), self.answer(404)]
+        self.api.delete("/x")
+        self.outcomes = [self.answer(401), self.answer(404)]
+        with self.assertRaises(CommandError) as raised:
+            self.api.delete("/x")
+        self.assertEqual(raised.exception.code, NOT_FOUND)
+        self.assertEqual(len(self.sent), 7)
+        self.outcomes = [self.answer(503)] * 3
+        self.assertRaises(CommandError, self.api.put, "/x", {})
+        self.assertEqual(len(self.outcomes), 2)
+
     def test_changes_are_not_repeated(self) -> None:
         """They may have been carried out."""
         for ask in (lambda: self.api.put("/x", {}), lambda: self.api.delete("/x")):

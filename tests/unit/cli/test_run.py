@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli import api as client
 from svcd.cli import followed_execution
 from svcd.cli.exits import OutOfTime
 from svcd.testing import FakeServiceMixin
@@ -474,6 +475,18 @@ class JobTests(RunCase):
                 f"left out: 1 line of Oozie, Hadoop and Pig; all: svcd job logs --all {id_}\n",
                 said.err,
             )
+
+    def test_overloaded_api_and_several_clusters(self) -> None:
+        """The one that is accepted is named, and the one that is not."""
+        other = self.api.new_cluster(name="second")
+        self.patch(client, "_DELETE_S", 0.0)
+        self.shown.before = lambda method, path: (
+            503 if method == "DELETE" and path.endswith(other) else None
+        )
+        said = self.shown.run("cluster", "rm", "first", "second", "--yes")
+        self.assertEqual((said.code, said.err.count("\n")), (5, 2), said)
+        self.assertIn("cluster first is being deleted\n", said.err)
+        self.assertIn("svcd cluster rm: cluster second is not deleted: ", said.err)
 
     def test_cancel_and_rm(self) -> None:
         """A cancelled job is KILLED; rm asks, and leaves the job itself."""
