@@ -91,7 +91,9 @@ class CommandTests(SynchronousTestCase):
         found = self.imported(program)
         heavy = [*NO_COMMAND, "attr", "yaml", "rich", "http.client", "svcd.cli.clusters"]
         self.assertEqual([name for name in heavy if name in found], [])
-        found = self.imported(program.replace("'--help'", "'cluster', 'ls', '--api', 'x:'"))
+        found = self.imported(
+            program.replace("'--help'", "'cluster', 'ls', '--state-dir', '/nowhere'")
+        )
         heavy = [*NO_COMMAND, "attr", "yaml", "rich", "svcd.model.redaction"]
         self.assertEqual([name for name in heavy if name in found], [])
 
