@@ -21,19 +21,22 @@ const Drawn = ({ machines, volumes, addresses, quota, stages }) => html`<ul clas
   ${quota.some((each) => each.needed > 0) && html`<table class="quota"><thead><tr>${["Quota", "Needed", "Left now", "After"].map((each) => html`<th scope="col" class="amount">${each}</th>`)}</tr></thead>
     <tbody>${quota.filter((each) => each.needed > 0).map((each) => html`<tr><th scope="row">${NAMES[each.resource] ?? plain(each.resource)}</th>${[each.needed, each.left, each.left_after].map((n) => html`<td class="amount">${n?.toLocaleString("en") ?? "no limit"}</td>`)}</tr>`)}</tbody></table>`}`;
 
-// body: null while there is nothing to ask.
+// A refusal for a glance: the fields of the form tell the rest.
+const short = (text) => text.replace(/^\$\.?/gm, "").replace(/: expected at least 1 (character|item), got .*$/gm, " is missing");
+
+// body: null while there is nothing to ask. The plan before stays until there is another.
 export function Plan({ method, address, body }) {
-  const [{ plan, refusal = "" }, set] = useState({});
+  const [{ plan, refusal, of }, set] = useState({});
   const text = JSON.stringify(body);
   useEffect(() => {
-    set({});
     if (!body) return undefined;
     const abort = new AbortController();
     const ask = async () => {
       try {
-        set(await (await send(method, `${address}?dry_run=true`, { body, signal: abort.signal })).json());
+        const answer = await send(method, `${address}?dry_run=true`, { body, signal: abort.signal });
+        set({ ...(await answer.json()), of: text });
       } catch (error) {
-        if (!abort.signal.aborted) set({ refusal: error.message });
+        if (!abort.signal.aborted) set({ refusal: short(error.message), of: text });
       }
     };
     const timer = setTimeout(ask, DELAY_MS);
@@ -42,5 +45,6 @@ export function Plan({ method, address, body }) {
       abort.abort();
     };
   }, [text]);
-  return html`<div class="plan" role="status">${plan ? html`<${Drawn} ...${plan} />` : refusal ? html`<p class="faint">Not yet possible:</p><${Lines} text=${refusal.replace(/^\$\.?/gm, "")} />` : body && html`<p class="faint">Planning…</p>`}</div>`;
+  if (!body) return null;
+  return html`<div class="plan" role="status" aria-busy=${of !== text}>${plan ? html`<${Drawn} ...${plan} />` : refusal ? html`<p class="faint">Not yet possible:</p><${Lines} text=${refusal} />` : html`<p class="faint">Planning…</p>`}</div>`;
 }

@@ -21,6 +21,7 @@ class LaunchTests(ConsoleCase):
             page.goto("/console/")
             page.get_by_role("link", name="New cluster").click()
             name = page.get_by_label("Name", exact=True)
+            page.locator(".plan").get_by_text("node_groups[1].flavor_id is missing").wait_for()
             name.fill("e t")
             self.assertEqual(page.get_by_label("Key pair").input_value(), "demo")
             page.get_by_label("Machines").nth(1).fill("many")
