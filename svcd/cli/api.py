@@ -63,7 +63,7 @@ class Api:
         self.patient_when_refused = False
         """Whether that holds also when the daemon's port is closed."""
         self._in_doubt = False
-        """Whether a DELETE was answered that the service is away, and was sent again."""
+        """Whether an earlier try of the request may have done its work."""
         self.seconds: float | None = None
         """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
@@ -131,7 +131,6 @@ class Api:
 
     def delete(self, path: str) -> None:
         """Delete something, also when that takes several tries. Raises CommandError."""
-        self._in_doubt = False
         answer = self.call("DELETE", path)
         if answer.status == 404 and self._in_doubt:
             return  # an earlier try has deleted it
@@ -145,7 +144,7 @@ class Api:
         """The raw body of a success. Raises CommandError."""
         answer = self.call("GET", path)
         if answer.status == 404:
-            raise CommandError(self._refusal(path, answer), NOT_FOUND)
+            raise self._refused(path, answer)
         return answer.body
 
     def pieces(self, path: str, connections: Connections) -> Iterator[bytes]:
@@ -155,7 +154,7 @@ class Api:
         if answer.status == 401 and self._renewed():
             answer, pieces = connections.stream("GET", url, self._token(), _SILENCE_S)
         if answer.status != 200:
-            raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+            raise self._refused(path, answer)
         return pieces
 
     def call(
@@ -174,12 +173,13 @@ class Api:
         if body is not None and data is None:
             data = json.dumps(body).encode()
             given["Content-Type"] = "application/json"
+        self._in_doubt = False
         answer = self._again(method, self.door.base + path, data, given)
         if answer.status == 401 and self._renewed():
             answer = self._again(method, self.door.base + path, data, given)
         if 200 <= answer.status < 300 or answer.status == 404:
             return answer
-        raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+        raise self._refused(path, answer)
 
     def events(self, path: str, connections: Connections) -> Iterator[tuple[str, str, Any]] | None:
         """A stream of server-sent events as (id, event, data); None when there is no such route.
@@ -194,7 +194,7 @@ class Api:
         if answer.status == 404:
             return None
         if answer.status != 200:
-            raise CommandError(self._refusal(path, answer), exit_code(answer.status))
+            raise self._refused(path, answer)
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
             raise self.odd(path)
         return parsed_events(lines)
@@ -227,8 +227,9 @@ class Api:
                 patient |= method == "DELETE" and spent < max(self.patience_s, _DELETE_S)
                 if answer.status not in _STARTING or not patient:
                     return answer
-                self._in_doubt = True
+                self._in_doubt |= method == "DELETE"
             except Lost as lost:
+                self._in_doubt |= lost.sent and method != "GET"
                 patient = repeatable if lost.sent else self.patient_when_refused
                 if not patient or late:
                     if lost.refused:
@@ -243,7 +244,7 @@ class Api:
 
     def _done(self, answer: Answer, path: str) -> Any:
         if answer.status == 404:
-            raise CommandError(self._refusal(path, answer), NOT_FOUND)
+            raise self._refused(path, answer)
         return answer.json if answer.body else None
 
     def _note(self, answer: Answer) -> None:
@@ -256,6 +257,13 @@ class Api:
         where = f"{self.door.base}{path.partition('?')[0]}"
         text = f"the answer of {where} is not one of svcd: does --api name svcd's daemon?"
         return CommandError(text, UNREACHABLE)
+
+    def _refused(self, path: str, answer: Answer) -> CommandError:
+        """The refusal of a request. It proves nothing about an earlier try that broke off."""
+        text, code = self._refusal(path, answer), exit_code(answer.status)
+        if self._in_doubt:
+            text, code = f"{text}; an earlier try of this request may have succeeded", UNREACHABLE
+        return CommandError(text, code)
 
     def _refusal(self, path: str, answer: Answer) -> str:
         """The daemon's own words, and the name of the request in its log when the daemon failed.

@@ -35,6 +35,7 @@ from svcd.cli.local_input import LocalInput
 from svcd.cli.session import Session
 from svcd.cli.uploads import Program, kept, read, size, stored
 from svcd.cli.uploads import files as count
+from svcd.model.choices import listed
 from svcd.model.job import JobType
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide.document import container_of
@@ -127,13 +128,7 @@ def command(session: Session, /, shows_all: bool, **options: Any) -> int:
     The file is uploaded once: the same content is the same binary. Ctrl-C leaves the job going.
     """  # fmt: skip
     run = Run(session, **options)
-    try:
-        execution = run.start()
-    except KeyboardInterrupt:
-        text = "interrupted; nothing runs"
-        if run.asked:
-            text = "interrupted; the job may run already: svcd job ls shows it"
-        raise CommandError(text, INTERRUPTED) from None
+    execution = run.start()
     id_ = str(execution["id"])
     if options["detach"]:
         from svcd.cli.jobs import table_of
@@ -171,8 +166,8 @@ class Run:
             raise Unusable("give --on CLUSTER or --transient TEMPLATE")
         if (image or keypair) and not transient:
             raise Unusable("--image and --keypair are for a cluster of --transient")
-        self.asked = False
-        self._made: list[tuple[str, str]] = []
+        self._asked = False
+        self._made: list[str] = []
         self._session = session
         self._invocation = uuid.uuid4().hex
         self._on, self._transient, self._image, self._keypair = on, transient, image, keypair
@@ -194,25 +189,22 @@ class Run:
     def start(self) -> Any:
         """Check, upload, and execute; the execution as the API answers it. Raises CommandError.
 
-        When the API refuses, no job has begun: then it removes what it has made.
+        A failure removes nothing that it has made: another run of the same file may use it by then.
         """
         try:
             return self._started()
-        except CommandError as error:
-            if error.code in (NOT_FOUND, REFUSED):
-                self._remove_made()
+        except (CommandError, KeyboardInterrupt) as error:
+            if self._made:
+                made = listed(self._made)
+                self._session.note(f"made and kept for the next svcd run of this file: {made}")
+            if not isinstance(error, CommandError):
+                begun = "the job may run already: svcd job ls shows it"
+                text = f"interrupted; {begun if self._asked else 'nothing runs'}"
+                raise CommandError(text, INTERRUPTED) from None
+            if self._asked and error.code not in (NOT_FOUND, REFUSED):
+                text = f"{error}; the job may run already: svcd job ls shows it"
+                raise CommandError(text, error.code) from None
             raise
-
-    def _remove_made(self) -> None:
-        """Remove the job, the data sources and the binaries of this run; the content stays."""
-        for path, name in reversed(self._made):
-            try:
-                self._session.api.delete(path)
-            except CommandError as error:
-                self._session.note(f"{name} stays: {error}")
-            else:
-                self._session.note(f"removed {name}, because the job was refused")
-        self._made.clear()
 
     def _started(self) -> Any:
         where = self._place_to_run()
@@ -234,7 +226,7 @@ class Run:
             **{name: id_ for name, id_ in zip(("input_id", "output_id"), ids, strict=True) if id_},
             "job_configs": {"configs": self._configs, "params": self._params, "args": self._args},
         }
-        self.asked = True
+        self._asked = True
         made = self._post(f"/jobs/{safe(job_id)}/execute", body, "execute")
         return made["job_execution"]
 
@@ -313,7 +305,7 @@ class Run:
             return found.id
         body = {"name": found.name, "type": self._kind.type.value, "mains": mains, "libs": libs}
         id_ = str(self._post("/jobs", body, "job")["job"]["id"])
-        self._made.append((f"/jobs/{id_}", f"job {found.name}"))
+        self._made.append(f"job {found.name}")
         self._session.note(f"job {found.name}: made")
         return id_
 
@@ -336,7 +328,7 @@ class Run:
             return found.id
         body = {"name": found.name, "url": data.url}
         id_ = str(self._post("/job-binaries", body, f"binary-{number}")["job_binary"]["id"])
-        self._made.append((f"/job-binaries/{id_}", f"job binary {found.name}"))
+        self._made.append(f"job binary {found.name}")
         return id_
 
     def _upload(self, store: swift.ObjectStore, wanted: LocalInput) -> None:
@@ -364,7 +356,7 @@ class Run:
         if given:
             body["credentials"] = given
         id_ = str(self._post("/data-sources", body, found.name)["data_source"]["id"])
-        self._made.append((f"/data-sources/{id_}", f"data source {found.name}"))
+        self._made.append(f"data source {found.name}")
         return id_
 
 

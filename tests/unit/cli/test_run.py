@@ -11,7 +11,7 @@ from typing import IO, Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import api as client
-from svcd.cli import followed_execution
+from svcd.cli import followed_execution, run
 from svcd.cli.exits import OutOfTime
 from svcd.testing import FakeServiceMixin
 from tests.support.commands import Said, Shown
@@ -270,25 +270,58 @@ class RefusalTests(RunCase):
         self.assertEqual((said.code, self.executions()), (4, []), said)
         self.assertIn("cannot run Hive jobs; it runs ", said.err)
 
-    def test_refused_execution_leaves_nothing_behind(self) -> None:
-        """The job, its binary and its data sources go; those that were there before stay."""
-        self.assertEqual(self.pig().code, 0)
-        lists = (("jobs", "jobs"), ("job-binaries", "binaries"), ("data-sources", "data_sources"))
-        before = [self.api.get(f"/{path}")[key] for path, key in lists]
+    def test_refused_execution_keeps_what_was_made(self) -> None:
+        """Another run of the same file may use it by then; one line names it."""
         self.shown.before = lambda method, path: 409 if path.endswith("/execute") else None
-        other = self.file("other.pig", "-- other\n")
-        places = ("--input", "hdfs:///in", "--output", "hdfs:///elsewhere")
-        said = self.shown.run("run", other, "--on", "first", *places)
-        self.assertEqual(said.code, 4, said)
-        self.assertIn("removed job other, because the job was refused\n", said.err)
-        self.assertEqual([self.api.get(f"/{path}")[key] for path, key in lists], before)
+        said = self.pig()
+        self.assertEqual((said.code, self.made_and_kept(said)), (4, 1), said)
+        self.assertNotIn("may run already", said.err)
+
+    def made_and_kept(self, said: Said) -> int:
+        """The number of jobs; nothing was removed, and one line says what stays."""
+        self.assertNotIn("DELETE", [method for method, _, _ in self.shown.asked])
+        self.assertRegex(
+            said.err,
+            "\nmade and kept for the next svcd run of this file: job binary count.pig, job count"
+            "(, data source in-[0-9a-f]{8}, data source out-[0-9a-f]{8})?\n",
+        )
+        return len(self.api.get("/jobs")["jobs"])
+
+    def test_refusal_after_a_lost_execution_proves_nothing(self) -> None:
+        """The first try may have begun the job: code 5, not that of a refusal."""
+        tries: list[str] = []
+
+        def lost(method: str, path: str) -> int | None:
+            if not path.endswith("/execute"):
+                return None
+            tries.append(path)
+            if len(tries) == 1:
+                raise ConnectionError
+            return 403
+
+        self.shown.before = lost
+        said = self.pig()
+        self.assertEqual((said.code, self.made_and_kept(said)), (5, 1), said)
+        self.assertIn("; an earlier try of this request may have succeeded; the job may", said.err)
+        self.assertIn("; the job may run already: svcd job ls shows it\n", said.err)
+
+    def test_interrupt_before_the_execution(self) -> None:
+        """Exit code 130: nothing runs, and what was made stays."""
+
+        def interrupt(*_given: Any) -> str:
+            raise KeyboardInterrupt
+
+        self.patch(run.Run, "_source", interrupt)
+        said = self.pig()
+        self.assertEqual((said.code, self.made_and_kept(said)), (130, 1), said)
+        self.assertTrue(said.err.endswith("svcd run: interrupted; nothing runs\n"), said)
 
     def test_lost_execution_keeps_what_was_made(self) -> None:
         """The job may run: nothing of it is removed."""
         self.shown.before = lambda method, path: 500 if path.endswith("/execute") else None
         said = self.pig()
-        self.assertEqual(said.code, 5, said)
-        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
+        self.assertEqual((said.code, self.made_and_kept(said)), (5, 1), said)
+        self.assertIn("; the job may run already: svcd job ls shows it\n", said.err)
 
 
 class FaultTests(RunCase):
