@@ -297,6 +297,11 @@ def exit_code(status: int) -> int:
     return REFUSED if 400 <= status < 500 else UNREACHABLE
 
 
+def name_taken(error: CommandError) -> bool:
+    """Whether the API refuses a name that another object has: another command may have made it."""
+    return error.code == REFUSED and "exists already" in str(error)
+
+
 def safe(text: str) -> str:
     """`text` as one segment of a path, or as a value of a query."""
     return quote(text, safe="")

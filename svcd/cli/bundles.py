@@ -14,7 +14,7 @@ import click
 import yaml
 
 from svcd.cli import bundle, bundle_file
-from svcd.cli.api import safe
+from svcd.cli.api import name_taken, safe
 from svcd.cli.bundle import BY_NAME, KINDS, Item, Kind, There
 from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.clusters import machines, wait_option
@@ -219,13 +219,17 @@ class Work:
         self._programs = {
             item.name: _program(item) for item in self._items if _has_content(item.body)
         }
-        there = _there(session)
+        self.steps = self._planned()
+
+    def _planned(self) -> Sequence[Step]:
+        """The steps from the project as it is now."""
+        there = _there(self._session)
         self._there = There(
             rows=there.rows, images=there.images, local=there.local,
             digests=dict(self._digests(there)),
         )  # fmt: skip
         digests = {name: each.digest for name, each in self._programs.items()}
-        self.steps = plan(self._items, self._there, digests)
+        return plan(self._items, self._there, digests)
 
     def _digests(self, there: There) -> Any:
         """The digests of binaries that are in the bundle and in the project."""
@@ -285,8 +289,15 @@ class Work:
                     ids.setdefault((kind, name), str(row["id"]))
         done = 0
         try:
-            for step in self.steps:
-                self._perform(step, ids)
+            for planned in self.steps:
+                step = planned
+                try:
+                    self._perform(step, ids)
+                except CommandError as error:
+                    if not name_taken(error):
+                        raise
+                    step = self._made_meanwhile(step, error)
+                    ids[step.item.kind.name, step.item.name] = step.id
                 done += step.change is not Change.NONE
                 texts = f": {'; '.join(step.texts)}" if step.texts else ""
                 print(f"{_DONE[step.change]} {step.item.title}{texts}")
@@ -310,6 +321,13 @@ class Work:
             return "nothing was changed"
         all_ = sum(step.change is not Change.NONE for step in self.steps)
         return f"{done} of {all_} changes are made; the same svcd apply makes the others"
+
+    def _made_meanwhile(self, step: Step, refusal: CommandError) -> Step:
+        """The step for an object that another command has made equal. Raises `refusal`."""
+        for each in self._planned():
+            if each.item is step.item and each.change is Change.NONE:
+                return each
+        raise refusal
 
     def _perform(self, step: Step, ids: dict[tuple[str, str], str]) -> None:
         api, item = self._session.api, step.item

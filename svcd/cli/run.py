@@ -8,19 +8,20 @@ so that a request that is sent again never runs a job twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svcd.cli import local_input, names, swift
-from svcd.cli.api import safe
+from svcd.cli.api import name_taken, safe
 from svcd.cli.command import FORMATS, SHARED, Command
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.followed_execution import Followed
 from svcd.cli.job_files import (
+    Reuse,
     Unusable,
     binary,
     job,
@@ -297,17 +298,43 @@ class Run:
             for n, each in enumerate(files)
         ]
         mains, libs = (ids[:1], ids[1:]) if main else ([], ids)
-        known = self._session.api.listed(f"/jobs?type={self._kind.type.value}", "jobs")["jobs"]
         name = Path(self._main.name).stem
-        found = job(name, self._kind.type, mains, libs, self._with_taken(known, name))
+
+        def look() -> Reuse:
+            path = f"/jobs?type={self._kind.type.value}"
+            known = self._session.api.listed(path, "jobs")["jobs"]
+            return job(name, self._kind.type, mains, libs, self._with_taken(known, name))
+
+        body = {"type": self._kind.type.value, "mains": mains, "libs": libs}
+        found = self._kept("/jobs", "job", "job", look, body)
+        made = ": made" if f"job {found.name}" in self._made else ""
+        self._session.note(f"job {found.name}{made}")
+        return found.id
+
+    def _kept(
+        self,
+        path: str,
+        key: str,
+        step: str,
+        look: Callable[[], Reuse],
+        body: Mapping[str, Any],
+        tries: int = 3,
+    ) -> Reuse:
+        """What `look` finds, or what is made of `body` under the name that it says is free.
+
+        Another command may take the name in between: then it looks again.
+        """
+        found = look()
         if found.id:
-            self._session.note(f"job {found.name}")
-            return found.id
-        body = {"name": found.name, "type": self._kind.type.value, "mains": mains, "libs": libs}
-        id_ = str(self._post("/jobs", body, "job")["job"]["id"])
-        self._made.append(f"job {found.name}")
-        self._session.note(f"job {found.name}: made")
-        return id_
+            return found
+        try:
+            made = self._post(path, {"name": found.name, **body}, f"{step}-{tries}")
+        except CommandError as error:
+            if tries > 1 and name_taken(error):
+                return self._kept(path, key, step, look, body, tries - 1)
+            raise
+        self._made.append(f"{key.replace('_', ' ')} {found.name}")
+        return evolve(found, id=str(made[key]["id"]))
 
     def _with_taken(self, known: Sequence[Any], name: str) -> Sequence[Any]:
         """`known` with the job of that name, whose type may be another."""
@@ -319,17 +346,14 @@ class Run:
         return self._kind.type is JobType.SHELL or not file.name.endswith(".jar")
 
     def _binary(self, file: Program, number: int, named: bool) -> str:
-        binaries = self._session.api.listed("/job-binaries", "binaries")["binaries"]
-        known, _ = kept(self._session, file)
-        binary(file.name, file.digest, known, binaries, named)  # refuses before the upload
+        def look(data_id: str) -> Reuse:
+            rows = self._session.api.listed("/job-binaries", "binaries")["binaries"]
+            return binary(file.name, file.digest, data_id, rows, named)
+
+        look(kept(self._session, file)[0])  # refuses before the upload
         data = stored(self._session, file)
-        found = binary(file.name, file.digest, data.id, binaries, named)
-        if found.id:
-            return found.id
-        body = {"name": found.name, "url": data.url}
-        id_ = str(self._post("/job-binaries", body, f"binary-{number}")["job_binary"]["id"])
-        self._made.append(f"job binary {found.name}")
-        return id_
+        step, body = f"binary-{number}", {"url": data.url}
+        return self._kept("/job-binaries", "job_binary", step, lambda: look(data.id), body).id
 
     def _upload(self, store: swift.ObjectStore, wanted: LocalInput) -> None:
         there = store.list(local_input.CONTAINER, f"{wanted.prefix}/")

@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from svcd.cli.api import safe
-from svcd.cli.exits import REFUSED, CommandError
+from svcd.cli.api import name_taken, safe
+from svcd.cli.exits import CommandError
 from svcd.cli.job_files import Unusable, internal
 from svcd.cli.session import Session
 from svcd.model.job import INTERNAL_URL
@@ -17,7 +17,6 @@ _MOST_BYTES: Final = 512 * 2**20
 """The largest file that is read; the daemon's limit is `server.max_binary_bytes`."""
 _MANIFEST: Final = "META-INF/MANIFEST.MF"
 _MOST_MANIFEST: Final = 1 << 20
-_NAME_TAKEN: Final = "exists already"
 _INTERNALS: Final = "/job-binary-internals"
 
 
@@ -101,7 +100,7 @@ def stored(session: Session, file: Program) -> Stored:
     try:
         made = api.upload(f"{_INTERNALS}/{safe(name)}", file.data)["job_binary_internal"]
     except CommandError as error:
-        if error.code != REFUSED or _NAME_TAKEN not in str(error):
+        if not name_taken(error):
             raise
         again, _ = kept(session, file)  # another command has uploaded it at the same moment
         if not again:

@@ -181,6 +181,25 @@ class BundleTests(RunCase):
             self.shown.body("template", "show", "worker")["node_group_template"]["flavor_id"], "3"
         )
 
+    def test_same_apply_at_the_same_time(self) -> None:
+        """An equal object that appears meanwhile is unchanged; another one of that name is not."""
+        source = {"name": "in", "type": "hdfs", "url": "hdfs:///in"}
+        for made, code in ((source, 0), ({**source, "url": "hdfs:///other"}, 4)):
+
+            def other(method: str, path: str, made: Any = made) -> None:
+                if method == "POST" and path.endswith("/data-sources"):
+                    self.shown.before = lambda method, path: None
+                    self.api.post("/data-sources", made)
+
+            self.shown.before = other
+            file = self.file("source.yaml", yaml.safe_dump({"data_sources": [source]}))
+            said = self.shown.run("apply", "-f", file)
+            self.assertEqual(said.code, code, said)
+            self.assertEqual(said.out, "" if code else "unchanged source in\n")
+            (there,) = self.api.get("/data-sources")["data_sources"]
+            self.api.delete(f"/data-sources/{there['id']}")
+        self.assertIn("a data source named 'in' exists already", said.err)
+
     def test_half_applied(self) -> None:
         """What is done is said, and the next apply goes on."""
 

@@ -70,6 +70,30 @@ class RunTests(RunCase):
         self.assertEqual(set(made), {"tokens", "execute", "refresh-status"})
         self.assertEqual(len({each["job_id"] for each in self.executions()}), 1)
 
+    def test_same_command_at_the_same_time(self) -> None:
+        """It takes what the other one makes between its look and its POST."""
+        made: list[str] = []
+
+        def other(method: str, path: str) -> None:
+            at = path.rpartition("/")[2]
+            if method != "POST" or at not in ("job-binaries", "jobs") or at in made:
+                return
+            made.append(at)
+            if at == "job-binaries":
+                (data,) = self.api.get("/job-binary-internals")["binaries"]
+                url = f"internal-db://{data['id']}"
+                self.api.post("/job-binaries", {"name": "count.pig", "url": url})
+            else:
+                (main,) = self.api.get("/job-binaries")["binaries"]
+                self.api.post("/jobs", {"name": "count", "type": "Pig", "mains": [main["id"]]})
+
+        self.shown.before = other
+        said = self.pig("--detach")
+        self.assertEqual((said.code, made), (0, ["job-binaries", "jobs"]), said)
+        self.assertIn("\njob count\n", said.err)
+        self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 1)
+        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
+
     def test_changed_file_is_another_job(self) -> None:
         """Under a name with its digest; the first one keeps its content."""
         self.pig()
