@@ -106,7 +106,7 @@ async function withPassword({ user, domain, password, project }, choose) {
   }
   const { id, name } = answer.project;
   await check(id, answer.token);
-  return { project: id, name, token: answer.token, until: Date.parse(answer.expires_at), user: given.user, domain: given.domain };
+  return { project: id, name, token: answer.token, until: Date.parse(answer.expires_at), user: given.user, domain: given.domain, userId: answer.user_id };
 }
 
 const withToken = async ({ project, token }) => {

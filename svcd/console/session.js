@@ -3,8 +3,8 @@ import { now } from "./time.js";
 
 const KEPT = "svcd";
 // project: its id; name: of the project, if known. until: end of the token in milliseconds of the
-// daemon's clock, if known. user, domain: of a login with a password.
-const NOBODY = { project: "", name: "", token: "", until: null, user: "", domain: "" };
+// daemon's clock, if known. user, domain: as typed for a login with a password; userId: of its answer.
+const NOBODY = { project: "", name: "", token: "", until: null, user: "", domain: "", userId: "" };
 
 function kept() {
   try {

@@ -1,9 +1,11 @@
-// Tabs of one browser that hold the same token read one `watch`: one of them leads, and forwards what it reads.
+// Tabs of one browser with one user and project read one `watch`: one of them leads, and forwards what it reads.
 //
-// The tab that holds the lock leads. The names of lock and channel are a digest of project and token: neither ever leaves
-// the tab, and tabs of another project or user have other names. A tab that freezes gives the lock away; from one that
-// does not answer it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
-import { session } from "./session.js";
+// The tab that holds the lock leads. The names of lock and channel are a digest of the project and the user's id, both as
+// the login has answered them; of the project and the token where the user is not known. So tabs of another project or
+// user have other names, and no token leaves its tab. Each tab lists with its own token, and hears nothing after the end of
+// it. A leader whose token is refused gives the lock away, and so does a tab that freezes; from one that does not answer
+// it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
+import { remaining, session } from "./session.js";
 import { watch } from "./stream.js";
 
 const SILENCE_MS = 45_000; // the daemon writes at least every 15 seconds, and the leader forwards it
@@ -11,7 +13,8 @@ const ANSWER_MS = 3000;
 
 async function sharedName() {
   if (!navigator.locks || !crypto.subtle || !globalThis.BroadcastChannel) return "";
-  const text = new TextEncoder().encode(JSON.stringify([session.project, session.token]));
+  const who = session.userId ? ["user", session.userId] : ["token", session.token];
+  const text = new TextEncoder().encode(JSON.stringify([session.project, ...who]));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
   return `svcd ${[...digest].map((n) => n.toString(16).padStart(2, "0")).join("")}`;
 }
@@ -28,6 +31,7 @@ export function share(take, tell, leave, cursor = "") {
   let queue = new AbortController();
   let name = "";
   let frozen = false;
+  let refused = false; // this tab's token: it waits for a new login, or for the word that the user has logged out
   let last = { live: "waiting", why: "" };
 
   // What the leader reads, in each tab.
@@ -38,8 +42,8 @@ export function share(take, tell, leave, cursor = "") {
       last = { live, why };
       tell(live, why);
     } else if (event !== "beat") {
-      known = true;
-      take(event, data);
+      known ||= event === "hello" || event === "reset";
+      if (known) take(event, data); // else the leader's `here` comes, and the lists with it
     }
   }
 
@@ -54,9 +58,8 @@ export function share(take, tell, leave, cursor = "") {
     const end = watch(
       (event, data, id) => say({ event, data, id }),
       (live, why) => {
-        if (live !== "refused") return say({ live, why });
-        stop(); // the next tab finds out by itself
-        return tell("ended", why);
+        if (live === "refused") resign(why);
+        else say({ live, why });
       },
       cursor,
     );
@@ -67,11 +70,20 @@ export function share(take, tell, leave, cursor = "") {
     };
   });
 
+  // The token of this tab is not valid any more; those of the others may be.
+  function resign(why) {
+    refused = true;
+    clearTimeout(timer);
+    queue.abort();
+    retire?.();
+    tell("ended", why);
+  }
+
   // Wait for the lock, or take it.
   async function run(options = { signal: queue.signal }) {
     const own = queue.signal;
     try {
-      await navigator.locks.request(name, options, () => (stopped || frozen ? undefined : lead()));
+      await navigator.locks.request(name, options, () => (stopped || frozen || refused ? undefined : lead()));
     } catch {
       if (stopped || own.aborted) return;
       retire?.(); // another tab has taken the lock
@@ -81,11 +93,11 @@ export function share(take, tell, leave, cursor = "") {
 
   // Ask the leader for a sign of life, and take the lock when none comes.
   function ask() {
-    if (retire || frozen) return;
+    if (retire || frozen || refused) return;
     clearTimeout(timer);
     channel.postMessage({ ask: true });
     timer = setTimeout(() => {
-      if (stopped || retire || frozen) return;
+      if (stopped || retire || frozen || refused) return;
       queue.abort();
       queue = new AbortController();
       run({ steal: true });
@@ -100,10 +112,11 @@ export function share(take, tell, leave, cursor = "") {
     } else if (message.logout) {
       stop();
       leave();
-    } else if (!retire) {
+    } else if (!retire && !refused) {
+      if (remaining() <= 0) return resign("your login has ended");
       clearTimeout(timer);
       receive(message);
-      if (message.here && !known) {
+      if (message.here && (!known || message.here !== cursor)) { // or changes were missed while the token was refused
         cursor = message.here;
         receive({ event: "hello", data: {} });
       }
@@ -117,7 +130,7 @@ export function share(take, tell, leave, cursor = "") {
     retire?.();
   }
   function thaw() {
-    if (!frozen || stopped) return;
+    if (!frozen || stopped || refused) return;
     frozen = false;
     queue = new AbortController();
     known = false; // what the others have read meanwhile may be lost

@@ -98,6 +98,7 @@ class ConsoleLogin(View, frozen=True, kw_only=True):
 
     token: str
     expires_at: str
+    user_id: str
     user_name: str
     project: ConsoleProject | None
     projects: list[ConsoleProject]

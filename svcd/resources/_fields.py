@@ -63,6 +63,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "password_login": "whether `POST /console/login` takes passwords",
     "token": "token of the user, for `X-Auth-Token`",
     "expires_at": "end of the token, UTC, as `YYYY-MM-DDTHH:MM:SSZ`",
+    "ConsoleLogin.user_id": "id of the user at the identity service",
     "user_name": "name of the user at the identity service",
     "projects": "projects in which the user has a role, by name",
     "domain": "name of the user's domain, or the id in `cloud.user_domain`",

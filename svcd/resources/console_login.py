@@ -67,6 +67,7 @@ class ConsoleLogin:
         return wire.ConsoleLogin(
             token=found.token.reveal(),
             expires_at=iso_seconds(timestamp(found.expires_at)) + "Z",
+            user_id=found.user_id,
             user_name=found.user_name,
             project=None if found.project is None else _shown(found.project),
             projects=[_shown(each) for each in found.projects],

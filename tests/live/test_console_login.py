@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from svcd.testing import CLOUD_URL
 from tests.support.console import ConsoleCase
 
 ALICE = {"User": "alice", "Password": "alice"}
@@ -155,6 +156,122 @@ class PasswordTests(ConsoleCase):
                     {"": "slow"},
                 ],
             )
+
+        await self.walk(walk)
+
+
+class SharedLoginTests(ConsoleCase):
+    """Tabs in which a user has logged in with a password: each has a token of its own."""
+
+    settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "36000"}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.svcd.tenant = "alpha"
+        self.svcd.cloud.core.users_by_name["bob"].roles["alpha"] = ("member",)
+        self.watches: list[str] = []
+        self.headers = {"X-Auth-Token": self.svcd.token("dave", project="alpha")}
+
+    def opened(self, context: Any) -> Any:
+        tab = context.new_page()
+        tab.set_default_timeout(10_000)
+        tab.goto("/console/")
+        return tab
+
+    def logged_in(self, context: Any, user: str = "alice", project: str = "") -> Any:
+        tab = self.opened(context)
+        tab.get_by_label("User").fill(user)
+        tab.get_by_label("Password").fill(user)
+        tab.get_by_role("button", name="Log in").click()
+        if project:
+            tab.get_by_label("Project").select_option(label=project)
+            tab.get_by_role("button", name="Show the project").click()
+        tab.get_by_text("Live", exact=True).wait_for()
+        tab.get_by_text("No clusters yet").wait_for()
+        return tab
+
+    def heard(self, context: Any) -> None:
+        """Note the requests for `watch` of all tabs."""
+
+        def note(request: Any) -> None:
+            if "/watch" in request.url:
+                self.watches.append(request.url)
+
+        context.on("request", note)
+
+    def revoke(self, token: str) -> None:
+        """At the identity service; the daemon finds out after `auth.cache_s`."""
+        headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+        url = f"{CLOUD_URL}/identity/v3/auth/tokens"
+        self.in_reactor(lambda: self.svcd.call("DELETE", url, headers=headers))
+        self.in_reactor(lambda: self.svcd.advance(400))
+
+    async def test_eight_tabs_of_one_user_read_one_watch(self) -> None:
+        """A tab whose token is refused ends alone, shows nothing new, and comes back."""
+
+        def walk(page: Any) -> None:
+            context = page.context
+            self.heard(context)
+            tabs = [self.logged_in(context) for _ in range(8)]
+            self.assertEqual(len(self.watches), 1)
+            kept = [json.loads(each.evaluate("sessionStorage.svcd")) for each in tabs]
+            self.assertEqual(len({each["token"] for each in kept}), 8)
+            self.make(name="first")
+            for each in tabs:
+                each.get_by_role("link", name="first").wait_for()
+
+            forged = json.dumps({**kept[0], "token": "of nobody"})
+            page.add_init_script(f"sessionStorage.setItem('svcd', {json.dumps(forged)})")
+            page.goto("/console/")
+            page.get_by_text("The token is not valid any more").wait_for()
+            self.assertEqual(page.get_by_role("link", name="first").count(), 0)
+
+            first, *others = tabs
+            self.revoke(kept[0]["token"])
+            first.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
+            self.make(name="second")
+            for each in others:
+                each.get_by_role("link", name="second").wait_for()
+                each.get_by_text("Live", exact=True).wait_for()
+                self.assertEqual(each.get_by_role("dialog").count(), 0)
+            self.assertEqual(first.get_by_role("link", name="second").count(), 0)
+            asked = len(self.watches)
+            first.get_by_role("dialog").get_by_label("Password").fill("alice")
+            first.keyboard.press("Enter")
+            first.get_by_role("link", name="second").wait_for()
+            self.assertEqual(len(self.watches), asked)
+            others[-1].get_by_role("button", name="Log out").click()
+            for each in tabs[:-1]:
+                each.get_by_text("You have logged out in another tab").wait_for()
+
+        await self.walk(walk)
+
+    async def test_tabs_of_other_users_projects_and_tokens_are_apart(self) -> None:
+        """Each watches for itself, and a log-out leaves them."""
+        self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
+        token = self.svcd.token("alice", project="alpha")
+
+        def walk(page: Any) -> None:
+            self.heard(page.context)
+            alice = self.logged_in(page.context, project="alpha")
+            others = [
+                self.logged_in(page.context, project="beta"),
+                self.logged_in(page.context, "bob", project="alpha"),
+                self.opened(page.context),
+            ]
+            others[-1].get_by_role("button", name="Use a token").click()
+            others[-1].get_by_label("Project id").fill("alpha")
+            others[-1].get_by_label("Token").fill(token)
+            others[-1].get_by_role("button", name="Log in").click()
+            others[-1].get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(len(self.watches), 4)
+            alice.get_by_role("button", name="Log out").click()
+            alice.get_by_label("Password").wait_for()
+            self.make(name="first")
+            for each in others[1:]:
+                each.get_by_role("link", name="first").wait_for()
+            others[0].get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(others[0].get_by_role("link", name="first").count(), 0)
 
         await self.walk(walk)
 

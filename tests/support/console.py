@@ -35,6 +35,7 @@ class ConsoleCase(TestCase):
 
     timeout = 55
     settings: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
 
     def setUp(self) -> None:
         if not CHROMIUM:
@@ -71,7 +72,10 @@ class ConsoleCase(TestCase):
     def call(self, method: str, path: str, body: object = None) -> Answer:
         """A request to the API from the thread of a walk."""
         answer: Answer = blockingCallFromThread(
-            reactor, lambda: self.svcd.call(method, f"/v1.1/{self.svcd.tenant}{path}", json=body)
+            reactor,
+            lambda: self.svcd.call(
+                method, f"/v1.1/{self.svcd.tenant}{path}", json=body, headers=self.headers
+            ),
         )
         if answer.status >= 400:
             raise AssertionError(answer.body)
