@@ -60,6 +60,7 @@ setup(
             "pytest>=8",
             "coverage>=7.10",
             "towncrier>=24.8",
+            "axe-playwright-python>=0.1.7",  # brings axe-core along
             "playwright>=1.49",  # drives the system's Chromium; its own browser is not needed
         ],
     },

@@ -38,7 +38,7 @@ function View({ route }) {
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
   if (view === "launch") return html`<${Launch} />`;
   if (view === "images") return html`<${Images} />`;
-  return html`<${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
+  return html`<h1 class="unseen">Not found</h1><${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 }
 
 function Live() {

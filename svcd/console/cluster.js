@@ -74,7 +74,7 @@ function Events({ events, query }) {
   return html`<section aria-labelledby="events">
     <div class="heading"><h2 id="events">Events <span class="number">${found.length}</span></h2>
       <input class="push" type="search" placeholder="Find in events" aria-label="Find in events" value=${query.events ?? ""} onInput=${(e) => filter({ events: e.target.value })} /></div>
-    ${shown.length ? html`<ol class="events">${shown.map((each) => html`<li key=${`${each.at}${each.step}${each.machine}${each.outcome}${each.attempt}`}>
+    ${shown.length ? html`<ol class="events" tabindex="0" aria-label="Events">${shown.map((each) => html`<li key=${`${each.at}${each.step}${each.machine}${each.outcome}${each.attempt}`}>
         <span class="faint"><${Time} at=${each.at} /></span><${State} word=${each.outcome} />
         <span><strong>${plain(each.step)}</strong>${each.machine && html` on <${Name}>${each.machine}<//>`} ${each.code && html`<strong class="code">${plain(each.code)}</strong>`}${each.text && html`<${Lines} text=${each.text} />`}</span></li>`)}</ol>
         ${found.length > shown.length && html`<p class="faint">The newest ${shown.length} of ${found.length}.</p>`}`
