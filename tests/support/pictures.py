@@ -47,6 +47,10 @@ def _take(browser: Browser, base: str, wanted: Mapping[str, tuple[str, str]]) ->
     page.set_default_timeout(_WAIT_MS)
     for name, (address, complete) in wanted.items():
         page.goto(f"{base}/console/#/{address}")
+        if name == "launch":
+            page.get_by_label("Name", exact=True).fill("reports")
+            for each in page.get_by_label("Flavor").all():
+                each.fill("m1.medium")
         page.get_by_text(complete).first.wait_for()
         page.screenshot(path=PICTURES / f"{name}.png")
         print(f"{name}.png: {(PICTURES / f'{name}.png').stat().st_size // 1024} KiB", flush=True)
@@ -54,8 +58,8 @@ def _take(browser: Browser, base: str, wanted: Mapping[str, tuple[str, str]]) ->
 
 
 def _id_of(work: Path, state: Path, kind: str, name: str) -> str:
-    (row,) = json.loads(_run(work, state, f"svcd {kind} show {name} -o json")).values()
-    return str(row["id"])
+    shown = json.loads(_run(work, state, f"svcd {kind} show {name} -o json"))
+    return str(shown.get(kind, shown)["id"])  # an execution is not wrapped
 
 
 def _run(work: Path, state: Path, command: str) -> bytes:
@@ -93,7 +97,7 @@ def main() -> int:
             wanted = {
                 "home": ("", "Running jobs"),
                 "cluster": (f"clusters/{_id_of(work, state, 'cluster', 'etl')}", "Longest path:"),
-                "launch": ("launch", "Node groups"),
+                "launch": ("launch", "Create 3 machines"),
                 "runs": ("runs", "report"),
                 "run": (f"runs/{_id_of(work, state, 'job', 'report')}", "Log"),
             }
