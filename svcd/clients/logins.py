@@ -1,11 +1,12 @@
 """Logins of users with a password, for the console: the tries of each, and what a refusal means.
 
-Nothing of a login is kept but the times of wrong tries. A login waits in the same places as the
+Nothing of a login is kept but the times of wrong passwords. A login waits in the same places as the
 check of a token, see `token_checks`.
 
-Note: what counts as a try. A login counts from its begin, so that logins side by side are no way
-around the limit. It counts no more when Keystone takes the password, and when Keystone gives no
-answer. A wrong password also counts as a refused token of its address.
+Note: what counts. A password that Keystone has refused counts for a minute. A login under way takes
+a place beside those, so that logins side by side are no way around the limit; it leaves nothing
+when Keystone takes the password, and when Keystone gives no answer. A wrong password also counts as
+a refused token of its address.
 
 Note: the full table. The entry whose last try is the oldest makes room. To push an entry out within
 its minute takes so many wrong tries that `auth.refusals_per_minute` and `auth.checks_at_once`
@@ -15,7 +16,7 @@ are the limits that count.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
@@ -37,53 +38,61 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
 MOST_TRIES: Final = 5
-"""Wrong passwords for a user from one address in a minute."""
+"""Wrong passwords for a user from one address in a minute, and logins under way beside them."""
 _MINUTE_S: Final = 60.0
+_CHECKING_S: Final = 5
+"""Time after which a login is tried again when others of the user are still being checked."""
 _ENTRIES: Final = 10_000
 """Most pairs of address and user whose tries are counted."""
 _Key: TypeAlias = tuple[str, str, str]
 
 
 class Tries:
-    """The times of the tries of each address and user in the last minute."""
+    """The wrong passwords of each address and user in the last minute, and the logins under way."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
-        self._times: OrderedDict[_Key, list[float]] = OrderedDict()
+        self._wrong: OrderedDict[_Key, list[float]] = OrderedDict()
+        self._under_way: Counter[_Key] = Counter()
 
     @contextmanager
     def one(self, address: str, domain: str, user: str) -> Iterator[None]:
-        """Counts the try of the block if it ends with Unauthorized. Raises TooManyRequests."""
+        """Counts a wrong password if the block ends with Unauthorized. Raises TooManyRequests."""
         # Keystone compares names without regard to case on most databases.
         key = peer_of(address), domain.strip().casefold(), user.strip().casefold()
-        now = self._clock.seconds()
-        times = [each for each in self._times.get(key, ()) if 0 <= now - each < _MINUTE_S]
-        if len(times) >= MOST_TRIES:
-            wait_s = max(1, math.ceil(times[0] + _MINUTE_S - now))
+        wrong, under_way = self._wrong_of(key), self._under_way[key]
+        if len(wrong) >= MOST_TRIES:
+            wait_s = max(1, math.ceil(wrong[0] + _MINUTE_S - self._clock.seconds()))
             raise TooManyRequests(
                 f"too many wrong passwords for user {user!r} came from {address}: try again in"
                 f" {wait_s} s",
                 wait_s,
             )
-        self._times[key] = [*times, now]
-        self._times.move_to_end(key)
-        while len(self._times) > _ENTRIES:
-            self._times.popitem(last=False)
+        if len(wrong) + under_way >= MOST_TRIES:
+            logins = "1 login" if under_way == 1 else f"{under_way} logins"
+            verb = "is" if under_way == 1 else "are"
+            raise TooManyRequests(
+                f"{logins} of user {user!r} from {address} {verb} still being checked: try again"
+                f" in {_CHECKING_S} s",
+                _CHECKING_S,
+            )
+        self._under_way[key] += 1
         try:
             yield
         except Unauthorized:
+            self._wrong[key] = [*self._wrong_of(key), self._clock.seconds()]
+            self._wrong.move_to_end(key)
+            while len(self._wrong) > _ENTRIES:
+                self._wrong.popitem(last=False)
             raise
-        except BaseException:
-            self._take_back(key, now)
-            raise
-        self._take_back(key, now)
+        finally:
+            self._under_way[key] -= 1
+            if not self._under_way[key]:
+                del self._under_way[key]
 
-    def _take_back(self, key: _Key, time: float) -> None:
-        times = self._times.get(key, [])
-        if time in times:
-            times.remove(time)
-        if not times:
-            self._times.pop(key, None)
+    def _wrong_of(self, key: _Key) -> list[float]:
+        now = self._clock.seconds()
+        return [each for each in self._wrong.get(key, ()) if 0 <= now - each < _MINUTE_S]
 
 
 class Logins:

@@ -105,6 +105,40 @@ class LoginTests(SynchronousTestCase):
         kinds = [self.failureResultOf(each).type for each in all_]
         self.assertEqual(kinds, [Unauthorized] * 5 + [TooManyRequests] * 15)
 
+    def test_logins_that_are_being_checked_are_no_wrong_passwords(self) -> None:
+        """Their refusal says so; when the identity service answers again the user is let in."""
+        handle = self.rig.faults.add(FaultRule(where="identity", effect="timeout_before"))
+        right = PasswordLogin(user="alice", domain="Default", password="alice")
+        all_ = [Deferred.fromCoroutine(self.identity.log_in(right, ADDRESS)) for _ in range(7)]
+        self.rig.clock.run_due()
+        for each in all_[5:]:
+            error = self.failureResultOf(each, TooManyRequests).value
+            self.assertEqual(
+                (str(error), error.headers["Retry-After"]),
+                (
+                    "5 logins of user 'alice' from 192.0.2.7 are still being checked: try again in"
+                    " 5 s",
+                    "5",
+                ),
+            )
+        self.rig.clock.advance(600.0)
+        for each in all_[:5]:
+            self.failureResultOf(each, PlatformTimeout)
+        handle.remove()
+        self.assertEqual(self.log_in().user_name, "alice")
+
+    def test_wrong_passwords_leave_fewer_places_for_logins_under_way(self) -> None:
+        """Four refused ones, and one that is being checked."""
+        for _ in range(4):
+            self.refused(Unauthorized, password="x")
+        self.rig.faults.add(FaultRule(where="identity", effect="timeout_before", times=1))
+        right = PasswordLogin(user="alice", domain="Default", password="alice")
+        first = Deferred.fromCoroutine(self.identity.log_in(right, ADDRESS))
+        self.assertIn("1 login of user 'alice'", self.refused(TooManyRequests))
+        self.rig.clock.advance(60.0)
+        first.addErrback(lambda failure: failure.trap(PlatformTimeout))
+        self.assertEqual(self.log_in().user_name, "alice")
+
     def test_an_address_with_many_refusals_waits(self) -> None:
         """Wrong passwords for many users count as wrong tokens do."""
         identity = self.rig.identity(
@@ -123,7 +157,7 @@ class TriesTests(SynchronousTestCase):
         for number in range(10_003):
             with self.assertRaises(Unauthorized), tries.one(ADDRESS, "d", f"u{number}"):
                 raise Unauthorized("no")
-        self.assertEqual(len(tries._times), 10_000)
+        self.assertEqual(len(tries._wrong), 10_000)
 
     def test_good_logins_leave_nothing(self) -> None:
         """Nor do those that could not be checked."""
@@ -132,4 +166,4 @@ class TriesTests(SynchronousTestCase):
             pass
         with self.assertRaises(ServiceUnavailable), tries.one(ADDRESS, "d", "u"):
             raise ServiceUnavailable("away")
-        self.assertEqual(len(tries._times), 0)
+        self.assertEqual((len(tries._wrong), len(tries._under_way)), (0, 0))
