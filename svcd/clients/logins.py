@@ -24,14 +24,8 @@ from typing import Final, TypeAlias
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Token
-from svcd.clients.token_checks import TokenChecks, peer_of
-from svcd.errors import (
-    Forbidden,
-    PlatformTimeout,
-    ServiceUnavailable,
-    TooManyRequests,
-    Unauthorized,
-)
+from svcd.clients.token_checks import TokenChecks, no_answer_of_identity, peer_of
+from svcd.errors import Forbidden, TooManyRequests, Unauthorized
 from svcd.model.cloud import LoggedIn, Project
 from svcd.model.requests import PasswordLogin
 from svcd.ports.cloud import CloudError
@@ -110,10 +104,7 @@ class Logins:
                 try:
                     return await self._logged_in(login, address)
                 except CloudError as error:
-                    text = f"the identity service cannot log anybody in now ({error.text})"
-                    if error.kind is Fault.TIMEOUT:
-                        raise PlatformTimeout(text) from None
-                    raise ServiceUnavailable(text) from None
+                    raise no_answer_of_identity("log anybody in", error) from None
 
     async def _logged_in(self, login: PasswordLogin, address: str) -> LoggedIn:
         """Raises CloudError when Keystone does not say that something is wrong with the login."""

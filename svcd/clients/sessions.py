@@ -11,8 +11,8 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.logins import Logins
-from svcd.clients.token_checks import TokenChecks
-from svcd.errors import PlatformTimeout, ServiceUnavailable, Unauthorized
+from svcd.clients.token_checks import TokenChecks, no_answer_of_identity
+from svcd.errors import Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
@@ -135,10 +135,7 @@ class KeystoneIdentity:
             try:
                 valid = await self._keystone.validate(token)
             except CloudError as error:
-                text = f"the identity service cannot check the token now ({error.text})"
-                if error.kind is Fault.TIMEOUT:
-                    raise PlatformTimeout(text) from None
-                raise ServiceUnavailable(text) from None
+                raise no_answer_of_identity("check the token", error) from None
         now = self._clock.seconds()
         if valid is None or valid.expires_at <= now:
             self._checks.refused(address)

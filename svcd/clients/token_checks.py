@@ -19,12 +19,22 @@ from ipaddress import IPv6Network, ip_address
 from typing import Final
 
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
-from svcd.errors import ServiceUnavailable, TooManyRequests
+from svcd.errors import PlatformTimeout, ServiceUnavailable, TooManyRequests
 from svcd.model.loopback import is_loopback
+from svcd.ports.cloud import CloudError
+from svcd.ports.faults import Fault
 from svcd.runtime.tasks import Gate, sleep
 from svcd.settings import UNIX
 
+log = Logger()
+
+_REASONS: Final = {
+    Fault.TIMEOUT: "it has not answered in time",
+    Fault.UNREACHABLE: "svcd does not reach it",
+    Fault.BUSY: "it is busy",
+}
 _WAITING: Final = 10
 """Places for tokens for each check that may run at once."""
 _ADDRESSES: Final = 10_000
@@ -91,6 +101,19 @@ class TokenChecks:
         peer = peer_of(address)
         if peer in self._refusals or len(self._refusals) < _ADDRESSES:
             self._refusals[peer] += 1
+
+
+def no_answer_of_identity(what: str, error: CloudError) -> ServiceUnavailable | PlatformTimeout:
+    """The refusal of a caller when the identity service cannot do `what`.
+
+    The caller may be anybody, so only the log has the address of the service and its words.
+    """
+    log.warn("The identity service could not {what}: {text}", what=what, text=error.text)
+    reason = _REASONS.get(error.kind, "it has given no usable answer")
+    text = f"the identity service cannot {what} now: {reason}; try again, or see the log of svcd"
+    if error.kind is Fault.TIMEOUT:
+        return PlatformTimeout(text)
+    return ServiceUnavailable(text)
 
 
 def _is_local(address: str) -> bool:

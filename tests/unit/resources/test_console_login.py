@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 from twisted.internet.address import IPv4Address, UNIXAddress
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
@@ -93,6 +94,33 @@ class ConsoleLoginTests(SynchronousTestCase):
         answer = self.post(ALICE)
         self.assertEqual(answer.status, 429)
         self.assertEqual(answer.headers["Retry-After"], "60")
+
+    def test_faults_of_the_identity_service_do_not_show_its_address(self) -> None:
+        """Nor to a caller with an unknown token; the log has it."""
+        for effect, status, reason in (
+            ("refused", 503, "svcd does not reach it"),
+            ("timeout_before", 504, "it has not answered in time"),
+            ("reset_before", 503, "it has given no usable answer"),
+        ):
+            handle = self.api.faults.add(where="identity", effect=effect)
+            with capturedLogs() as events:
+                unknown = {"X-Auth-Token": f"unknown {effect}"}
+                check = self.api.call("GET", "/v1.1/alpha/clusters", headers=unknown)
+                login = self.post(ALICE)
+            handle.remove()
+            for answer, what in ((check, "check the token"), (login, "log anybody in")):
+                self.assertEqual(
+                    (answer.status, answer.json["error_message"]),
+                    (
+                        status,
+                        f"the identity service cannot {what} now: {reason}; try again, or see the"
+                        " log of svcd",
+                    ),
+                )
+            logged = [each["text"] for each in events if "could not {what}" in each["log_format"]]
+            self.assertEqual(len(logged), 2)
+            for each in logged:
+                self.assertIn("http://cloud.test:8387/identity/v3/auth/tokens", each)
 
     def test_where_there_is_no_login_it_says_so(self) -> None:
         """Without tokens, without the setting, without the console."""
