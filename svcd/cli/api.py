@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from svcd.cli.answer_fields import usable
 from svcd.cli.connection import MOST_QUOTED, Answer, Connections, Lost, Send, send
 from svcd.cli.door import Door
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
@@ -77,7 +78,7 @@ class Api:
     def get(self, path: str) -> Any:
         """The JSON of a success; None for status 404. Raises CommandError."""
         answer = self.call("GET", path)
-        return None if answer.status == 404 else answer.json
+        return None if answer.status == 404 else self._body(answer, path)
 
     def listed(self, path: str, key: str) -> Any:
         """The body of a list: an object whose `key` holds objects. Raises CommandError."""
@@ -245,7 +246,14 @@ class Api:
     def _done(self, answer: Answer, path: str) -> Any:
         if answer.status == 404:
             raise self._refused(path, answer)
-        return answer.json if answer.body else None
+        return self._body(answer, path) if answer.body else None
+
+    def _body(self, answer: Answer, path: str) -> Any:
+        """The JSON of a success. Here every resource enters the commands. Raises CommandError."""
+        body = answer.json
+        if not isinstance(body, dict) or not usable(body):
+            raise self.odd(path)
+        return body
 
     def _note(self, answer: Answer) -> None:
         date = email.utils.parsedate_tz(answer.headers.get("date", ""))
