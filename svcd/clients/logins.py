@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from svcd.clients.identity import Keystone, Token
 from svcd.clients.token_checks import TokenChecks, no_answer_of_identity, peer_of
@@ -30,10 +31,15 @@ from svcd.model.cloud import LoggedIn, Project
 from svcd.model.requests import PasswordLogin
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
+
+log = Logger()
 
 MOST_TRIES: Final = 5
 """Wrong passwords for a user from one address in a minute, and logins under way beside them."""
 _MINUTE_S: Final = 60.0
+_REVOKE_S: Final = 5.0
+"""Limits what a login waits for the end of its first token."""
 _CHECKING_S: Final = 5
 """Time after which a login is tried again when others of the user are still being checked."""
 _ENTRIES: Final = 10_000
@@ -95,6 +101,7 @@ class Logins:
     def __init__(self, keystone: Keystone, checks: TokenChecks, clock: IReactorTime) -> None:
         self._keystone = keystone
         self._checks = checks
+        self._clock = clock
         self._tries = Tries(clock)
 
     async def log_in(self, login: PasswordLogin, address: str) -> LoggedIn:
@@ -107,8 +114,29 @@ class Logins:
                     raise no_answer_of_identity("log anybody in", error) from None
 
     async def _logged_in(self, login: PasswordLogin, address: str) -> LoggedIn:
-        """Raises CloudError when Keystone does not say that something is wrong with the login."""
-        token = await self._token(login, address)
+        """The login, with one token: the first one ends when the user does not get it.
+
+        Raises CloudError when Keystone does not say that something is wrong with the login.
+        """
+        first = await self._token(login, address)
+        try:
+            found = await self._opened(login, first)
+        except Forbidden:
+            await self._end(first)
+            raise
+        if found.token != first.text:
+            await self._end(first)
+        return found
+
+    async def _end(self, token: Token) -> None:
+        """Revoke `token`; when that fails, it ends by itself."""
+        work = self._keystone.revoke(token.text)
+        try:
+            await with_deadline(self._clock, _REVOKE_S, "the end of a token", work)
+        except (CloudError, DeadlineExceeded) as error:
+            log.warn("The first token of a login could not be revoked: {error}", error=str(error))
+
+    async def _opened(self, login: PasswordLogin, token: Token) -> LoggedIn:
         projects = await self._keystone.projects(token.text)
         if not projects:
             raise Forbidden(

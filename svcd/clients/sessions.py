@@ -117,7 +117,7 @@ class KeystoneIdentity:
 
     async def authenticate(self, token: Secret, address: Callable[[], str] = lambda: "") -> Caller:
         """See ports.Identity."""
-        key = hashlib.sha256(token.reveal().encode("utf-8")).hexdigest()
+        key = _digest(token)
         found = self._known.get(key)
         now = self._clock.seconds()
         if found is not None and found[0] > now:
@@ -129,6 +129,16 @@ class KeystoneIdentity:
         if caller is None:
             raise Unauthorized("the token is not valid: log in again at the identity service")
         return caller
+
+    async def log_out(self, token: Secret) -> None:
+        """See ports.Identity."""
+        try:
+            await self._keystone.revoke(token)
+        except CloudError as error:
+            raise no_answer_of_identity("end the token", error) from None
+        key = _digest(token)
+        self._known.pop(key, None)
+        self._keep(self._refused, key, self._clock.seconds() + self._settings.negative_cache_s)
 
     async def _check(self, key: str, token: Secret, address: str) -> Caller | None:
         async with self._checks.place(address):
@@ -161,3 +171,7 @@ class KeystoneIdentity:
         cache.move_to_end(key)
         while len(cache) > self._settings.cache_size:
             cache.popitem(last=False)
+
+
+def _digest(token: Secret) -> str:
+    return hashlib.sha256(token.reveal().encode("utf-8")).hexdigest()

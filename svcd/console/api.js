@@ -53,3 +53,6 @@ export async function send(method, address, { body, key, signal, token, again = 
 export async function get(address, signal) {
   return (await send("GET", address, { signal })).json();
 }
+
+// End a token that a password has got. A token that cannot be ended now ends by itself.
+export const endToken = (token) => send("POST", "/console/logout", { token }).catch(() => {});

@@ -2,7 +2,7 @@
 import { render } from "./preact.js";
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { get, onRefusal } from "./api.js";
+import { endToken, get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
 import { Events } from "./events.js";
 import { Home } from "./home.js";
@@ -63,6 +63,12 @@ function Ending({ again }) {
     <button type="button" class="small" onClick=${again}>Log in again</button></div>`;
 }
 
+// End the session of this tab, and its token if a password has got it: a pasted one may be in use elsewhere.
+function leaveSession() {
+  if (session.userId) endToken(session.token);
+  logout();
+}
+
 // The requests that wait for a new token; null when none do.
 let waiting = null;
 
@@ -99,7 +105,7 @@ function App() {
       return waiting.renewed;
     });
     onLeaving(() => {
-      logout();
+      leaveSession();
       end("You have logged out in another tab.");
     });
     open();
@@ -110,7 +116,7 @@ function App() {
   }, [route.parts.join("/")]);
   const leave = () => {
     close(session.auth !== "none");
-    logout();
+    leaveSession();
     end("");
   };
   const renewed = () => {

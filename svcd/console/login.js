@@ -1,7 +1,7 @@
 // Login with a password or a token, or the choice of a project where no token is needed.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { send } from "./api.js";
+import { endToken, send } from "./api.js";
 import { Command, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
 import { plain } from "./text.js";
@@ -99,6 +99,7 @@ function useForm(first, done) {
 async function withPassword({ user, domain, password, project }, choose) {
   const given = { user: user.trim(), domain: domain.trim(), password };
   let answer = await request("POST", "/console/login", { body: project ? { ...given, project } : given });
+  if (!answer.project) endToken(answer.token); // the projects are known; the next request has the password, too
   if (!answer.project && answer.projects.length === 1) answer = await request("POST", "/console/login", { body: { ...given, project: answer.projects[0].id } });
   if (!answer.project) {
     choose(answer.projects);

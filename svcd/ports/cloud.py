@@ -80,6 +80,13 @@ class Identity(Protocol):
         """
         ...
 
+    async def log_out(self, token: Secret) -> None:
+        """End a valid token. Other daemons may accept it until `auth.cache_s` has passed.
+
+        Raises ServiceUnavailable or PlatformTimeout (identity down).
+        """
+        ...
+
     def challenge(self) -> str:
         """Value of `WWW-Authenticate` for a 401."""
         ...

@@ -268,6 +268,7 @@ class Rest(Routed[Route]):
         if made.spec.login:
             call.origin = self._options.addresses.origin(request)
             call.act_as = partial(setattr, x, "caller")
+            call.authorize = partial(self._authorize, x, None)
         offered = made.plan is not None
         dry = x.writes and bool(request.args) and is_dry_run(request.args, offered, version)
         if dry:

@@ -57,8 +57,9 @@ class Spec:
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
     `Call.keeping`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
     the handler; it returns a plan and changes nothing.
-    query: the query parameters. login: the handler logs a user in: it finds out where the request
-    comes from by `Call.origin`, names the user by `Call.act_as`, and the audit log has its result.
+    query: the query parameters. login: the handler logs a user in or out: it finds out where the
+    request comes from by `Call.origin`, names the user by `Call.act_as` or `Call.authorize`, and
+    the audit log has its result.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
@@ -213,8 +214,9 @@ class Call:
     version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
     Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
     renew: checks the token again, and returns the call with the roles that the caller has now;
-    raises Unauthorized, Forbidden, ServiceUnavailable. origin, act_as: only of a login; where the
-    request comes from, and a function that sets the user of its audit record.
+    raises Unauthorized, Forbidden, ServiceUnavailable. origin, act_as, authorize: only of a login;
+    where the request comes from, a function that sets the user of its audit record, and one that
+    checks the token of the request, which may be of any tenant.
     query: the values of the query parameters that the route declares.
     """
 
@@ -224,6 +226,7 @@ class Call:
         "_policy",
         "_queries",
         "act_as",
+        "authorize",
         "caller",
         "gone",
         "headers",
@@ -237,6 +240,7 @@ class Call:
     renew: Callable[[], Awaitable[Call]]
     origin: Origin
     act_as: Callable[[Caller], None]
+    authorize: Callable[[], Awaitable[Caller]]
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The login of the console: exchanges a password for a token, and keeps neither."""
+"""The login of the console: exchanges a password for a token, keeps neither, and ends the token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svcd.resources.dependencies import ApiServices
 
 
 class ConsoleLogin:
-    """The handler of `/console/login` (additive)."""
+    """The handlers of `/console/login` and `/console/logout` (additive)."""
 
     app = Klein()
 
@@ -72,6 +72,28 @@ class ConsoleLogin:
             project=None if found.project is None else _shown(found.project),
             projects=[_shown(each) for each in found.projects],
         )
+
+    @route(
+        app,
+        "POST",
+        "/console/logout",
+        needs=Needs.OPEN,
+        success=204,
+        suffix=False,
+        login=True,
+        operation="logOutOfConsole",
+        raises=(Unauthorized, NotFound, TooManyRequests),
+    )
+    async def log_out(self, call: Call) -> None:
+        """End the token in `X-Auth-Token` at the identity service (additive).
+
+        The token may be of any project, or of none.
+        """
+        if self._identity is None:
+            raise NotFound("log-out not found: with auth.mode=none there are no tokens")
+        caller = await call.authorize()
+        assert caller.token is not None
+        await self._identity.log_out(caller.token)
 
 
 def _shown(project: Project) -> wire.ConsoleProject:

@@ -15,6 +15,7 @@ OPEN = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json"} | {
     "/console/<file_name>",
     "/console/setup",
     "/console/login",
+    "/console/logout",
 }
 CHANGES_BY_GET = ("/refresh-status", "/cancel")
 _ID = "0b3a6f0e-8a0e-4ff5-9f0e-1f0a1c2d3e4f"

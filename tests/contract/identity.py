@@ -55,6 +55,22 @@ class IdentityContract(CloudCase):
         chosen = await self.identity.log_in(evolve(login, project=self.tenant), _ADDRESS)
         caller = await self.identity.authenticate(chosen.token)
         self.assertEqual((caller.tenant_id, caller.user_name), (self.tenant, self.user))
+        await self.identity.authenticate(found.token)
+
+    async def check_a_log_out_ends_one_token(self) -> None:
+        """Also a token of no project; another login of the user stays valid."""
+        login = PasswordLogin(user=self.user, domain="Default", password=self.password)
+        other = await self.identity.log_in(evolve(login, project=self.tenant), _ADDRESS)
+        for ended in (login, evolve(login, project=self.tenant)):
+            token = (await self.identity.log_in(ended, _ADDRESS)).token
+            await self.identity.log_out(token)
+            await self.identity.log_out(token)
+            try:
+                await self.identity.authenticate(token)
+            except Unauthorized:
+                continue
+            raise AssertionError("was let in")
+        await self.identity.authenticate(other.token)
 
     async def check_a_wrong_password_is_unauthorized(self) -> None:
         """And so is an unknown domain."""

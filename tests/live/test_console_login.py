@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -240,9 +241,15 @@ class SharedLoginTests(ConsoleCase):
             first.keyboard.press("Enter")
             first.get_by_role("link", name="second").wait_for()
             self.assertEqual(len(self.watches), asked)
-            others[-1].get_by_role("button", name="Log out").click()
+            last = [json.loads(each.evaluate("sessionStorage.svcd"))["token"] for each in tabs]
+            self.assertTrue(all(map(self.svcd.cloud.core.living_token, last)))
+            with ExitStack() as answers:
+                for each in tabs:
+                    answers.enter_context(each.expect_response("**/console/logout"))
+                others[-1].get_by_role("button", name="Log out").click()
             for each in tabs[:-1]:
                 each.get_by_text("You have logged out in another tab").wait_for()
+            self.assertFalse(any(map(self.svcd.cloud.core.living_token, last)))
 
         await self.walk(walk)
 

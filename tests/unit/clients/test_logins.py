@@ -51,6 +51,28 @@ class LoginTests(SynchronousTestCase):
             caller = self.rig.run(self.identity.authenticate(found.token))
             self.assertEqual((caller.tenant_id, caller.user_name), ("alpha", "alice"))
 
+    def living(self) -> list[str | None]:
+        """The projects of alice's valid tokens."""
+        core = self.rig.cloud.core
+        alice = core.users_by_name["alice"].id
+        return [each.project_id for each in core.state.tokens.values() if each.user_id == alice]
+
+    def test_one_token_of_a_login_stays(self) -> None:
+        """Not the first one, which is for no project; nor one of a refused login."""
+        self.log_in(project="alpha")
+        self.refused(Forbidden, project="beta")
+        self.assertEqual(self.living(), ["alpha"])
+        self.log_in()
+        self.assertEqual(self.living(), ["alpha", None])
+
+    def test_a_token_that_cannot_be_revoked_does_not_stop_a_login(self) -> None:
+        """It ends by itself; the login waits for five seconds at most."""
+        for effect in ("refused", "timeout_before"):
+            self.rig.faults.add(FaultRule(where="identity", method="DELETE", effect=effect))
+            before = self.rig.clock.seconds()
+            self.assertEqual(self.log_in(project="alpha").user_name, "alice")
+            self.assertLess(self.rig.clock.seconds() - before, 6.0)
+
     def test_a_wrong_password_user_or_domain(self) -> None:
         """Keystone does not say which of them, on purpose."""
         for given in ({"password": "x"}, {"user": "nobody"}, {"domain": "elsewhere"}):

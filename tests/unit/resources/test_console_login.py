@@ -1,4 +1,4 @@
-"""`POST /console/login`: its answers, its refusals, and its records in the audit log."""
+"""Login and log-out of the console: answers, refusals, and records in the audit log."""
 
 from __future__ import annotations
 
@@ -69,6 +69,38 @@ class ConsoleLoginTests(SynchronousTestCase):
         )
         self.assertNotIn("wr0ng", repr(self.api.audited))
 
+    def test_a_log_out_ends_the_token(self) -> None:
+        """Here at once; the audit log has it. A token of no project ends too, others stay."""
+        for body in (ALICE, {**ALICE, "project": "alpha"}):
+            login = self.post(body).json
+            other = self.post({**ALICE, "project": "alpha"}).json["token"]
+            mine = {"X-Auth-Token": login["token"]}
+            path = "/v1.1/alpha/clusters"
+            self.api.call("GET", path, headers=mine)  # it is kept as a valid one
+            answer = self.api.call("POST", "/console/logout", headers=mine)
+            self.assertEqual(answer.status, 204, answer.body)
+            record = self.api.audited[-1]
+            self.assertEqual(
+                {key: record[key] for key in ("action", "user_name", "outcome")},
+                {"action": "POST /console/logout", "user_name": "alice", "outcome": "accepted"},
+            )
+            self.assertIsNone(self.api.cloud.core.living_token(login["token"]))
+            self.assertEqual(self.api.call("GET", path, headers=mine).status, 401)
+            still = self.api.call("GET", path, headers={"X-Auth-Token": other})
+            self.assertEqual(still.status, 200)
+            again = self.api.call("POST", "/console/logout", headers=mine)
+            self.assertEqual(again.status, 401)
+
+    def test_a_log_out_that_the_identity_service_does_not_take(self) -> None:
+        """The token is as valid as before."""
+        mine = {"X-Auth-Token": self.post({**ALICE, "project": "alpha"}).json["token"]}
+        self.assertEqual(self.api.call("POST", "/console/logout").status, 401)
+        self.api.faults.add(where="identity", effect="refused", method="DELETE")
+        answer = self.api.call("POST", "/console/logout", headers=mine)
+        self.assertEqual(answer.status, 503)
+        self.assertIn("cannot end the token now", answer.json["error_message"])
+        self.assertEqual(self.api.call("GET", "/v1.1/alpha/clusters", headers=mine).status, 200)
+
     def test_wrong_bodies(self) -> None:
         """All faults at once, by their paths; no value is repeated."""
         text = self.refused(400, {"user": "", "password": ["geheim"], "more": 1})
@@ -126,6 +158,7 @@ class ConsoleLoginTests(SynchronousTestCase):
         """Without tokens, without the setting, without the console."""
         self.api = self.service()
         self.assertIn("auth.mode=none", self.refused(404, ALICE))
+        self.assertEqual(self.api.call("POST", "/console/logout").status, 404)
         self.api = self.service(auth__mode="keystone", console__password_login="false")
         self.assertIn("console.password_login", self.refused(404, ALICE))
         setup = self.api.call("GET", "/console/setup").json
