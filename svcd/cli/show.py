@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 _COLOURS: Final = {"good": "32", "bad": "31", "busy": "33", "head": "1", "faint": "2"}
 _GOOD: Final = frozenset({"Active", "SUCCEEDED", "ACTIVE", "done", "ok"})
 _BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "DONEWITHERROR"})
-_UNSAFE: Final = re.compile("[\x7f-\x9f\ud800-\udfff]")
+_UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 GAP: Final = "  "
 """Between two columns."""
 
@@ -176,8 +176,12 @@ def as_yaml(body: Any) -> str:
     """YAML text, with the keys in the order of the API."""
     import yaml
 
-    text: str = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
-    return text
+    def dumped(unicode: bool) -> str:
+        text: str = yaml.safe_dump(body, sort_keys=False, allow_unicode=unicode, width=120)
+        return text
+
+    text = dumped(unicode=True)
+    return dumped(unicode=False) if _UNSAFE.search(text) else text
 
 
 def plain(value: Any) -> str:

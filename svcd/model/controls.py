@@ -1,7 +1,8 @@
-"""Shows control characters of foreign texts. Pure.
+"""Shows control characters and characters that change the direction of foreign texts. Pure.
 
 A machine or a service may send escape sequences, which would change the terminal of the person who
-reads a log or the output of a command: move its cursor, hide lines, set its title.
+reads a log or the output of a command: move its cursor, hide lines, set its title. A character that
+changes the direction of the text lets a name or a URL look like another one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def visible(text: str) -> str:
-    r"""`text` with control characters written as \x1b and the like; tabs and newlines stay."""
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    r"""`text` with such characters written as \x1b or ⟨U+202E⟩; tabs and newlines stay."""
+    return _CONTROLS.sub(lambda found: _shown(ord(found[0])), text)
+
+
+def _shown(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"⟨U+{code:04X}⟩"

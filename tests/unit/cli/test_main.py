@@ -15,6 +15,8 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.main import main, root
+from svcd.cli.show import as_json, as_yaml
+from svcd.model.controls import visible
 from svcd.settings import schema
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
@@ -45,6 +47,14 @@ class OutputTests(_Case):
         self.assertEqual((code, err), (0, ""))
         self.assertIn("\\x1b]0;x\\x07", out)
         self.assertNotIn("\x1b", out)
+
+    def test_changes_of_direction_are_shown(self) -> None:
+        """They would let a text look like another one; letters and joiners stay."""
+        self.assertEqual(
+            visible("a\u202eb\u2067c \u0634\u200d"), "a⟨U+202E⟩b⟨U+2067⟩c \u0634\u200d"
+        )
+        self.assertEqual(as_json("\u202e\u200d"), '"\\u202e\u200d"\n')
+        self.assertEqual(as_yaml("\u202e"), '"\\u202E"\n')
 
     def test_outputs_that_the_caller_has_closed(self) -> None:
         """As with `svcd config show >&- 2>&-`: the exit code is the command's."""
