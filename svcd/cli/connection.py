@@ -287,6 +287,8 @@ def _lost(url: str, error: Exception, sent: bool, read_s: float = READ_S) -> Los
 
     if isinstance(error, TimeoutError):
         said = f"no answer within {read_s:.0f} s"
+    elif type(error) is http.client.BadStatusLine:
+        said = f"its answer is not HTTP but {str(error)[:80].rstrip()!r}"
     else:
         said = str(getattr(error, "strerror", None) or error) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

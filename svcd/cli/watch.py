@@ -1,7 +1,7 @@
 """`svcd watch`: one line for each change in the project.
 
-It reads the stream `watch` of the API, and goes on after the last change it has seen when the
-connection breaks or the daemon restarts. A daemon without that stream is asked every two seconds.
+It reads the stream `watch` of the API. When the connection breaks later or the daemon restarts, it
+goes on after the last change it has seen. A daemon without that stream is asked every two seconds.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
     """Kind and data of each change from now on. kinds: empty for all."""
     api, since = session.api, ""
     lost_at: float | None = None
+    began = False
     while True:
         parts = [f"since={safe(since)}"] if since else []
         parts += [f"kinds={','.join(kinds)}"] if kinds else []
@@ -139,6 +140,7 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
                 session.note("this daemon has no stream of changes: asking every two seconds")
                 yield from polled(api, kinds or list(KINDS))
                 return
+            began = True
             for id_, event, data in stream:
                 lost_at = None
                 since = id_ or since
@@ -148,6 +150,8 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
                 elif event not in ("hello", "bye", "message") and isinstance(data, dict):
                     yield event, data
         except Lost:
+            if not began:
+                raise
             now = time.monotonic()
             lost_at = now if lost_at is None else lost_at
             if now - lost_at > _PATIENCE_S:

@@ -90,6 +90,12 @@ class LyingTests(_Case):
         for answer in (b"SSH-2.0-x\r\n", b"", b"HTTP/1.1 banana\r\n\r\n", b"\x00" * 70_000):
             self.assertIn("cannot be reached: ", self.refused(answer), answer[:9])
 
+    def test_another_protocol_is_named(self) -> None:
+        """Without the carriage return of its line."""
+        self.server.answers = [b"SSH-2.0-OpenSSH_9.6\r\n"]
+        with self.assertRaisesRegex(Lost, r": its answer is not HTTP but 'SSH-2\.0-OpenSSH_9\.6'$"):
+            self.ask()
+
     def test_answers_that_end_too_early(self) -> None:
         cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"
         self.assertIn("7 bytes are missing", self.refused(cut))

@@ -18,6 +18,7 @@ from svcd.cli.door import Door
 from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.status import attention, lines, recent
 from svcd.cli.watch import States, compared, kind_of
+from tests.unit.cli.test_run import RunCase
 
 NOW = 1_767_225_600.0
 
@@ -138,6 +139,20 @@ class StatusTests(SynchronousTestCase):
         self.assertEqual(
             [row["id"] for row in recent(failed, NOW)], [str(n) for n in range(99_990, 100_000)]
         )
+
+
+class FirstConnectionTests(RunCase):
+    def test_the_first_connection_is_not_waited_for(self) -> None:
+        """A port without svcd ends the command as it ends others."""
+
+        def broken(method: str, path: str) -> None:
+            if "/watch" in path:
+                raise ConnectionError
+
+        self.shown.before = broken
+        said = self.shown.run("watch", "clusters")
+        self.assertEqual((said.code, said.err.count("\n")), (5, 1), said)
+        self.assertRegex(said.err, r"^svcd watch: http\S+ cannot be reached: ")
 
 
 class PageTests(SynchronousTestCase):
