@@ -8,6 +8,10 @@ Note: what is found. The functions find known secrets in each form that a text m
 secrets they also find pieces, because a peer may have truncated them. A secret with fewer than
 LEAST characters stays: removing it would replace half of the text by stars. Values are recognised
 as secrets by their names.
+
+Note: passwords of URLs. A password may have a raw slash, so user and password reach up to the last
+`@` of the word when a colon follows the user. This also hides host and port of a URL that has an
+`@` in its path: rather too much is hidden than too little.
 """
 
 from __future__ import annotations
@@ -58,6 +62,8 @@ _LEAST_CODED: Final = 8
 _NAMED: Final = re.compile(NAMES, re.IGNORECASE)
 _NO_FLAG: Final = re.compile(r"[\s=]")
 _USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
+_WORD: Final = re.compile(r"[^\s\"<>]+")
+_USER: Final = re.compile(r"//[^/:]*:")
 _TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
 
 
@@ -132,7 +138,21 @@ def _runs(text: str, length: int) -> Iterator[str]:
 
 def shown_url(url: str) -> str:
     """A URL, or a text with URLs, without user, password and the id of a trust: for people."""
-    return _TRUST.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+    if "@" in url:
+        url = _USERINFO.sub(rf"\g<1>{MASK}@", _WORD.sub(_without_userinfo, url))
+    return _TRUST.sub(rf"\g<1>{MASK}", url)
+
+
+def _without_userinfo(found: re.Match[str]) -> str:
+    word = found[0]
+    begin, end = _userinfo(word)
+    return f"{word[:begin]}{MASK}{word[end:]}" if end else word
+
+
+def _userinfo(word: str) -> tuple[int, int]:
+    """Begin and end of `user:password` in a URL; zeros without one. One pass."""
+    user, end = _USER.search(word), word.rfind("@")
+    return (user.start() + 2, end) if user is not None and user.end() <= end else (0, 0)
 
 
 def url_repr(url: str) -> str:
@@ -218,8 +238,10 @@ def _assigned(text: str) -> Iterator[str]:
 def of_url(text: str) -> Sequence[str]:
     """The passwords of the URLs in a text, each as written and decoded."""
     found: list[str] = []
-    for _, userinfo in _USERINFO.findall(text):
-        password = userinfo.partition(":")[2]
+    words = _WORD.findall(text) if "@" in text else []
+    parts = [word[slice(*_userinfo(word))] for word in words]
+    parts += [userinfo for _, userinfo in _USERINFO.findall(text)]
+    for password in dict.fromkeys(part.partition(":")[2] for part in parts):
         if password:
             found += [password, unquote(password)]
     return found

@@ -126,6 +126,25 @@ class UrlTests(SynchronousTestCase):
         self.assertEqual(shown_url("http://h/v3/OS-TRUST/trusts"), "http://h/v3/OS-TRUST/trusts")
         self.assertEqual(redaction.url_repr("hdfs://u:p@h/x"), "'hdfs://***@h/x'")
 
+    def test_password_with_a_slash(self) -> None:
+        """All up to the last at sign is hidden, also what only looks like a port."""
+        for url, shown in (
+            ("objstore://u:SECRET/G@c/x", "objstore://***@c/x"),
+            ("objstore://u:S@E/C@R/ET@c/x", "objstore://***@c/x"),
+            ("objstore://u@d:1/S@c/x", "objstore://***@c/x"),
+            ("no http://u:S/E@h:1/v3, no a@b", "no http://***@h:1/v3, no a@b"),
+            ("hdfs://nn:8020/data/a@b", "hdfs://***@b"),
+            ("hdfs:///data/10:30@b", "hdfs:///data/10:30@b"),
+            ('{"url":"http://h:1/x","mail":"a@b"}', '{"url":"http://h:1/x","mail":"a@b"}'),
+        ):
+            self.assertEqual(shown_url(url), shown)
+        self.assertEqual(of_url("objstore://u:SEC%20RET/G@c/x"), ["SEC%20RET/G", "SEC RET/G"])
+
+    def test_many_urls_without_a_password(self) -> None:
+        """One pass, however long the text is."""
+        text = "//a:" * 100_000
+        self.assertEqual(shown_url(f"{text}\na@b"), f"{text}\na@b")
+
     def test_passwords_of_urls(self) -> None:
         """As they stand there, and decoded."""
         self.assertEqual(of_url("a://u:p%40q@h and b://h/x"), ["p%40q", "p@q"])
