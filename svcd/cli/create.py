@@ -229,12 +229,12 @@ def _default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mapp
             session.note(f"image {get(each, 'name')}; --image names another")
             return get(each, "id"), {**each, "tags": tags}
     names = ", ".join(get(each, "name") for each in images)
-    tagged = " and ".join(tags)
+    tagged = f" with the tags {' and '.join(tags)}" if tags else ""
     if images:
-        text = f"several images have the tags {tagged}: choose one with --image: {names}"
+        text = f"there are several registered images{tagged}: choose one with --image: {names}"
         raise CommandError(text, USAGE)
     raise CommandError(
-        f"no registered image has the tags {tagged}: register one with svcd image register IMAGE"
+        f"there is no registered image{tagged}: register one with svcd image register IMAGE"
         f" --user LOGIN{''.join(f' --tag {tag}' for tag in tags)}, or name one with --image",
         NOT_FOUND,
     )
