@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -130,7 +131,8 @@ def _run(arguments: list[str]) -> int:
 
 def _refused(text: str, code: int) -> int:
     sys.stdout.flush()
-    print(text, file=sys.stderr)
+    with suppress(OSError):  # the exit code says it without the text
+        print(text, file=sys.stderr, flush=True)
     return code
 
 

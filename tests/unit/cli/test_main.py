@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd import __main__ as program
 from svcd.cli.main import main, root
 from svcd.cli.show import as_json, as_yaml
 from svcd.model.controls import visible
@@ -63,6 +64,15 @@ class OutputTests(_Case):
                 self.assertEqual(main(arguments), code)
                 sys.stdout.close()
                 sys.stderr.close()
+
+    def test_refusal_that_cannot_be_written(self) -> None:
+        """As with `2>/dev/full`: the exit code is the command's."""
+        with open("/dev/full", "w", encoding="utf-8", buffering=1) as full:
+            with contextlib.redirect_stderr(full), contextlib.redirect_stdout(io.StringIO()):
+                code = main(("nonsense",))
+            with contextlib.suppress(OSError):
+                full.close()
+        self.assertEqual(code, 2)
 
     def test_time_limits_that_no_clock_has(self) -> None:
         for limit in ("nan", "inf", "1e300"):
@@ -200,6 +210,22 @@ class UsageTests(_Case):
             )
             self.assertEqual(done.returncode, 2)
             self.assertIn("svcd: unknown setting x.y", done.stderr)
+
+    def test_interrupt_while_modules_are_imported(self) -> None:
+        """Exit code 130, without a traceback."""
+
+        class Interrupting:
+            @staticmethod
+            def find_spec(name: str, *_given: object) -> None:
+                if name == "svcd.cli.main":
+                    raise KeyboardInterrupt
+
+        self.addCleanup(sys.modules.__setitem__, "svcd.cli.main", sys.modules.pop("svcd.cli.main"))
+        self.patch(sys, "meta_path", [Interrupting, *sys.meta_path])
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(program.main(), 130)
+        self.assertEqual(err.getvalue(), "svcd: interrupted\n")
 
 
 class DocsTests(SynchronousTestCase):
