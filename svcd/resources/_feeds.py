@@ -211,33 +211,13 @@ class Feeds:
         hides = {each.view.hides for group in asked.values() for each in group}
         try:
             here, parts, texts = await self._read(tenant_id, list(asked), hides, now_s)
+            waiting = bool(feed.groups)
+            behind = _deliver(feed, here, parts, texts)
         except BaseException:
-            for cursor, group in asked.items():
-                feed.groups.setdefault(cursor, []).extend(group)
+            feed.groups = _joined(feed.groups, asked)
             raise
         finally:
             feed.reading = {}
-        waiting, behind = bool(feed.groups), False
-        unread: dict[Cursor | None, list[Watcher]] = {
-            cursor: group
-            for cursor, group in asked.items()
-            if not (cursor is None or cursor in parts)
-        }
-        feed.groups = _joined(unread, feed.groups)
-        for cursor, group in asked.items():
-            if cursor in unread:
-                behind = True
-                continue
-            part = None if cursor is None else parts.get(cursor)
-            after = here if part is None else part.cursor
-            if cursor is None:
-                _write(group, lambda _: _frame("hello", {}, here))
-            elif part is None:
-                _write(group, lambda _: _frame("reset", {"reason": _LOST}, here))
-            elif part.changes:
-                _write(group, partial(_piece, cursor, part, texts))
-            behind = behind or after != here
-            feed.groups.setdefault(after, []).extend(group)
         done_s = self._clock.seconds()
         feed.next_at = done_s if behind else done_s + GAP_S
         return 0.0 if behind else GAP_S if waiting else POLL_S
@@ -340,8 +320,41 @@ def _joined(
     """The watchers of all parts by their cursors, in this order."""
     joined: dict[Cursor | None, list[Watcher]] = {}
     for cursor, group in itertools.chain.from_iterable(each.items() for each in parts):
-        joined.setdefault(cursor, []).extend(group)
+        if group:
+            joined.setdefault(cursor, []).extend(group)
     return joined
+
+
+def _deliver(
+    feed: _Feed,
+    here: Cursor,
+    parts: Mapping[Cursor, Changes | None],
+    texts: Mapping[bool, Rendered],
+) -> bool:
+    """Send the watchers under `feed.reading` what was read, and move them to their next cursors.
+
+    Those without room in the read, or whose roles have changed since it began, keep their cursors
+    and come first in the next one. Returns whether a watcher has more to read.
+    """
+    behind = False
+    for cursor, group in feed.reading.items():
+        part = None if cursor is None else parts.get(cursor)
+        after = here if part is None else part.cursor
+        behind = behind or after != here
+        room = cursor is None or cursor in parts
+        made: dict[View, Piece | None] = {}
+        for each in [each for each in group if room and each.view.hides in texts]:
+            view = each.view
+            if view not in made:
+                made[view] = _piece(cursor, part, here, texts[view.hides], view)
+            group.remove(each)
+            feed.groups.setdefault(after, []).append(each)
+            piece = made[view]
+            if piece is not None:
+                each.outlet.write(piece)
+        behind = behind or bool(group)
+    feed.groups = _joined(feed.reading, feed.groups)
+    return behind
 
 
 def _frame(event: str, data: Mapping[str, object], cursor: Cursor | None) -> Piece:
@@ -352,26 +365,18 @@ def _id(cursor: Cursor | None) -> bytes:
     return b"" if cursor is None else b"id: %b\n" % cursor.text.encode()
 
 
-def _write(group: Sequence[Watcher], make: Callable[[View], Piece | None]) -> None:
-    """Send each watcher the piece of its view, which is made once."""
-    made: dict[View, Piece | None] = {}
-    for each in group:
-        view = each.view
-        if view not in made:
-            made[view] = make(view)
-        piece = made[view]
-        if piece is not None:
-            each.outlet.write(piece)
-
-
 def _piece(
-    start: Cursor, part: Changes, texts: Mapping[bool, Rendered], view: View
+    start: Cursor | None, part: Changes | None, here: Cursor, texts: Rendered, view: View
 ) -> Piece | None:
-    """The frames of the changes that `view` shows; None without any."""
+    """What a watcher at `start` gets for the changes `part`; None when `view` shows none."""
+    if start is None:
+        return _frame("hello", {}, here)
+    if part is None:
+        return _frame("reset", {"reason": _LOST}, here)
     frames = []
     shown = [each for each in part.changes if each.kind in view.kinds]
     for change in shown:
-        text = texts[view.hides].get((change.kind, change.id))
+        text = texts.get((change.kind, change.id))
         if text is None:  # the event has been trimmed
             continue
         last = change is shown[-1]

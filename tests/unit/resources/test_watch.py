@@ -602,6 +602,59 @@ class EndTests(WatchCase):
         self.assertEqual(peer.body.count(b":\n"), 2)
         peer.channel.connectionLost(Failure(ConnectionLost()))
 
+    def test_roles_that_change_during_a_read_lose_nothing(self) -> None:
+        """The watcher gets the change from the next read, as its new roles may see it."""
+        peer = self.peer()
+        peer.watch()
+        other = self.peer(peer)
+        other.watch("?kinds=data_sources")
+        feeds = daemon_of(peer.service).services.feeds
+        (group,) = feeds._feeds["demo"].groups.values()
+        found = feeds._read
+        watcher = group[0]
+
+        async def read(*given: Any) -> Any:
+            result = await found(*given)
+            watcher.view = evolve(watcher.view, hides=not watcher.view.hides)
+            patch.restore()
+            return result
+
+        patch = self.patch(feeds, "_read", read)
+        peer.add()
+        peer.advance(0.2)
+        for each in (peer, other):
+            self.assertEqual(each.events, ["hello", "data_source"])
+        self.assertNotIn(b"hush", peer.body)
+        self.assertIn(b"hush", other.body)
+        peer.add(name="b")
+        peer.advance(16)
+        for each in (peer, other):
+            self.assertEqual(each.events, ["hello", "data_source", "data_source"])
+            self.assertTrue(each.body.count(b":\n"))
+
+    def test_a_fault_after_a_read_silences_nobody(self) -> None:
+        """The watchers that had not been served get the changes from the next read."""
+        peer = self.peer()
+        peer.watch()
+        other = self.peer(peer)
+        other.watch()
+        feeds = daemon_of(peer.service).services.feeds
+        (group,) = feeds._feeds["demo"].groups.values()
+        outlet = group[0].outlet
+
+        def write(piece: Any) -> None:
+            patch.restore()
+            raise KeyError("bug")
+
+        patch = self.patch(outlet, "write", write)
+        peer.add()
+        peer.advance(6)
+        self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
+        peer.add(name="b")
+        peer.advance(1)
+        self.assertEqual(peer.events, ["hello", "data_source"])
+        self.assertEqual(other.events, ["hello", "data_source", "data_source"])
+
     def test_a_fault_of_the_check_ends_the_stream(self) -> None:
         """The reason has the incident of the log."""
         peer = self.peer()
