@@ -8,13 +8,14 @@ the command remembers how much of each part it has shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from svcd.cli.program_output import TITLE
 from svcd.cli.report import failure_of
 from svcd.cli.times import duration, seconds
+from svcd.model.log_title import TITLE
 
 Json = Mapping[str, Any]
 
@@ -126,7 +127,7 @@ def _by_titles(shown: Shown, text: str) -> tuple[str, Shown]:
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """The titles of a log's parts and their contents, without empty lines around them."""
     title, lines = "", list[str]()
-    for line in text.splitlines(keepends=True):
+    for line in StringIO(text, newline="\n"):
         found = TITLE.match(line)
         if found is None:
             lines.append(line)
@@ -146,7 +147,7 @@ def _after(end: str, content: str) -> str:
     if at >= 0:
         return content[at + len(end) :].lstrip("\n")
     # the old text has moved out at the front: look for the longest end that is still there
-    lines = end.splitlines()
+    lines = end.split("\n")
     for first in range(1, len(lines)):
         piece = "\n".join(lines[first:])
         if content.startswith(piece):

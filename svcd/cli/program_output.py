@@ -10,6 +10,10 @@ Note: phases of a launcher. Its stdout has a preamble, then the introduction of 
 (`PigMain`, `ShellMain`), the output of the program, and an epilogue. Lines that a launcher prints
 are recognised only in the phase in which it prints them: a program may print the same words.
 
+Note: loggers. The steps of Hadoop and Pig are left out by the names of their loggers. Hadoop's own
+examples are programs. In the output of a program only Pig's client writes such steps: elsewhere a
+program has written them.
+
 Note: dumps. A heading, a rule, the settings or files, the same rule. Within a dump nothing is
 shown: the values have any form. A dump without its rules, as where a part of the log is missing,
 is no dump.
@@ -23,16 +27,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import partial
+from io import StringIO
 from typing import Final
 
 from attrs import evolve, field, frozen
 
-TITLE: Final = re.compile(r"==> (.*) <==\n?\Z")
-_ENGINE: Final = "engine"
-"""The title of the part with the workflow engine's own log."""
-_LAUNCHER: Final = re.compile(r"application_\d+_\d+ stdout\Z")
+from svcd.model.log_title import ENGINE, TITLE
+
+_pattern: Final = partial(re.compile, flags=re.ASCII)
+"""Digits and words are those of JavaScript."""
+_BLANK: Final = " \t\r\n"
+_LAUNCHER: Final = _pattern(r"application_\d+_\d+ stdout\Z")
 """The end of the title of a launcher's output."""
-_LAUNCHER_ERRORS: Final = re.compile(r"application_\d+_\d+ stderr\Z")
+_LAUNCHER_ERRORS: Final = _pattern(r"application_\d+_\d+ stderr\Z")
 _OF_SVCD: Final = "[svcd: "
 """The beginning of svcd's own lines, for example on missing text."""
 _MOST_FILES: Final = 200
@@ -52,12 +60,12 @@ class Phase(Enum):
 _START: Final = "Launcher AM configuration loaded"
 """The first line of a launcher's output."""
 _MAIN: Final = ">>> Invoking Main class now >>>"
-_PROGRAM: Final = re.compile(r">>> Invoking \w+ (?:command line|class) now >>>?\Z")
-_ENDED: Final = re.compile(r"<<< Invocation of (?:\w+ )+completed <<<\Z")
+_PROGRAM: Final = _pattern(r">>> Invoking (\w+) (?:command line|class) now >>>?\Z")
+_ENDED: Final = _pattern(r"<<< Invocation of (?:\w+ )+completed <<<\Z")
 _FAILED: Final = "Failing Oozie Launcher, "
-_RULE: Final = re.compile(r"[-=]{8,}\Z")
-_JAVA_ARGUMENTS: Final = re.compile(r"Java action arguments +:\Z")
-_DUMP: Final = re.compile(
+_RULE: Final = _pattern(r"[-=]{8,}\Z")
+_JAVA_ARGUMENTS: Final = _pattern(r"Java action arguments +:\Z")
+_DUMP: Final = _pattern(
     r"Classpath +:\Z|Java System Properties:\Z|Environment variables\Z|pig\.properties:\Z"
     r"| Pig script \[.*\] content: \Z|Map-Reduce job configuration:\Z|Full Command \.\. \Z"
     r"|Content of script .* \(size = \d+b\):\Z"
@@ -67,44 +75,44 @@ _ENVIRONMENT: Final = "List of passing environment"
 _ENVIRONMENT_END: Final = "=" * 65
 _STDOUT: Final = "Stdoutput "
 """The launcher of a Shell job writes it before each line of the script."""
-_PREAMBLE: Final = re.compile(
+_PREAMBLE: Final = _pattern(
     r"Launcher AM configuration loaded\Z|Executing (?:Oozie Launcher|Action Main) with tokens:\Z"
     r"|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions\Z"
     r"|Completed the execution of prepare actions successfully\Z|Files in current dir:"
     r"|  (?:File|Dir): |Oozie Launcher Application Master configuration\Z"
     r"|Workflow (?:job|action) id *: |Main class +: |Maximum output +: "
 )
-_INTRODUCTION: Final = re.compile(
+_INTRODUCTION: Final = _pattern(
     r"Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file "
     r"|INFO: log4j config file .* loaded successfully\.\Z|\{\"properties\":\[\{"
     r"|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs\Z|tag id : "
     r"|No child applications found\Z|Oozie (?:Java|Map-Reduce|Pig) action configuration\Z"
     r"|Java action main class +: |Current working dir |Creating /.*\Z|Current \(local\) dir = "
-    r"|Pig command arguments :\Z| {13}\S|Submitting Oozie action Map-Reduce job\Z"
+    r"|Pig command arguments :\Z| {13}[^ ]|Submitting Oozie action Map-Reduce job\Z"
 )
-_EPILOGUE: Final = re.compile(
+_EPILOGUE: Final = _pattern(
     r"Stopping AM\Z|Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)"
     r"\Z|job_\d+_\d+\Z"
 )
-_HANDED_OVER: Final = re.compile(
+_HANDED_OVER: Final = _pattern(
     r"Oozie Launcher, (?:uploading action data to HDFS sequence file: "
     r"|propagating new Hadoop job id to Oozie\Z)"
 )
 """The launcher's first words after a program, also after one that failed."""
 _EXIT_CODE: Final = "Exit code of the Shell command 0"
-_FRAMEWORK: Final = re.compile(
+_FRAMEWORK: Final = _pattern(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
     r"(?:(?:\[[^]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^]]{1,80}\] )?"
     r"(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\."
-    r"(?!tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine"
+    r"(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine"
     r"\.mapReduceLayer\.MapReduceLauncher)"
     r"|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop"
     r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))"
 )
-"""Steps of Hadoop and Pig, except the progress of Pig's jobs and its statistics."""
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
-_EXCEPTION: Final = re.compile(r"(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b")
-_JVM: Final = re.compile(
+"""Steps of Hadoop and Pig, except Hadoop's examples, the progress of Pig's jobs and statistics."""
+_MOMENT: Final = _pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
+_EXCEPTION: Final = _pattern(r"(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b")
+_JVM: Final = _pattern(
     r"WARNING: (?:A terminally deprecated method in java\.lang\.System has been called\Z"
     r"|System::setSecurityManager (?:has been called by org\.apache\.oozie\."
     r"|will be removed in a future release\Z)"
@@ -121,7 +129,7 @@ class FileState:
 
     within: the rule that ends the present dump. heading: that of a dump, if it was the last line.
     left_out: the last message of a logger was. blanks: empty lines of the program that no other
-    line has followed. begun: the program has written.
+    line has followed. begun: the program has written. pig: the program is Pig's client.
     """
 
     phase: Phase | None = None
@@ -130,6 +138,7 @@ class FileState:
     left_out: bool = False
     blanks: int = 0
     begun: bool = True
+    pig: bool = False
 
 
 @frozen
@@ -152,12 +161,12 @@ class ProgramOutput:
         at = len(whole) if last else whole.rfind("\n") + 1
         title, shown, left_out = self.title, self.shown, self.left_out
         files, made = dict(self.files), list[str]()
-        for line in whole[:at].splitlines(keepends=True):
+        for line in StringIO(whole[:at], newline="\n"):
             found = TITLE.match(line)
             if found is not None:
                 title = found[1]
                 continue
-            if title == _ENGINE:
+            if title == ENGINE:
                 left_out += 1
                 continue
             wanted, after = _line(title, line, files.pop(title, None))
@@ -165,7 +174,7 @@ class ProgramOutput:
                 files[title] = after
             while len(files) > _MOST_FILES:
                 del files[next(iter(files))]
-            left_out += not wanted and bool(line.strip())
+            left_out += not wanted and bool(line.strip(_BLANK))
             if wanted and title != shown:
                 made.append(f"==> {title} <==\n")
                 shown = title
@@ -187,7 +196,7 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
         if is_launcher and words == _START:
             phase = Phase.PREAMBLE
         before = FileState(phase=phase)
-    if _is_known(title, words) or (before.left_out and _continues(title, words)):
+    if _is_known(title, words, before) or (before.left_out and _continues(title, words)):
         return "", evolve(before, left_out=True)
     before = evolve(before, left_out=False)
     if before.phase is None:
@@ -195,10 +204,10 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
     return _of_launcher(line, words, before)
 
 
-def _is_known(title: str, words: str) -> bool:
+def _is_known(title: str, words: str, before: FileState) -> bool:
     """Whether it is a step of Hadoop or Pig, or a warning about the launcher itself."""
     if _FRAMEWORK.match(words):
-        return True
+        return before.phase is not Phase.PROGRAM or before.pig
     return _LAUNCHER_ERRORS.search(title) is not None and _JVM.match(words) is not None
 
 
@@ -238,8 +247,9 @@ def _turned(words: str, before: FileState) -> FileState | None:
         return FileState(phase=Phase.INTRODUCTION)
     if phase is Phase.INTRODUCTION and not before.within and _JAVA_ARGUMENTS.match(words):
         return FileState(phase=Phase.ARGUMENTS)
-    if early and _PROGRAM.match(words):
-        return FileState(phase=Phase.PROGRAM, begun=False)
+    program = _PROGRAM.match(words) if early else None
+    if program is not None:
+        return FileState(phase=Phase.PROGRAM, begun=False, pig=program[1] == "Pig")
     if _ENDED.match(words) or _HANDED_OVER.match(words):
         return FileState(phase=Phase.EPILOGUE)
     return None

@@ -1,40 +1,41 @@
 // Picks from a job's log the lines that its programs have written: the rules of svcd/cli/program_output.py, which
 // explains them. A test compares both.
 
-const TITLE = /^==> (.*) <==$/;
+const TITLE = /^==> ((?:[A-Za-z0-9_.-]+ )?(?:application|attempt)_[0-9a-z_]+ (?:stdout|stderr|syslog)|engine|programs|job execution [0-9A-Za-z-]+: [A-Za-z_-]+) <==\n?$/;
 const LAUNCHER = /application_\d+_\d+ stdout$/;
 const LAUNCHER_ERRORS = /application_\d+_\d+ stderr$/;
 const MOST_FILES = 200;
 
 const MAIN = ">>> Invoking Main class now >>>";
-const PROGRAM = /^>>> Invoking \w+ (?:command line|class) now >>>?$/;
+const PROGRAM = /^>>> Invoking (\w+) (?:command line|class) now >>>?$/;
 const ENDED = /^<<< Invocation of (?:\w+ )+completed <<<$/;
 const RULE = /^[-=]{8,}$/;
 const JAVA_ARGUMENTS = /^Java action arguments +:$/;
-const DUMP = /^(?:Classpath +:$|Java System Properties:$|Environment variables$|pig\.properties:$| Pig script \[.*\] content: $|Map-Reduce job configuration:$|Full Command \.\. $|Content of script .* \(size = \d+b\):$)/;
+const DUMP = /^(?:Classpath +:$|Java System Properties:$|Environment variables$|pig\.properties:$| Pig script \[.*\] content: $|Map-Reduce job configuration:$|Full Command \.\. $|Content of script .* \(size = \d+b\):$)/s;
 const ENVIRONMENT = "List of passing environment";
 const STDOUT = "Stdoutput ";
 const HANDED_OVER = /^Oozie Launcher, (?:uploading action data to HDFS sequence file: |propagating new Hadoop job id to Oozie$)/;
-const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\.(?!tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher)|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))/;
+const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\.(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher)|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))/;
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
 const JVM = /^(?:WARNING: (?:A terminally deprecated method in java\.lang\.System has been called$|System::setSecurityManager (?:has been called by org\.apache\.oozie\.|will be removed in a future release$)|Please consider reporting this to the maintainers of org\.apache\.oozie\.)|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system properly\.$|See http:\/\/logging\.apache\.org\/log4j\/))/;
 // Lines that a launcher prints, by the phase in which it prints them.
 const KNOWN = {
   preamble: /^(?:Launcher AM configuration loaded$|Executing (?:Oozie Launcher|Action Main) with tokens:$|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions$|Completed the execution of prepare actions successfully$|Files in current dir:| {2}(?:File|Dir): |Oozie Launcher Application Master configuration$|Workflow (?:job|action) id *: |Main class +: |Maximum output +: )/,
-  introduction: /^(?:Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file |INFO: log4j config file .* loaded successfully\.$|\{"properties":\[\{|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs$|tag id : |No child applications found$|Oozie (?:Java|Map-Reduce|Pig) action configuration$|Java action main class +: |Current working dir |Creating \/.*$|Current \(local\) dir = |Pig command arguments :$| {13}\S|Submitting Oozie action Map-Reduce job$)/,
-  epilogue: /^(?:Stopping AM$|Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)$|job_\d+_\d+$)/,
+  introduction: /^(?:Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file |INFO: log4j config file .* loaded successfully\.$|\{"properties":\[\{|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs$|tag id : |No child applications found$|Oozie (?:Java|Map-Reduce|Pig) action configuration$|Java action main class +: |Current working dir |Creating \/.*$|Current \(local\) dir = |Pig command arguments :$| {13}[^ ]|Submitting Oozie action Map-Reduce job$)/s,
+  epilogue: /^(?:Stopping AM$|Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)$|job_\d+_\d+$)/s,
 };
 
 // The place in one file; the fields are those of FileState.
-const place = (phase) => ({ phase, within: "", heading: "", leftOut: false, blanks: 0, begun: true });
+const place = (phase) => ({ phase, within: "", heading: "", leftOut: false, blanks: 0, begun: true, pig: false });
 
 // The place after a line that begins another phase and is not shown; else undefined.
 function turned(words, { phase, within }) {
   const early = phase === "preamble" || phase === "introduction";
   if (early && words === MAIN) return place("introduction");
   if (phase === "introduction" && !within && JAVA_ARGUMENTS.test(words)) return place("arguments");
-  if (early && PROGRAM.test(words)) return { ...place("program"), begun: false };
+  const program = early && PROGRAM.exec(words);
+  if (program) return { ...place("program"), begun: false, pig: program[1] === "Pig" };
   if (ENDED.test(words) || HANDED_OVER.test(words)) return place("epilogue");
 }
 
@@ -66,7 +67,7 @@ function ofLine(title, line, before) {
   const words = line.replace(/[\r\n]+$/, "");
   if (words.startsWith("[svcd: ")) return [line, null];
   before ??= place(!LAUNCHER.test(title) ? "" : words === "Launcher AM configuration loaded" ? "preamble" : "program");
-  const known = FRAMEWORK.test(words) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
+  const known = (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
   if (known || continues) return ["", { ...before, leftOut: true }];
   before = { ...before, leftOut: false };
@@ -91,7 +92,7 @@ export class ProgramOutput {
   }
 
   line(line) {
-    const title = TITLE.exec(line.replace(/\n$/, ""))?.[1];
+    const title = TITLE.exec(line)?.[1];
     if (title !== undefined) {
       this.title = title;
       return "";
@@ -104,7 +105,7 @@ export class ProgramOutput {
     this.files.delete(this.title);
     if (after) this.files.set(this.title, after);
     if (this.files.size > MOST_FILES) this.files.delete(this.files.keys().next().value);
-    if (!wanted && line.trim()) this.leftOut += 1;
+    if (!wanted && /[^ \t\r\n]/.test(line)) this.leftOut += 1;
     if (!wanted || this.title === this.shown) return wanted;
     this.shown = this.title;
     return `==> ${this.title} <==\n${wanted}`;

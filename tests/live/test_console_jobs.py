@@ -11,6 +11,17 @@ from svcd.cli.program_output import ProgramOutput
 from tests.support.console import HOSTILE, ConsoleCase
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "launchers"
+ODD = (
+    "==> part-0 <==\n==> attempt_1_2_m_3_0 stdout \u2028<==\n",
+    "\n\rb\rc\n",
+    "2026-01-01 00:00:00,000 INFO [main] org.apache.hadoop.conf.Configuration: loaded\n",
+    "Callback notification trying \u2028a\x85b\x0c\n\u2028\n\x1c\n",
+    "==> a.b-1 application_1_2 stdout <==\nCallback notification trying \r\u2028\n",
+    "2026-01-01 00:00:00,000 INFO org.apache.hadoop.examples.MyTool: result=42\n",
+    f"{'=' * 8}\r\n{' ' * 13}\u00a0\n\ufeff\n",
+    "2026-01-01 00:00:0\u0661,000 INFO [main] org.apache.pig.A: a\n",
+)
+"""Lines that JavaScript and Python could read differently."""
 SCRIPT = b"A = LOAD '$INPUT';"
 
 
@@ -273,7 +284,7 @@ class JobsTests(ConsoleCase):
 
 class ProgramOutputTests(ConsoleCase):
     async def test_the_log_has_the_lines_that_the_command_line_shows(self) -> None:
-        """Recorded logs, whole and in pieces; and with lines that no rule knows."""
+        """Recorded logs, whole and in pieces; with unknown lines, other separators and titles."""
         script = """async (text) => {
             const { ProgramOutput } = await import("/console/program_output.js");
             return [7, 1000, text.length].map((size) => {
@@ -292,7 +303,10 @@ class ProgramOutputTests(ConsoleCase):
                 recorded = each.read_text(encoding="utf-8")
                 lines = recorded.splitlines(keepends=True)
                 odd = "".join(line + "unknown\n\n" * (n % 9 == 0) for n, line in enumerate(lines))
-                for text in (recorded, odd):
+                strange = "".join(
+                    line + ODD[n % len(ODD)] * (n % 4 == 0) for n, line in enumerate(lines)
+                )
+                for text in (recorded, odd, strange):
                     shown, output = ProgramOutput().of(text, last=True)
                     expected = [[shown, output.left_out]] * 3
                     self.assertEqual(page.evaluate(script, text), expected, each.name)

@@ -8,6 +8,7 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.job import Execution
+from svcd.model.log_title import ENGINE, PROGRAMS, without_titles
 from svcd.model.redaction import last_lines
 from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
@@ -16,8 +17,6 @@ from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.causes import own_words
 from svcd.workflow.decide.masking import masked_end, masked_text
 
-_ENGINE: Final = "engine"
-_PROGRAMS: Final = "programs"
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
 
@@ -53,12 +52,15 @@ class Logs:
         output, engine, fault = await self._read(row, place)
         parts = [(part.title, part.content) for part in output.parts]
         if output.missed:
-            parts.append((_PROGRAMS, f"not available: {output.missed}".encode()))
-        parts.append((_ENGINE, f"not available: {fault}".encode() if fault else engine))
+            parts.append((PROGRAMS, f"not available: {output.missed}".encode()))
+        parts.append((ENGINE, f"not available: {fault}".encode() if fault else engine))
         share = max(1024, room // max(1, len(parts)))
-        text = "".join(
-            f"==> {title} <==\n{_text(last_lines(own_words(content), share), secrets).rstrip()}\n\n"
+        texts = (
+            (title, _text(last_lines(own_words(content), share), secrets))
             for title, content in parts
+        )
+        text = "".join(
+            f"==> {title} <==\n{without_titles(text).rstrip()}\n\n" for title, text in texts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
 
@@ -69,7 +71,7 @@ class Logs:
         output, engine, fault = await self._read(row, place)
         parts = [(part.title, _text(part.content, secrets)) for part in output.parts]
         if not fault:
-            parts.append((_ENGINE, _text(engine, secrets)))
+            parts.append((ENGINE, _text(engine, secrets)))
         missed = "; ".join(filter(None, (output.missed, fault)))
         return Files(parts=parts, missed=masked_text(missed, secrets), may_grow=output.may_grow)
 

@@ -1,7 +1,8 @@
 """Appends to the kept log of an execution what the engine and YARN answer now. Pure.
 
 The text grows as `tail -f` of several files shows them: each part begins with the title of its
-file, when that is another one than before. While the job runs, only whole lines are appended, so
+file, when that is another one than before; a line of a file that looks like a title gets a space
+before it (`model.log_title`). While the job runs, only whole lines are appended, so
 that no credential is cut in two and escapes the masking.
 
 Note: windows. The peers answer the last part of a file. svcd looks for the last characters that it
@@ -18,6 +19,7 @@ from attrs import evolve
 
 from svcd.model.execution_log import ExecutionLog, LogSource
 from svcd.model.job import Execution
+from svcd.model.log_title import without_titles
 
 GAP: Final = (
     "[svcd: this file was begun anew, or grew faster than svcd reads it: some lines may be missing"
@@ -50,7 +52,7 @@ def grown(
             made += f"==> {title} <==\n"
         if has_gap:
             made += GAP + "\n"
-        made += new if new.endswith("\n") else new + "\n"
+        made += without_titles(new if new.endswith("\n") else new + "\n")
         before = 0 if known is None or has_gap else known.seen
         tail = new if known is None or has_gap else known.tail + new
         sources[title] = LogSource(title=title, seen=before + len(new), tail=tail[-_TAIL:])

@@ -69,24 +69,33 @@ class WholeLogTests(SynchronousTestCase):
             self.read(
                 head,
                 head + "==> engine <==\nsubmitted\n\n",
-                head + "==> task 1 <==\nhello\n\n==> engine <==\nsubmitted\n\n",
-                head + "==> task 1 <==\nhello\n\n==> engine <==\nsubmitted\n\n",
-                head + "==> task 1 <==\nhello\nbye\n\n==> engine <==\nsubmitted\ndone\n\n",
+                head + "==> attempt_1 stdout <==\nhello\n\n==> engine <==\nsubmitted\n\n",
+                head + "==> attempt_1 stdout <==\nhello\n\n==> engine <==\nsubmitted\n\n",
+                head
+                + "==> attempt_1 stdout <==\nhello\nbye\n\n==> engine <==\nsubmitted\ndone\n\n",
             ),
             [
                 "",
                 "==> engine <==\nsubmitted\n",
-                "==> task 1 <==\nhello\n",
+                "==> attempt_1 stdout <==\nhello\n",
                 "",
                 "bye\n==> engine <==\ndone\n",
             ],
         )
 
+    def test_other_lines_with_arrows(self) -> None:
+        """They are words of the part, as is a carriage return."""
+        text = "==> attempt_1 stdout <==\n==> part-0 <==\n\r==> engine <==\n"
+        self.assertEqual(self.read(text, text + "a\n"), [text, "a\n"])
+
     def test_front_of_a_part_moves_out(self) -> None:
         """The daemon answers only the end of a long log."""
         self.assertEqual(
-            self.read("==> a <==\none\ntwo\nthree\n", "==> a <==\ntwo\nthree\nfour\n"),
-            ["==> a <==\none\ntwo\nthree\n", "four\n"],
+            self.read(
+                "==> attempt_1 stdout <==\none\ntwo\nthree\n",
+                "==> attempt_1 stdout <==\ntwo\nthree\nfour\n",
+            ),
+            ["==> attempt_1 stdout <==\none\ntwo\nthree\n", "four\n"],
         )
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.program_output import ProgramOutput
+from svcd.model.log_title import without_titles
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "launchers"
 OUT = "==> job-node application_1_0001 stdout <==\n"
 LAUNCHED = OUT + "Launcher AM configuration loaded\n"
 STARTED = LAUNCHED + ">>> Invoking Main class now >>>\n\n"
+JAVA = STARTED + "Java action arguments         :\n\n"
 LOADED = "INFO [main] org.apache.hadoop.conf.Configuration: loaded\n"
 
 
@@ -164,9 +166,42 @@ class OpenTests(SynchronousTestCase):
         end = "\n<<< Invocation of Main class completed <<<\n\n"
         self.assertEqual(shown(text + end), OUT + program)
 
+    def test_lines_like_titles(self) -> None:
+        """They are words of the program (`head a b` prints such): its phase goes on below them."""
+        for title in ("part-0", "engine ", "Engine", "job-node application_1 stdin", "a b stdout"):
+            program = f"==> {title} <==\na\n"
+            end = "<<< Invocation of Main class completed <<<\nStopping AM\n"
+            self.assertEqual(shown(f"{JAVA}{program}{end}"), OUT + program, title)
+
+    def test_titles_that_a_program_prints(self) -> None:
+        """svcd keeps them with a space, so nothing below them is hidden."""
+        mine = "==> engine <==\n==> job-node application_1_0001 stderr <==\nException: the reason\n"
+        self.assertEqual(shown(JAVA + without_titles(mine)), OUT + without_titles(mine))
+
+    def test_loggers_in_the_output_of_a_program(self) -> None:
+        """Only Pig's client writes Hadoop's steps there."""
+        step = f"2026-01-01 00:00:00,000 {LOADED}"
+        self.assertEqual(shown(f"{JAVA}{step}"), OUT + step)
+        invoked = f"{STARTED}>>> Invoking %s command line now >>>\n\n{step}a\n"
+        self.assertEqual(shown(invoked % "Shell"), f"{OUT}{step}a\n")
+        self.assertEqual(shown(invoked % "Pig"), f"{OUT}a\n")
+
+    def test_examples_of_hadoop(self) -> None:
+        """They are programs, in each file."""
+        mine = "2026-01-01 00:00:00,000 INFO org.apache.hadoop.examples.MyTool: result=42\n"
+        for title in (OUT, "==> job-node attempt_1_0001_m_000000_0 syslog <==\n"):
+            self.assertEqual(shown(title + mine), title + mine)
+
+    def test_only_a_line_feed_ends_a_line(self) -> None:
+        """A progress bar writes carriage returns; texts have other separators."""
+        program = "a\n\rb\rc\n\u2028Stopping AM\n\x0cd\x85e\n\x1c\n"
+        self.assertEqual(shown(JAVA + program), OUT + program)
+        _, state = ProgramOutput().of(f"==> engine <==\na\rb\u2028c\n{program}", last=True)
+        self.assertEqual(state.left_out, 6)
+
     def test_files_that_are_no_launcher(self) -> None:
-        """The output of tasks, and parts that this version does not know."""
-        for title in ("job-node attempt_1_0001_m_000000_0 stdout", "something new"):
+        """The output of tasks."""
+        for title in ("job-node attempt_1_0001_m_000000_0 stdout", "attempt_1_2_x_3_0 stdout"):
             text = f"==> {title} <==\nLauncher AM configuration loaded\nStdoutput a\n\n"
             self.assertEqual(shown(text), text)
 
@@ -187,17 +222,19 @@ class OpenTests(SynchronousTestCase):
         for piece in (
             "==> eng",
             "ine <==\na\nb",
-            "\n==> task 1 <==\nhel",
+            "\n==> attempt_1 stdout <==\nhel",
             "lo\n",
             "==> engine <==\nc",
         ):
             text, state = state.of(piece)
             made.append(text)
-        self.assertEqual(made, ["", "", "", "==> task 1 <==\nhello\n", ""])
+        self.assertEqual(made, ["", "", "", "==> attempt_1 stdout <==\nhello\n", ""])
         self.assertEqual(state.of("", last=True)[0], "")
-        self.assertEqual(shown("==> task 1 <==\na"), "==> task 1 <==\na")
+        self.assertEqual(shown("==> attempt_1 stdout <==\na"), "==> attempt_1 stdout <==\na")
 
     def test_many_titles(self) -> None:
-        """A program may print lines like titles without end: what is remembered is bounded."""
-        _, state = ProgramOutput().of("".join(f"==> {n} <==\na\n" for n in range(500)))
+        """What is remembered is bounded."""
+        _, state = ProgramOutput().of(
+            "".join(f"==> attempt_{n} stderr <==\na\n" for n in range(500))
+        )
         self.assertEqual(len(state.files), 200)

@@ -437,12 +437,13 @@ class Log(WorkflowCase):
             b'{"app": {"amContainerLogs": '
             b'"http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/hadoop"}}',
         )
-        self.probe.answer(r"container_1_1_01_000001/stdout", 200, b"hello, password secret\n")
+        said = b"hello, password secret\n==> engine <==\n"
+        self.probe.answer(r"container_1_1_01_000001/stdout", 200, said)
         row = self.execute(configs=HANG)
         self.clock.advance(1)
         text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
         self.assertIn(f"==> job execution {row.id}: RUNNING <==", text)
-        self.assertIn("stdout <==\nhello, password ***\n", text)
+        self.assertIn("stdout <==\nhello, password ***\n ==> engine <==\n", text)
         self.assertIn("==> engine <==\n", text)
         self.assertIn("INFO submitted", text)
         hosts = {urlsplit(url).hostname for url in self.probe.asked}

@@ -37,6 +37,16 @@ class GrownTests(SynchronousTestCase):
             ["==> a <==\n1\n==> b <==\n2\n", "==> a <==\n3\n==> b <==\n4\n"],
         )
 
+    def test_a_line_like_a_title_gets_a_space(self) -> None:
+        """A program cannot hide its words as those of another file. Its other arrows stay."""
+        mine = "==> engine <==\n==> part-0 <==\n==> job-node application_1_2 stdout <==\n"
+        kept = " ==> engine <==\n==> part-0 <==\n ==> job-node application_1_2 stdout <==\n"
+        again = "==> job execution 1: KILLED <=="
+        self.assertEqual(
+            appended([("a", mine)], [("a", mine + "1\n" + again)], whole=True),
+            [f"==> a <==\n{kept}", f"1\n {again}\n"],
+        )
+
     def test_an_unfinished_line_waits(self) -> None:
         """Until it ends, or until the log is completed: a secret is never cut in two."""
         self.assertEqual(
