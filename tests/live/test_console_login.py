@@ -208,7 +208,7 @@ class SharedLoginTests(ConsoleCase):
         self.in_reactor(lambda: self.svcd.advance(400))
 
     async def test_eight_tabs_of_one_user_read_one_watch(self) -> None:
-        """A tab whose token is refused ends alone, shows nothing new, and comes back."""
+        """A tab whose token is refused or over ends alone, shows nothing new, and comes back."""
 
         def walk(page: Any) -> None:
             context = page.context
@@ -241,6 +241,16 @@ class SharedLoginTests(ConsoleCase):
             first.keyboard.press("Enter")
             first.get_by_role("link", name="second").wait_for()
             self.assertEqual(len(self.watches), asked)
+            late = others[3]
+            over = json.dumps({**kept[4], "until": 1})
+            late.evaluate(f"sessionStorage.setItem('svcd', {json.dumps(over)})")
+            late.reload()
+            late.get_by_text("Your login has ended.").wait_for()
+            late.get_by_role("link", name="second").wait_for()
+            self.make(name="third")
+            for each in (first, others[0], others[-1]):
+                each.get_by_role("link", name="third").wait_for()
+            self.assertEqual(late.get_by_role("link", name="third").count(), 0)
             last = [json.loads(each.evaluate("sessionStorage.svcd"))["token"] for each in tabs]
             self.assertTrue(all(map(self.svcd.cloud.core.living_token, last)))
             with ExitStack() as answers:
