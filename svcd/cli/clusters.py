@@ -249,7 +249,7 @@ def _changed(session: Session, found: Json, body: Json, wait: bool) -> None:
 
 def finish(session: Session, answer: Any, wait: bool) -> None:
     """Show the cluster of an accepted request, after the work when `wait`. Raises CommandError."""
-    if "cluster" not in answer:
+    if not answer or "cluster" not in answer:
         text = "the answer has no cluster: does --api name svcd's daemon?"
         raise CommandError(text, UNREACHABLE)
     name = get(answer["cluster"], "name")
