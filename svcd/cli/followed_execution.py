@@ -136,7 +136,14 @@ class Followed:
         if not self._keeps and not over and now - self._read_at < _READ_S:
             return
         self._read_at = now
-        part = self.part()
+        try:
+            part = self.part()
+        except CommandError as error:
+            if error.code == UNREACHABLE or isinstance(error, OutOfTime):
+                raise
+            self._session.note(f"the log cannot be read: {error}")
+            self._shows_log = False
+            return
         if part is None:
             return
         self._keeps = part.offset is not None
@@ -160,21 +167,16 @@ class Followed:
             )
 
     def part(self) -> Part | None:
-        """The log after what was shown; None when the daemon cannot read it now."""
+        """The log after what was shown; None when the API knows none. Raises CommandError."""
         path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}"
-        try:
-            answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
-        except CommandError as error:
-            if error.code == UNREACHABLE or isinstance(error, OutOfTime):
-                raise
-            self._session.note(f"the log cannot be read: {error}")
-            self._shows_log = False
-            return None
+        answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
         return None if answer.status == 404 else part_of(answer.body, answer.headers)
 
     def once(self) -> None:
-        """Show the present log."""
+        """Show the present log. Raises CommandError, also when the API knows none."""
         part = self.part()
-        if part is not None:
-            self._show(part, last=True)
-            self._tell_left_out()
+        if part is None:
+            text = f"the API knows no log of job execution {self._id}"
+            raise CommandError(f"{text}: svcd job ls shows whether it exists", NOT_FOUND)
+        self._show(part, last=True)
+        self._tell_left_out()

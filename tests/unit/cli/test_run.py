@@ -533,6 +533,17 @@ class JobTests(RunCase):
                 said.err,
             )
 
+    def test_logs_that_are_refused(self) -> None:
+        """The exit code and the line say so."""
+        self.pig()
+        for status, code in ((403, 4), (404, 3), (500, 5)):
+            self.shown.before = lambda method, path, status=status: (
+                status if "/log?" in path else None
+            )
+            said = self.shown.run("job", "logs", "count")
+            self.assertEqual((said.code, said.out, said.err.count("\n")), (code, "", 1), said)
+            self.assertRegex(said.err, r"\Asvcd job logs: ")
+
     def test_overloaded_api_and_several_clusters(self) -> None:
         """The one that is accepted is named, and the one that is not."""
         other = self.api.new_cluster(name="second")
