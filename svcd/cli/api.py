@@ -4,9 +4,10 @@ A command calls `get`, `post`, `put`, `delete` and `listed`. They return parsed 
 CommandError with the exit code of the refusal. `get` returns None for status 404.
 
 Note: what is sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent again when
-the connection breaks or the service is starting (503). That goes on for `patience_s`: a moment by
-default, much longer under `--wait`, so that a daemon may restart meanwhile. A DELETE is sent again
-when the service is starting or overloaded (503, 504): svcd takes a second one for the same wish.
+the connection breaks or the service is starting: 503, or 502 and 504 of a proxy before it. That
+goes on for `patience_s`: a moment by default, much longer under `--wait`, so that a daemon may
+restart meanwhile. A DELETE is sent again only after these statuses, also when the service is
+overloaded: svcd takes a second one for the same wish.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 _STARTING: Final = frozenset({502, 503, 504})
 _DELETE_S: Final = 15.0
 """Time for which a DELETE is sent again while the service is overloaded."""
+_NAME_TAKEN: Final = "NAME_ALREADY_EXISTS"
+"""The end of the names of refusals of a name that another object has, of each kind."""
 _PAGE_ROWS: Final = 500
 """Rows of one page of a long list."""
 _MOST_PAGES: Final = 2000
@@ -150,10 +153,7 @@ class Api:
 
     def pieces(self, path: str, connections: Connections) -> Iterator[bytes]:
         """The raw body of a success in pieces, of any length. Raises CommandError."""
-        url = self.door.base + path
-        answer, pieces = connections.stream("GET", url, self._token(), _SILENCE_S)
-        if answer.status == 401 and self._renewed():
-            answer, pieces = connections.stream("GET", url, self._token(), _SILENCE_S)
+        answer, pieces = self._stream(path, {}, connections)
         if answer.status != 200:
             raise self._refused(path, answer)
         return pieces
@@ -187,11 +187,8 @@ class Api:
 
         Raises CommandError, also in the middle when the connection breaks (Lost).
         """
-        headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache", **self._token()}
-        url = self.door.base + path
-        answer, lines = connections.stream("GET", url, headers, _SILENCE_S)
-        if answer.status == 401 and self._renewed():
-            answer, lines = connections.stream("GET", url, {**headers, **self._token()}, _SILENCE_S)
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
+        answer, lines = self._stream(path, headers, connections)
         if answer.status == 404:
             return None
         if answer.status != 200:
@@ -201,6 +198,18 @@ class Api:
         return parsed_events(lines)
 
     # ---- inside ---------------------------------------------------------------------------------
+
+    def _stream(
+        self, path: str, headers: Mapping[str, str], connections: Connections
+    ) -> tuple[Answer, Iterator[bytes]]:
+        """The head of an answer and the pieces of its body. Raises CommandError."""
+        self._in_doubt = False
+        url = self.door.base + path
+        answer, pieces = connections.stream("GET", url, {**headers, **self._token()}, _SILENCE_S)
+        if answer.status == 401 and self._renewed():
+            given = {**headers, **self._token()}
+            answer, pieces = connections.stream("GET", url, given, _SILENCE_S)
+        return answer._replace(sent=(self.door.token,)), pieces
 
     def _token(self) -> Mapping[str, str]:
         return {"X-Auth-Token": self.door.token} if self.door.token else {}
@@ -271,7 +280,7 @@ class Api:
         text, code = self._refusal(path, answer), exit_code(answer.status)
         if self._in_doubt:
             text, code = f"{text}; an earlier try of this request may have succeeded", UNREACHABLE
-        return CommandError(text, code)
+        return CommandError(text, code, _error_name(answer))
 
     def _refusal(self, path: str, answer: Answer) -> str:
         """The daemon's own words, and the name of the request in its log when the daemon failed.
@@ -307,7 +316,15 @@ def exit_code(status: int) -> int:
 
 def name_taken(error: CommandError) -> bool:
     """Whether the API refuses a name that another object has: another command may have made it."""
-    return error.code == REFUSED and "exists already" in str(error)
+    return error.code == REFUSED and error.name.endswith(_NAME_TAKEN)
+
+
+def _error_name(answer: Answer) -> str:
+    """The name of the daemon's refusal, or "" for one that is not svcd's."""
+    try:
+        return str(json.loads(answer.body)["error_name"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def safe(text: str) -> str:

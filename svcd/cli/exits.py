@@ -6,7 +6,7 @@ from typing import Final
 
 DONE: Final = 0
 FAILED: Final = 1
-"""The remote work failed, or the output could not be written."""
+"""The remote work failed, the output could not be written, or svcd has a fault."""
 USAGE: Final = 2
 NOT_FOUND: Final = 3
 REFUSED: Final = 4
@@ -19,11 +19,15 @@ INTERRUPTED: Final = 130
 
 
 class CommandError(Exception):
-    """A command cannot go on: one line that says what, where, why and what to do; the exit code."""
+    """A command cannot go on: one line that says what, where, why and what to do; the exit code.
 
-    def __init__(self, text: str, code: int = FAILED) -> None:
+    name: the `error_name` of the API's refusal, "" for other reasons.
+    """
+
+    def __init__(self, text: str, code: int = FAILED, name: str = "") -> None:
         super().__init__(text)
         self.code = code
+        self.name = name
 
 
 class OutOfTime(CommandError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socketserver
 import threading
@@ -10,10 +11,11 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.api import Api
+from svcd.cli.api import Api, name_taken
 from svcd.cli.connection import Answer, Connections, Lost, send
 from svcd.cli.door import Door
-from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
+from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.errors import NameTaken
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -199,6 +201,36 @@ class AgainTests(SynchronousTestCase):
         self.outcomes = [self.answer(503)] * 3
         self.assertRaises(CommandError, self.api.put, "/x", {})
         self.assertEqual(len(self.outcomes), 2)
+
+    def test_streams_after_a_change_that_was_repeated(self) -> None:
+        """Their refusals say nothing about it."""
+
+        class Refusing(Connections):
+            def stream(self, *_given: Any) -> Any:
+                return AgainTests.answer(403, b'{"error_message": "no"}'), iter(())
+
+        for ask in (self.api.pieces, self.api.events):
+            self.outcomes = [Lost("gone", sent=True), self.answer(200)]
+            self.api.post("/x", {})
+            with self.assertRaises(CommandError) as raised:
+                ask("/x", Refusing())
+            self.assertEqual((raised.exception.code, str(raised.exception)), (REFUSED, "no"))
+
+    def test_names_that_are_taken(self) -> None:
+        """The error's name says so, in words of any language."""
+        for status, name, words, taken in (
+            (400, "JOB_BINARY_NAME_ALREADY_EXISTS", "gibt es", True),
+            (409, "CLUSTER_NAME_ALREADY_EXISTS", "x", True),
+            (400, "VALIDATION_ERROR", "the folder exists already", False),
+            (503, "NAME_ALREADY_EXISTS", "x", False),
+        ):
+            body = json.dumps({"error_name": name, "error_message": words}).encode()
+            self.outcomes = [self.answer(status, body)]
+            with self.assertRaises(CommandError) as raised:
+                self.api.put("/x", {})
+            self.assertEqual(name_taken(raised.exception), taken, name)
+        for each in NameTaken.__subclasses__():
+            self.assertTrue(each.name.endswith(NameTaken.name), each)
 
     def test_changes_are_not_repeated(self) -> None:
         """They may have been carried out."""
