@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from svcd.cli.exits import CommandError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -92,7 +90,7 @@ class Command(click.Command):
             ctx.obj = session
             try:
                 return super().invoke(ctx)
-            except CommandError as error:
+            except Exception as error:
                 error.add_note(ctx.command_path)
                 raise
 
@@ -118,7 +116,7 @@ class OperatorCommand(click.Command):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except CommandError as error:
+        except Exception as error:
             error.add_note(ctx.command_path)
             raise
 

@@ -123,10 +123,12 @@ def _run(arguments: list[str]) -> int:
         return _refused(f"{_command(error)}: {error}", error.code)
     except (KeyboardInterrupt, EOFError, click.Abort):
         return _refused("svcd: interrupted", INTERRUPTED)
+    except OSError:  # the output
+        raise
     except Exception as error:
-        if type(error).__name__ != "SettingsError":  # its module costs more than a whole command
-            raise
-        return _refused(f"svcd: {error}", USAGE)
+        if type(error).__name__ == "SettingsError":  # its module costs more than a whole command
+            return _refused(f"svcd: {error}", USAGE)
+        return _refused(_fault(error), FAILED)
 
 
 def _refused(text: str, code: int) -> int:
@@ -136,7 +138,22 @@ def _refused(text: str, code: int) -> int:
     return code
 
 
-def _command(error: CommandError) -> str:
+def _fault(error: Exception) -> str:
+    """The line for an error that svcd does not know. Its text may have a secret, so it is left out.
+
+    In Python's development mode the traceback comes first.
+    """
+    import traceback
+
+    stack = traceback.extract_tb(error.__traceback__)
+    text = f"{_command(error)}: a fault of svcd itself: {type(error).__name__}"
+    line = f"{text} in {stack[-1].filename}, line {stack[-1].lineno}"
+    if sys.flags.dev_mode:
+        return "".join(stack.format()) + line
+    return f"{line}; please report it with the traceback: PYTHONDEVMODE=1 shows it"
+
+
+def _command(error: Exception) -> str:
     notes: list[str] = getattr(error, "__notes__", ["svcd"])
     return notes[0]
 

@@ -15,7 +15,9 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd import __main__ as program
+from svcd.cli.command import Command
 from svcd.cli.main import main, root
+from svcd.cli.session import Session
 from svcd.cli.show import as_json, as_yaml
 from svcd.model.controls import visible
 from svcd.settings import schema
@@ -64,6 +66,22 @@ class OutputTests(_Case):
                 self.assertEqual(main(arguments), code)
                 sys.stdout.close()
                 sys.stderr.close()
+
+    def test_fault_of_svcd(self) -> None:
+        """One line with the place, without the text of the error, which may have a secret."""
+
+        def broken(_session: Session) -> None:
+            raise KeyError("pass-word")
+
+        command = Command("broken", callback=click.pass_obj(broken))
+        self.patch(root, "commands", {"broken": command})
+        code, out, err = self.ran("broken")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(
+            err,
+            r"\Asvcd broken: a fault of svcd itself: KeyError in \S+/test_main\.py, line \d+; "
+            r"please report it with the traceback: PYTHONDEVMODE=1 shows it\n\Z",
+        )
 
     def test_refusal_that_cannot_be_written(self) -> None:
         """As with `2>/dev/full`: the exit code is the command's."""
