@@ -21,18 +21,21 @@ export const path = (...parts) => `/v1.1/${encodeURIComponent(session.project)}/
 export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
 
 // Send a request; the response, whose status is not an error. A refused token is asked for anew, and the request sent again.
-// token: another one than the session's; it is not asked for anew. again: false: do not wait for the new one.
+// The request ends with the login. token: another one than the session's; it is not asked for anew, and the end of the
+// login does not matter. again: false: do not wait for the new one.
 export async function send(method, address, { body, key, signal, token, again = true } = {}) {
+  const { signal: login } = session;
   const sent = token ?? session.token;
+  const until = AbortSignal.any([signal, token === undefined && login].filter(Boolean));
   const headers = {};
   if (sent) headers["X-Auth-Token"] = sent;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
   let response;
   try {
-    response = await fetch(address, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit", cache: "no-store", redirect: "error" });
-  } catch (error) {
-    if (error.name === "AbortError" || error.name === "TimeoutError") throw error;
+    response = await fetch(address, { method, headers, signal: until, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit", cache: "no-store", redirect: "error" });
+  } catch {
+    until.throwIfAborted();
     throw new ApiError(0, "UNREACHABLE", "the daemon does not answer: is it running?");
   }
   learn(response.headers.get("Date"));
@@ -41,11 +44,11 @@ export async function send(method, address, { body, key, signal, token, again = 
   try {
     answer = (await response.json()) ?? {};
   } catch {
-    answer = {};
+    until.throwIfAborted();
   }
   if (response.status === 401 && token === undefined) {
     const renewed = sent !== session.token && session.token ? true : refused();
-    if (again && (await renewed) && !signal?.aborted) return send(method, address, { body, key, signal });
+    if (again && (await renewed) && !login.aborted && !signal?.aborted) return send(method, address, { body, key, signal });
   }
   throw new ApiError(response.status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${response.status}`);
 }

@@ -92,8 +92,9 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
 export const cleaned = (name) => name.replace(/[^A-Za-z0-9._-]+/g, "-").slice(-LONGEST).replace(/^[^A-Za-z0-9]+/, "") || "file";
 
 // Send the bytes of a file as data. fetch reports no progress, so an older interface does. tell(part): from 0 to 1.
-function put(name, file, tell) {
+function put(name, file, tell, signal) {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     const request = new XMLHttpRequest();
     request.open("PUT", path("job-binary-internals", name));
     if (session.token) request.setRequestHeader("X-Auth-Token", session.token);
@@ -105,12 +106,14 @@ function put(name, file, tell) {
       else reject(new ApiError(status, response?.error_name ?? "", response?.error_message ?? `the daemon answered ${status}`));
     };
     request.onerror = () => reject(new ApiError(0, "", "the file was not sent: the daemon does not answer, or the browser cannot read the file (is it a folder?)"));
+    request.onabort = () => reject(signal.reason);
+    signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });
 }
 
 // One file, sent at once. After a refusal its name can be changed; data that was sent is not sent again.
-function Upload({ file, most, turn, done }) {
+function Upload({ file, most, turn, signal, done }) {
   const [name, setName] = useState(cleaned(file.name));
   const [part, setPart] = useState(0);
   const [state, set] = useState(""); // why it was refused, or "done"
@@ -121,8 +124,8 @@ function Upload({ file, most, turn, done }) {
     set("");
     try {
       if (!file.size || file.size > most) throw new ApiError(0, "", file.size ? `the file has ${bytes(file.size)}; svcd takes at most ${bytes(most)}` : "the file is empty");
-      own.data ??= await turn(() => put(`${name.slice(0, LONGEST - RANDOM - 1)}-${newKey().slice(0, RANDOM)}`, file, setPart));
-      const { job_binary: made } = await (await send("POST", path("job-binaries"), { body: { name, url: `internaldb://${own.data.id}` }, key: own.key })).json();
+      own.data ??= await turn(() => put(`${name.slice(0, LONGEST - RANDOM - 1)}-${newKey().slice(0, RANDOM)}`, file, setPart, signal));
+      const { job_binary: made } = await (await send("POST", path("job-binaries"), { body: { name, url: `internaldb://${own.data.id}` }, key: own.key, signal })).json();
       keep("job_binary", made);
       set("done");
       done(made);
@@ -145,12 +148,18 @@ function Upload({ file, most, turn, done }) {
       <${Command} text=${addBinary(file.name, name)} /><div class="buttons"><button type="button" onClick=${go}>Upload again</button></div>`}</li>`;
 }
 
-// The place to choose and drop files, which are sent one after the other. done(binary): for each that svcd keeps.
+// The place to choose and drop files, which are sent one after the other until the view or the login ends. done(binary): for
+// each that svcd keeps.
 export function Drop({ done }) {
   const [files, set] = useState([]);
   const [over, setOver] = useState(false);
   const [most, setMost] = useState(0); // bytes of a file; 0 until the daemon has told
   const last = useRef(Promise.resolve());
+  const [{ left, signal }] = useState(() => {
+    const left = new AbortController();
+    return { left, signal: AbortSignal.any([left.signal, session.signal]) };
+  });
+  useEffect(() => () => left.abort(), []);
   useEffect(() => {
     get("/console/setup").then((setup) => setMost(setup.max_binary_bytes), () => setMost(Infinity));
     const missed = (event) => event.preventDefault(); // a browser would leave the page, and show the file
@@ -165,5 +174,5 @@ export function Drop({ done }) {
   const take = (list) => set([...files, ...[...list].map((file) => ({ file, key: newKey() }))]);
   return html`<div class=${`drop ${over ? "over" : ""}`} onDragOver=${hover(true)} onDragLeave=${hover(false)} onDrop=${(e) => { hover(false)(e); take(e.dataTransfer.files); }}>
     <label>Upload <input type="file" multiple onChange=${(e) => { take(e.target.files); e.target.value = ""; }} /></label> <span class="faint">or drop files here${most > 0 && most < Infinity && `, at most ${bytes(most)} each`}</span>
-    ${most > 0 && html`<ul class="uploads">${files.map(({ file, key }) => html`<${Upload} key=${key} file=${file} most=${most} turn=${turn} done=${done} />`)}</ul>`}</div>`;
+    ${most > 0 && html`<ul class="uploads">${files.map(({ file, key }) => html`<${Upload} key=${key} file=${file} most=${most} turn=${turn} signal=${signal} done=${done} />`)}</ul>`}</div>`;
 }

@@ -23,7 +23,15 @@ function keep(text) {
   }
 }
 
-const state = { auth: "none", passwords: false, ...NOBODY, ...kept() };
+let ending = new AbortController();
+// signal: aborted when this login ends. All that is under way belongs to one login; a renewed login is the same one.
+const state = { auth: "none", passwords: false, ...NOBODY, ...kept(), signal: ending.signal };
+
+function end() {
+  ending.abort();
+  ending = new AbortController();
+  state.signal = ending.signal;
+}
 
 export const session = state;
 
@@ -42,12 +50,14 @@ export function login(given) {
 
 // The token has ended. The fields of the next login begin with what is known.
 export function expire() {
+  end();
   login({ ...pick(), token: "", until: null });
 }
 
 const pick = () => ({ project: state.project, name: state.name, user: state.user, domain: state.domain });
 
 export function logout() {
+  end();
   Object.assign(state, NOBODY);
   keep("");
 }

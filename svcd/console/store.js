@@ -1,6 +1,7 @@
 // What the page knows: the project's records, listed once and then kept up to date by `watch`.
 import { useEffect, useState } from "./hooks.js";
 import { get, path } from "./api.js";
+import { session } from "./session.js";
 import { share } from "./tabs.js";
 
 const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"], data_source: ["data-sources", "data_sources"], job_binary: ["job-binaries", "binaries"] };
@@ -58,7 +59,6 @@ function keepEvents(clusterId, events) {
 
 // The changes that came while lists were read; null when none are being read.
 let waiting = null;
-let era = 0; // grows when another project is opened: what is under way for the one before is dropped
 let again = false; // a stream has begun while lists were read: they may lack what came before it
 
 function apply(kind, row) {
@@ -81,13 +81,12 @@ async function listAnew() {
     again = true;
     return;
   }
-  const own = era;
+  const { signal } = session;
   waiting = [];
   let fault = null;
   try {
     const kinds = Object.entries(LISTS);
     const lists = await Promise.all(kinds.map(([, [name]]) => get(path(name))));
-    if (own !== era) return;
     kinds.forEach(([kind, [, key]], at) => {
       store[kind] = new Map(lists[at][key].map((row) => [row.id, row]));
     });
@@ -95,7 +94,7 @@ async function listAnew() {
   } catch (error) {
     fault = error;
   }
-  if (own !== era) return;
+  if (signal.aborted) return;
   for (const [kind, row] of waiting) apply(kind, row);
   waiting = null;
   store.problem = fault ? fault.message : "";
@@ -104,22 +103,21 @@ async function listAnew() {
   if (again) {
     again = false;
     listAnew();
-  } else if (fault && !FINAL.includes(fault.status)) setTimeout(() => own === era && listAnew(), RETRY_MS);
+  } else if (fault && !FINAL.includes(fault.status)) setTimeout(() => signal.aborted || listAnew(), RETRY_MS);
 }
 
 // Read the events of a cluster, and keep them up to date from now on.
 // anew: forget those that are known.
 export async function openEvents(clusterId, anew = false) {
   if (!store.events.has(clusterId)) store.events.set(clusterId, new Map());
-  const own = era;
+  const { signal } = session;
   try {
     const { events } = await get(path("clusters", clusterId, "events"));
-    if (own !== era) return;
     if (anew) store.events.set(clusterId, new Map());
     keepEvents(clusterId, events);
   } catch (error) {
-    if (own !== era || FINAL.includes(error.status)) return;
-    setTimeout(() => own === era && store.events.has(clusterId) && openEvents(clusterId, anew), RETRY_MS);
+    if (signal.aborted || FINAL.includes(error.status)) return;
+    setTimeout(() => !signal.aborted && store.events.has(clusterId) && openEvents(clusterId, anew), RETRY_MS);
   }
   changed();
 }
@@ -151,11 +149,6 @@ function follow(cursor) {
 
 // Begin for the session's project.
 export function open() {
-  close();
-  for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
-  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
-  waiting = null;
-  again = false;
   follow("");
 }
 
@@ -166,9 +159,13 @@ export function renew() {
   follow(store.loaded ? cursor : "");
 }
 
-// logout: the other tabs with this token close too.
+// Forget all; what is under way ends with the login. logout: the other tabs with this token close too.
 export function close(logout = false) {
-  era += 1;
   if (logout) shared?.logout();
   shared?.stop();
+  for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
+  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
+  waiting = null;
+  again = false;
+  changed();
 }
