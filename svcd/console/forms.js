@@ -1,4 +1,4 @@
-// Forms: refusals of the API beside their fields, drafts that outlive the view, one act for two presses; uploads.
+// Forms: refusals of the API beside their fields, drafts that outlive the view but not the login, one act for two presses; uploads.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { ApiError, get, newKey, path, send } from "./api.js";
@@ -8,8 +8,7 @@ import { session } from "./session.js";
 import { keep } from "./store.js";
 import { bytes, plain } from "./text.js";
 
-const drafts = new Map(); // project and form -> what was typed, without secrets
-const SECRET = /^(.*(?:passw|passphrase|secret|token|credential|(?:access|api|private)[._-]?key)[^=\n]*=).*$/gim; // a line with an option
+const SECRET = /^.*(?:passw|passphrase|secret|token|credential|(?:access|api|private)[._-]?key)[^=\n]*=.*$\n?/gim; // a line with an option
 const LONGEST = 50; // characters of a name
 const RANDOM = 12; // of them in the name of uploaded data
 
@@ -41,8 +40,8 @@ export function Field({ form, field: { name, label, hint, options, lines, draw, 
 // A form. first: its values; fields(values): what is shown. act(values, key): sends it; done(answer): afterwards.
 // check(values): asks for the plan and returns its drawing.
 export function Form({ name, title, first, fields, verb, act, done, check, command }) {
-  const draft = `${session.project} ${name}`;
-  const [values, setValues] = useState(() => ({ ...first, ...drafts.get(draft) }));
+  const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
+  const [values, setValues] = useState({ ...first, ...draft?.kept });
   const [faults, setFaults] = useState({});
   const [plan, setPlan] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -53,7 +52,8 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
   const change = (more) => {
     setValues((before) => {
       const after = { ...before, ...(typeof more === "function" ? more(before) : more) };
-      drafts.set(draft, Object.fromEntries(Object.entries(after).filter(([key]) => !key.endsWith("password")).map(([key, value]) => [key, value.replace?.(SECRET, "$1") ?? value])));
+      const kept = Object.fromEntries(Object.entries(after).filter(([key]) => !key.endsWith("password")).map(([key, value]) => [key, value.replace?.(SECRET, "") ?? value]));
+      drafts.set(name, { kept, short: Object.entries(kept).some(([key, value]) => value !== after[key]) });
       return after;
     });
     setPlan(null);
@@ -76,10 +76,11 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     setBusy(false);
   };
   const finish = (answer) => {
-    drafts.delete(draft);
+    drafts.delete(name);
     done(answer);
   };
   return html`<form class="sheet" ref=${form} onSubmit=${press(act, finish)} aria-label=${title}><h2>${title}</h2>
+    ${draft?.short && html`<p class="notice" role="status">The console does not keep lines with secrets: type them again.</p>`}
     ${fields(values).map((field) => html`<${Field} key=${field.name} form=${{ values, change, faults }} field=${field} />`)}
     ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
     ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}

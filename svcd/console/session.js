@@ -25,12 +25,13 @@ function keep(text) {
 
 let ending = new AbortController();
 // signal: aborted when this login ends. All that is under way belongs to one login; a renewed login is the same one.
-const state = { auth: "none", passwords: false, ...NOBODY, ...kept(), signal: ending.signal };
+// drafts: name of a form -> what was typed, without secrets.
+const state = { auth: "none", passwords: false, ...NOBODY, ...kept(), signal: ending.signal, drafts: new Map() };
 
 function end() {
   ending.abort();
   ending = new AbortController();
-  state.signal = ending.signal;
+  Object.assign(state, { signal: ending.signal, drafts: new Map() });
 }
 
 export const session = state;

@@ -74,7 +74,7 @@ class ProjectTests(ConsoleCase):
         await self.walk(walk)
 
     async def test_a_late_answer_puts_no_row_into_the_next_project(self) -> None:
-        """The answer of a new data source comes when another project is open."""
+        """The answer to a form comes when another project is open; drafts end with the login."""
 
         def walk(page: Any) -> None:
             page.goto("/console/#/jobs?show=sources&new=1")
@@ -90,6 +90,11 @@ class ProjectTests(ConsoleCase):
             held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
             page.wait_for_timeout(300)
             page.get_by_text("No data sources yet").wait_for()
+            page.get_by_role("link", name="New data source").click()
+            self.assertEqual(page.get_by_label("Name").input_value(), "")
+            page.get_by_label("Name").fill("draft")
+            self.opened(page)
+            self.assertEqual(page.get_by_label("Name").input_value(), "")
 
         await self.walk(walk)
 
