@@ -25,7 +25,7 @@ export function share(take, tell, leave, cursor = "") {
   let stopped = false;
   let channel = null;
   let retire = null; // ends the leading of this tab
-  let known = Boolean(cursor); // changes are known from some moment on
+  let known = false; // all changes up to `cursor` are known; until then those that the leader forwards may have a gap before them
   let heard = performance.now();
   let timer; // of an answer that is waited for
   let queue = new AbortController();
@@ -37,14 +37,12 @@ export function share(take, tell, leave, cursor = "") {
   // What the leader reads, in each tab.
   function receive({ event, data, id, live, why }) {
     if (stopped) return;
-    if (id) cursor = id;
+    known ||= event === "hello" || event === "reset";
+    if (known && id) cursor = id;
     if (live) {
       last = { live, why };
       tell(live, why);
-    } else if (event !== "beat") {
-      known ||= event === "hello" || event === "reset";
-      if (known) take(event, data); // else the leader's `here` comes, and the lists with it
-    }
+    } else if (event !== "beat" && known) take(event, data); // else the leader's `here` comes
   }
 
   function say(message) {
@@ -55,6 +53,7 @@ export function share(take, tell, leave, cursor = "") {
   // Lead until `retire()`: the promise holds the lock.
   const lead = () => new Promise((done) => {
     clearTimeout(timer);
+    known = true; // `watch` begins after the cursor, or with `hello`
     const end = watch(
       (event, data, id) => say({ event, data, id }),
       (live, why) => {
@@ -116,10 +115,8 @@ export function share(take, tell, leave, cursor = "") {
       if (remaining() <= 0) return resign("your login has ended");
       clearTimeout(timer);
       receive(message);
-      if (message.here && (!known || message.here !== cursor)) { // or changes were missed while the token was refused
-        cursor = message.here;
-        receive({ event: "hello", data: {} });
-      }
+      if (message.here === cursor) known ||= Boolean(cursor);
+      else if (message.here) receive({ event: "hello", data: {}, id: message.here }); // changes were missed
     }
   }
 
