@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { Empty, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
 import { newestFirst, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
-import { openEvents, store, useStore } from "./store.js";
+import { openAll, store, useStore } from "./store.js";
 import { plain } from "./text.js";
 import { moment } from "./time.js";
 
@@ -13,15 +13,6 @@ const ROWS = 500;
 const CLUSTERS = 100; // whose events are read at once; the button reads those of more
 const PAUSE_MS = 200; // between drawings of a long list
 const FAILED = ["failed", "retry", "Error", "FAILED"];
-
-// Read the events of clusters, a few at a time, and keep them up to date from now on.
-async function read(ids) {
-  const left = ids.filter((id) => !store.events.has(id));
-  const next = async () => {
-    while (left.length) await openEvents(left.shift());
-  };
-  await Promise.all([next(), next(), next()]);
-}
 
 const derived = new WeakMap(); // a run as it was -> its events
 
@@ -80,7 +71,7 @@ export function Events({ query }) {
   const changed = [...store.cluster.values()].sort((a, b) => (last(a) < last(b)) - (last(a) > last(b))).map((each) => each.id);
   const ids = query.cluster ? [query.cluster] : changed.slice(0, most);
   useEffect(() => {
-    read(ids);
+    openAll(ids.filter((id) => !store.events.has(id)));
   }, [ids.join()]);
   useTick(30_000);
   useTitle("Events");

@@ -7,6 +7,7 @@ import { share } from "./tabs.js";
 const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"], data_source: ["data-sources", "data_sources"], job_binary: ["job-binaries", "binaries"] };
 
 const RETRY_MS = 3000; // until lists that could not be read are read again
+const MOST = 1000; // events of a cluster; the newest stay
 const FINAL = [401, 403, 404]; // another try would get the same answer
 
 export const store = {
@@ -54,7 +55,12 @@ const keyOf = (event) => JSON.stringify([event.at, event.generation, event.step,
 
 function keepEvents(clusterId, events) {
   const known = store.events.get(clusterId);
-  if (known) for (const each of events) known.set(keyOf(each), each);
+  if (!known) return;
+  for (const each of events) known.set(keyOf(each), each);
+  for (const key of known.keys()) {
+    if (known.size <= MOST) break;
+    known.delete(key);
+  }
 }
 
 // The changes that came while lists were read; null when none are being read.
@@ -65,8 +71,10 @@ function apply(kind, row) {
   if (kind === "cluster_event") return keepEvents(row.cluster_id, [row]);
   const rows = store[kind];
   if (!(rows instanceof Map) || !(kind in LISTS)) return;
-  if (row.change === "deleted") rows.delete(row.id);
-  else rows.set(row.id, row);
+  if (row.change === "deleted") {
+    rows.delete(row.id);
+    if (kind === "cluster") store.events.delete(row.id);
+  } else rows.set(row.id, row);
 }
 
 // A record that an action has answered: shown at once, before `watch` reports it.
@@ -90,7 +98,8 @@ async function listAnew() {
     kinds.forEach(([kind, [, key]], at) => {
       store[kind] = new Map(lists[at][key].map((row) => [row.id, row]));
     });
-    await Promise.all([...store.events.keys()].map((id) => openEvents(id, true)));
+    for (const id of store.events.keys()) if (!store.cluster.has(id)) store.events.delete(id);
+    await openAll([...store.events.keys()], true);
   } catch (error) {
     fault = error;
   }
@@ -113,13 +122,24 @@ export async function openEvents(clusterId, anew = false) {
   const { signal } = session;
   try {
     const { events } = await get(path("clusters", clusterId, "events"));
-    if (anew) store.events.set(clusterId, new Map());
-    keepEvents(clusterId, events);
+    const known = store.events.get(clusterId);
+    if (!known) return; // the cluster was deleted meanwhile
+    store.events.set(clusterId, new Map());
+    keepEvents(clusterId, anew ? events : [...events, ...known.values()]);
   } catch (error) {
     if (signal.aborted || FINAL.includes(error.status)) return;
     setTimeout(() => !signal.aborted && store.events.has(clusterId) && openEvents(clusterId, anew), RETRY_MS);
   }
   changed();
+}
+
+// The same for some clusters, three at a time.
+export async function openAll(ids, anew) {
+  const left = [...ids];
+  const next = async () => {
+    while (left.length) await openEvents(left.shift(), anew);
+  };
+  await Promise.all([next(), next(), next()]);
 }
 
 let shared = null;
