@@ -9,6 +9,8 @@ export class ApiError extends Error {
   }
 }
 
+const DEADLINE_MS = 75_000; // of a request: the daemon gives up after 60 seconds
+
 let refused = () => false;
 // `action` is called when the API refuses the token. It promises whether there is a new one.
 export function onRefusal(action) {
@@ -22,11 +24,13 @@ export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map(
 
 // Send a request; the response, whose status is not an error. A refused token is asked for anew, and the request sent again.
 // The request ends with the login. token: another one than the session's; it is not asked for anew, and the end of the
-// login does not matter. again: false: do not wait for the new one.
-export async function send(method, address, { body, key, signal, token, again = true } = {}) {
+// login does not matter. stream: the answer has no end, so no deadline, and a new token is not waited for.
+export async function send(method, address, { body, key, signal, token, stream = false } = {}) {
   const { signal: login } = session;
   const sent = token ?? session.token;
-  const until = AbortSignal.any([signal, token === undefined && login].filter(Boolean));
+  const deadline = new AbortController();
+  if (!stream) setTimeout(() => deadline.abort(new ApiError(0, "NO_ANSWER", "svcd has not answered for 75 seconds: try again")), DEADLINE_MS);
+  const until = AbortSignal.any([deadline.signal, signal, token === undefined && login].filter(Boolean));
   const headers = {};
   if (sent) headers["X-Auth-Token"] = sent;
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -48,7 +52,7 @@ export async function send(method, address, { body, key, signal, token, again = 
   }
   if (response.status === 401 && token === undefined) {
     const renewed = sent !== session.token && session.token ? true : refused();
-    if (again && (await renewed) && !login.aborted && !signal?.aborted) return send(method, address, { body, key, signal });
+    if (!stream && (await renewed) && !login.aborted && !signal?.aborted) return send(method, address, { body, key, signal });
   }
   throw new ApiError(response.status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${response.status}`);
 }

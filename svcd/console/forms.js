@@ -10,6 +10,7 @@ import { bytes, plain } from "./text.js";
 
 const SECRET = /^.*(?:passw|passphrase|secret|token|credential|(?:access|api|private)[._-]?key)[^=\n]*=.*$\n?/gim; // a line with an option
 const LONGEST = 50; // characters of a name
+const STILL_MS = 75_000; // without a byte sent, or without the answer after the last one
 const RANDOM = 12; // of them in the name of uploaded data
 
 // The lines of a refusal ("$.type: expected …") by the field that they are about; "" has the others.
@@ -100,7 +101,19 @@ function put(name, file, tell, signal) {
     request.open("PUT", path("job-binary-internals", name));
     if (session.token) request.setRequestHeader("X-Auth-Token", session.token);
     request.responseType = "json";
-    request.upload.onprogress = (event) => tell(event.loaded / event.total);
+    let timer;
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        reject(new ApiError(0, "", "the file was not sent: nothing has moved for 75 seconds"));
+        request.abort();
+      }, STILL_MS);
+    };
+    request.upload.onprogress = (event) => {
+      tell(event.loaded / event.total);
+      wait();
+    };
+    request.onloadend = () => clearTimeout(timer);
     request.onload = () => {
       const { status, response } = request;
       if (status < 300) resolve(response.job_binary_internal);
@@ -109,6 +122,7 @@ function put(name, file, tell, signal) {
     request.onerror = () => reject(new ApiError(0, "", "the file was not sent: the daemon does not answer, or the browser cannot read the file (is it a folder?)"));
     request.onabort = () => reject(signal.reason);
     signal.addEventListener("abort", () => request.abort());
+    wait();
     request.send(file);
   });
 }

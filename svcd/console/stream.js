@@ -50,7 +50,7 @@ export function watch(take, tell, cursor = "") {
     };
     try {
       const address = path("watch") + (cursor ? `?since=${encodeURIComponent(cursor)}` : "");
-      const response = await silence(send("GET", address, { signal: abort.signal, again: false }));
+      const response = await silence(send("GET", address, { signal: abort.signal, stream: true }));
       tell("live", "");
       for await (const { id, event, data } of events(response.body.getReader(), silence)) {
         attempts = 0;

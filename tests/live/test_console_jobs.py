@@ -281,6 +281,31 @@ class JobsTests(ConsoleCase):
 
         await self.walk(walk)
 
+    async def test_a_request_and_an_upload_without_an_answer_end(self) -> None:
+        """After 75 seconds; the page says so, and offers another try."""
+
+        def walk(page: Any) -> None:
+            page.clock.install()
+            for url in ("**/data-sources", "**/job-binary-internals/*"):
+                page.route(url, lambda r: r.request.method == "GET" and r.continue_())
+            page.goto("/console/#/jobs?show=sources&new=1")
+            page.get_by_label("Name").fill("in")
+            page.get_by_label("URL").fill("hdfs:///in")
+            with page.expect_request(lambda r: r.method == "POST"):
+                page.keyboard.press("Enter")
+            page.clock.fast_forward(76_000)
+            page.get_by_text("svcd has not answered for 75 seconds: try again").wait_for()
+            self.assertTrue(page.get_by_role("button", name="Create the data").is_enabled())
+            page.goto("/console/#/jobs?show=binaries&new=1")
+            page.get_by_text("at most").wait_for()
+            with page.expect_request(lambda r: r.method == "PUT"):
+                page.get_by_label("Upload").set_input_files([self.file("a.pig")])
+            page.clock.fast_forward(76_000)
+            page.get_by_text("nothing has moved for 75 seconds").wait_for()
+            page.get_by_role("button", name="Upload again").wait_for()
+
+        await self.walk(walk)
+
 
 class ProgramOutputTests(ConsoleCase):
     async def test_the_log_has_the_lines_that_the_command_line_shows(self) -> None:
