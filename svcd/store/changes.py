@@ -14,7 +14,8 @@ epoch. PostgreSQL adds what a restore of its files, a promoted standby and anoth
 Note: cuts. Deletions and events of a tenant are bounded: beyond the bound the oldest go, and the
 tenant's cut is the number of the newest one that has gone. A cursor that may not have read all
 changes up to the cut is refused. In PostgreSQL these are the cursors whose snapshot has a running
-transaction at or below the cut.
+transaction at or below the cut. A cut stays below all running transactions, else each new cursor
+would be one of these; a transaction that stays open (of any database of the server) delays cuts.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ select max(number) from (
    where tenant_id = :tenant_id and expires = 1 and number <= (
      select number from changes where tenant_id = :tenant_id and expires = 1
       order by number desc limit 1 offset :most)
+     and number < {mark}
    order by number limit :part
 ) as oldest
 """
@@ -125,6 +127,11 @@ def _part(feed: Feed, rest: bool) -> str:
 def _lost(feed: Feed) -> str:
     unsure = feed.unsure.format(column="number", position=":since")
     return f"select 1 from feed_cuts where tenant_id = :tenant_id and {unsure}"
+
+
+@functools.cache
+def _excess(feed: Feed) -> str:
+    return _EXCESS.replace("{mark}", feed.mark)
 
 
 class Journal:
@@ -232,8 +239,12 @@ async def prune(sql: Sql, number: int) -> None:
 
 
 async def excess(sql: Sql, tenant_id: str, most: int) -> int | None:
-    """The number up to which the tenant's next part is too old; None when it has at most `most`."""
-    row = await sql.one(_EXCESS, {"tenant_id": tenant_id, "most": most, "part": PART})
+    """The number up to which the tenant's next part is too old.
+
+    None when it has at most `most`, or when a cut might refuse cursors of now.
+    """
+    values = {"tenant_id": tenant_id, "most": most, "part": PART}
+    row = await sql.one(_excess(sql.feed), values)
     return None if row is None else row[0]
 
 

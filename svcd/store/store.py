@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from svcd.errors import NotFound, ServiceUnavailable
 from svcd.model.ids import Timestamp
@@ -18,6 +20,7 @@ from svcd.ports.store import DatabaseFigures, Sealer, Tx
 from svcd.runtime import fencing
 from svcd.runtime.coalesce import Batches
 from svcd.runtime.fencing import Term
+from svcd.runtime.tasks import incident_id
 from svcd.settings import Limits
 from svcd.store import changes
 from svcd.store.changes import Journal, Signals
@@ -32,6 +35,8 @@ from svcd.store.kept_answers import KeptAnswers
 from svcd.store.loose_trusts import LooseTrusts
 from svcd.store.migrations import migrate
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
+
+log = Logger()
 
 T = TypeVar("T")
 
@@ -163,6 +168,8 @@ class SqlStore:
         self._limits = limits
         self._feed_kept = feed_kept
         self._expiring: Counter[str] = Counter()
+        self._crowded: Counter[str] = Counter()
+        self._bounding: Deferred[None] | None = None
         self._database = database
         self._sealer = sealer
         self._distant = isinstance(database, Distant)
@@ -220,29 +227,46 @@ class SqlStore:
             self._signals.fire(journal.tenants)
             if self._distant:
                 cast("Distant", self._database).announce(journal.tenants)
-            await self._bound_feed(journal.expiring)
+            self._bound_feed(journal.expiring)
         return result
 
-    async def _bound_feed(self, added: Mapping[str, int]) -> None:
-        """Take the oldest deletions and events of tenants with too many out of the feed.
+    def _bound_feed(self, added: Mapping[str, int]) -> None:
+        """Begin to take the oldest deletions and events of tenants with too many out of the feed.
 
-        One part at a time, as often as as many have been added. So each request does its share, and
-        the feed cannot grow faster. added: by tenant, now.
+        One part for each `share` that has been added, so the feed cannot grow faster. Nobody waits
+        for it: the change is committed, and a failure here must not look like one of the change.
+        added: by tenant, now.
         """
+        share = min(changes.PART // 2, self._feed_kept)
         for tenant_id, count in added.items():
             self._expiring[tenant_id] += count
-            if self._expiring[tenant_id] < min(changes.PART // 2, self._feed_kept):
-                continue
-            del self._expiring[tenant_id]
-            kept = self._feed_kept
-            with suppress(ServiceUnavailable):  # the transaction is committed; the next one tries
-                number = await self._database.read(
-                    partial(changes.excess, tenant_id=tenant_id, most=kept)
-                )
-                if number is not None:
-                    await self._database.tx(
-                        partial(changes.cut, tenant_id=tenant_id, number=number)
-                    )
+            if self._expiring[tenant_id] >= share:
+                del self._expiring[tenant_id]
+                self._crowded[tenant_id] += 1
+        if self._crowded and self._bounding is None:
+            self._bounding = Context().run(Deferred.fromCoroutine, self._take_excess())
+            self._bounding.addBoth(self._bounded)
+
+    async def _take_excess(self) -> None:
+        while self._crowded:
+            tenant_id = next(iter(self._crowded))
+            self._crowded[tenant_id] -= 1
+            if not self._crowded[tenant_id]:
+                del self._crowded[tenant_id]
+            number = await self._database.read(
+                partial(changes.excess, tenant_id=tenant_id, most=self._feed_kept)
+            )
+            if number is not None:
+                await self._database.tx(partial(changes.cut, tenant_id=tenant_id, number=number))
+
+    def _bounded(self, result: object) -> None:
+        """The rest of a run that failed is done with the next change."""
+        self._bounding = None
+        expected = (ServiceUnavailable, CancelledError)
+        if isinstance(result, Failure) and not isinstance(result.value, expected):
+            log.failure(
+                "The change feed was not bounded, incident {i}", failure=result, i=incident_id()
+            )
 
     def on_change(self, tenant_id: str, call: Callable[[], None]) -> Callable[[], None]:
         return self._signals.on(tenant_id, call)
@@ -287,6 +311,9 @@ class SqlStore:
         return ""
 
     async def close(self) -> None:
+        self._crowded.clear()
+        if self._bounding is not None:
+            await self._bounding
         await self._database.close()
 
     async def _seal(self, sql: Sql) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 from attrs import evolve
+from twisted.internet.defer import Deferred
 
 from svcd.model.changes import Changes, Cursor
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId, ExecutionId, JobId
 from svcd.model.job import ExecutionStatus
 from svcd.ports.store import Tx
+from svcd.runtime.tasks import shielded
 from svcd.store.store import SqlStore
 from tests.contract.store.families import MAKE
 from tests.contract.store.rows import OTHER, TENANT, at, cluster, execution, job
@@ -23,6 +25,12 @@ _DAY_S = 86_400.0
 
 def event(text: str) -> ClusterEvent:
     return ClusterEvent(at=at(1), generation=1, step="request", outcome="accepted", text=text)
+
+
+async def settled(store: SqlStore) -> None:
+    """Wait until the feed is bounded."""
+    if store._bounding is not None:
+        await shielded(store._bounding)
 
 
 class ChangesContract:
@@ -278,6 +286,7 @@ class ChangesContract:
             cursors.append(self.here())
             add = store.tx(lambda tx, n=number: tx.clusters.add_events(id_, [event(str(n))]))
             self.result(cast("Coroutine[Any, Any, None]", add))
+            self.result(settled(store))
             self.assertLessEqual(self.rows(), 1 + 10 + 10)
         self.assertIsNone(self.part(start))
         self.assertIsNone(self.part(cursors[40]))
@@ -287,6 +296,33 @@ class ChangesContract:
         self.swept(begin)
         self.swept(begin + _DAY_S + 3600)
         self.assertEqual(self.rows(), 1)
+
+    def test_a_change_does_not_wait_for_the_bound(self) -> None:
+        """Nor does it fail when the oldest changes cannot be taken out of the feed."""
+        store = SqlStore(self.store._database, self.store._sealer, feed_kept=1)
+        asked: list[Deferred[None]] = []
+
+        async def read(_: object) -> None:
+            asked.append(Deferred())
+            await asked[-1]
+
+        self.change(lambda tx: tx.clusters.add(cluster(1)))
+        patch = self.patch(store._database, "read", read)
+        for number in range(4):
+            add = store.tx(
+                lambda tx, n=number: tx.clusters.add_events(ClusterId("c-1"), [event(str(n))])
+            )
+            self.result(cast("Coroutine[Any, Any, None]", add))
+        self.assertEqual(len(asked), 1)
+        asked[0].errback(KeyError("bug"))
+        self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
+        patch.restore()
+        self.change(lambda tx: tx.clusters.add_events(ClusterId("c-1"), [event("last")]))
+        self.assertEqual(self.rows(), 6)
+        add = store.tx(lambda tx: tx.clusters.add_events(ClusterId("c-1"), [event("more")]))
+        self.result(cast("Coroutine[Any, Any, None]", add))
+        self.result(settled(store))
+        self.assertEqual(self.rows(), 2)
 
     def test_waiters_are_called_after_the_commit(self) -> None:
         """Those of the tenant only, and not after a rollback."""

@@ -24,7 +24,7 @@ from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore
-from tests.contract.store.changes import ChangesContract
+from tests.contract.store.changes import ChangesContract, event, settled
 from tests.contract.store.execution_logs import ExecutionLogsContract
 from tests.contract.store.families import FamiliesContract
 from tests.contract.store.job_credentials import JobCredentialsContract
@@ -219,6 +219,59 @@ class PostgresStoreTests(
         self.assertEqual([c.id for c in before.changes], ["j-slow"])
         self.assertIsNone(after)
         self.assertEqual(execute(self.url, "select id from changes"), [("j-last",)])
+
+    def test_a_cut_refuses_no_cursor_of_now(self) -> None:
+        """While a transaction stays open, in another database of the server; it delays the cut."""
+        other, name = new_database()
+        self.addCleanup(drop_database, name)
+        database = PostgresDatabase(own_reactor(), Database(url=other), self.fail)
+        store = SqlStore(self.database, MemorySealer(), feed_kept=2)
+
+        async def add(text: str) -> None:
+            events = [event(text)]
+            await store.tx(lambda tx: tx.clusters.add_events(ClusterId("c-1"), events))
+            await settled(store)
+
+        async def run() -> tuple[list[Changes | None], Changes | None]:
+            gate: Deferred[None] = Deferred()
+            begun: Deferred[None] = Deferred()
+
+            async def slow(sql: Sql) -> None:
+                await sql.one("select txid_current()")
+                begun.callback(None)
+                await gate
+
+            async def read(tx: Tx) -> Changes | None:
+                return await tx.changes.since(TENANT, cursor, await tx.changes.here(0.0), 9)
+
+            found = []
+            await store.tx(lambda tx: tx.clusters.add(cluster(1)))
+            start = cursor = await store.read(lambda tx: tx.changes.here(0.0))
+            open_ = Deferred.fromCoroutine(database.tx(slow))
+            await begun
+            for number in range(8):
+                cursor = await store.read(lambda tx: tx.changes.here(0.0))
+                await add(str(number))
+                found.append(await store.read(read))
+            gate.callback(None)
+            await open_
+            for number in range(8, 10):
+                await add(str(number))
+            cursor = start
+            return found, await store.read(read)
+
+        drive(database.open())
+        try:
+            found, old = drive(run())
+        finally:
+            drive(database.close())
+        self.assertEqual(
+            [None if each is None else [c.id for c in each.changes] for each in found],
+            [[f"c-1/{number}"] for number in range(1, 9)],
+        )
+        self.assertIsNone(old)
+        kept = execute(self.url, "select id from changes where expires = 1 order by number")
+        self.assertEqual(kept, [("c-1/9",), ("c-1/10",)])
 
     def test_the_feed_reads_an_index(self) -> None:
         """Whatever the number of rows that have not changed."""
