@@ -271,7 +271,7 @@ class Rest(Routed[Route]):
             call.authorize = partial(self._authorize, x, None)
         offered = made.plan is not None
         dry = x.writes and bool(request.args) and is_dry_run(request.args, offered, version)
-        if dry:
+        if dry or not made.spec.audited:
             x.writes = False
         elif made.spec.creates:
             keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")

@@ -59,7 +59,7 @@ class Spec:
     the handler; it returns a plan and changes nothing.
     query: the query parameters. login: the handler logs a user in or out: it finds out where the
     request comes from by `Call.origin`, names the user by `Call.act_as` or `Call.authorize`, and
-    the audit log has its result.
+    the audit log has its result. audited: the audit log has each accepted WRITE.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
@@ -80,6 +80,7 @@ class Spec:
     plan: str | None = None
     query: Queries = field(factory=Queries)
     login: bool = False
+    audited: bool = True
     operation: str = ""
     raises: tuple[type[SvcdError], ...] = ()
     media: str = JSON.decode()
@@ -129,6 +130,7 @@ def route(
     plan: str | None = None,
     query: tuple[Query, ...] = (),
     login: bool = False,
+    audited: bool = True,
     operation: str = "",
     raises: tuple[type[SvcdError], ...] = (),
     media: str = JSON.decode(),
@@ -160,6 +162,7 @@ def route(
         plan=plan,
         query=Queries(query if plan is None else (*query, DRY_RUN)),
         login=login,
+        audited=audited,
         operation=operation,
         raises=raises,
         media=media,

@@ -54,6 +54,7 @@ class JobExecutions:
         "GET",
         "/job-executions/<execution_id>/refresh-status",
         needs=Needs.WRITE,
+        audited=False,
         since="1.1",
         operation="refreshJobExecutionByGet",
     )
@@ -67,6 +68,7 @@ class JobExecutions:
         "POST",
         "/job-executions/<execution_id>/refresh-status",
         success=200,
+        audited=False,
         since="1.1",
         operation="refreshJobExecution",
     )

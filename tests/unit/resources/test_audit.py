@@ -6,8 +6,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.job import Execution
 from svcd.testing import Effect, FakeService
 from svcd.workflow.commands import Jobs
+from tests.contract.store.rows import execution
 
 SOURCE = {"name": "in", "type": "hdfs", "url": "/in"}
 
@@ -81,6 +83,21 @@ class AuditTests(SynchronousTestCase):
             answer = self.api.call(method, f"/v1.1/demo/{path}", headers=self.mine)
             self.assertNotIn(answer.status, (401, 403))
         self.assertEqual(list(self.api.audited), [])
+
+    def test_a_status_that_is_read_from_the_engine_has_no_record(self) -> None:
+        """`svcd run` asks twice a second: these would push the changes out of the log."""
+
+        async def refresh(*_: object) -> Execution:
+            return execution(1)
+
+        self.patch(Jobs, "refresh", refresh)
+        for method in ("GET", "POST"):
+            path = "/v1.1/demo/job-executions/e-1/refresh-status"
+            self.assertEqual(self.api.call(method, path, headers=self.mine).status, 200)
+        self.assertEqual(list(self.api.audited), [])
+        self.assertEqual(
+            self.record("POST", "job-executions/e-1/refresh-status", headers={})["status"], 401
+        )
 
     def test_refusals_of_authority(self) -> None:
         """No token, a wrong one, another tenant, a role that is too small; also of reads."""
