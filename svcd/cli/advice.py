@@ -17,8 +17,6 @@ _WORDS: Final = (
     (re.compile(r"retry with an empty resize"), "retry with svcd cluster retry"),
     (re.compile(r"an empty resize (retries it|replaces)"), r"svcd cluster retry \1"),
     (re.compile(r"(use|delete it with) force=true"), "use svcd cluster rm --force"),
-    (re.compile(r"GET the path of this job execution with /log at its end"),
-     "svcd job logs prints it"),
     (re.compile(r"the header X-Auth-Token is missing: get a token from the identity service"),
      "the daemon accepts only requests with a login"),
     (re.compile(r"\b(GET|POST|PUT|DELETE) /v1\S+ needs one of"), "this command needs one of"),

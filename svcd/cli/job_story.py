@@ -219,7 +219,10 @@ def outcome(execution: Json) -> tuple[int, Sequence[str]]:
         return 1, [f"job cancelled by {_CANCELLED_BY[code]}{after}"]
     logs = f"svcd job logs {execution['id']}"
     lines = [f"job {info['status']}{after}"]
-    lines += [line.replace("svcd job logs", logs) for line in failure_of(info)]
+    lines += [
+        line.replace("the log of this job execution", f"its log: {logs}")
+        for line in failure_of(info)
+    ]
     if code == "OUTPUT_EXISTS":
         lines.append(f"  either remove it, or name another place: {_elsewhere(execution)}")
     exit_code = execution.get("return_code")

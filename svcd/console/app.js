@@ -128,7 +128,7 @@ function App() {
   return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <header class="bar-top"><a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
       ${ready && html`<nav aria-label="Views">${VIEWS.map(([view, name]) => html`<a key=${view} href=${to(view === "clusters" ? [] : [view])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}</nav>
-        <div class="push who-where"><${Live} />${session.auth === "none" ? html`<button type="button" class="small" title="Another project" onClick=${leave}><${Name}>${session.project}<//></button>` : html`<span class="project" title=${session.user}><${Name}>${session.name || session.project}<//></span><button type="button" class="small" onClick=${leave}>Log out</button>`}</div>`}</header>
+        <div class="push who-where"><${Live} /><span class="project" title=${session.user || "Project"}><${Name}>${session.name || session.project}<//></span><button type="button" class="small" onClick=${leave}>${session.auth === "none" ? "Change project" : "Log out"}</button></div>`}</header>
     <main id="main" tabindex="-1">${!ready ? html`<${Login} done=${() => setReady(true)} reason=${reason} />` : html`<${Ending} again=${() => ask("soon")} /><${Notices} />${loaded ? html`<${View} route=${route} />` : !problem && html`<p class="faint" role="status">Reading the project…</p>`}`}</main>
     ${ready && asks && html`<${Again} ended=${asks === "ended"} done=${renewed} close=${() => ask("")} leave=${leave} />`}`;
 }

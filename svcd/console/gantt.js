@@ -3,6 +3,9 @@ import { moment } from "./time.js";
 
 const STATUSES = new Set(["Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting", "Decommissioning", "Active", "Deleting", "Error"]);
 
+// What a job waited for is no part of a provision.
+const isJobs = (event) => event.step === "job";
+
 // The changes of a cluster (create, resize, delete…), oldest first: generation and what was asked.
 export function changes(events) {
   const found = new Map();
@@ -76,7 +79,7 @@ function lanesOf(bars) {
 // The drawing of the change `generation`. now: the time up to which open bars reach.
 export function drawing(events, generation, now) {
   const own = events
-    .filter((each) => each.generation === generation)
+    .filter((each) => each.generation === generation && !isJobs(each))
     .sort((a, b) => (a.number ?? 0) - (b.number ?? 0) || moment(a.at) - moment(b.at));
   if (!own.length) return null;
   const begin = moment(own[0].at);

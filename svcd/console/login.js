@@ -120,7 +120,7 @@ export function Login({ done, reason }) {
   const passwords = session.passwords && isSecureContext;
   const [mode, setMode] = useState(session.auth === "none" ? "none" : passwords ? "password" : "token");
   const [projects, choose] = useState(null);
-  const form = useForm({ user: session.user, domain: session.domain || "Default", password: "", project: session.project, token: "" }, done);
+  const form = useForm({ user: session.user, domain: session.domain || "Default", password: "", project: session.project || session.home, token: "" }, done);
   const { values, set, faults, busy, submit, box } = form;
   useTitle(mode === "none" ? "Choose a project" : "Log in");
   const offer = (found) => {

@@ -37,7 +37,7 @@ function end() {
 export const session = state;
 
 export function begin({ auth, project, password_login: passwords }) {
-  Object.assign(state, { auth, passwords, project: state.project || project });
+  Object.assign(state, { auth, passwords, home: project, project: state.project || project });
 }
 
 export const isOpen = () => Boolean(state.project && (state.auth === "none" || state.token));

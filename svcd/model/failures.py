@@ -335,16 +335,15 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.EXIT_CODE: _execution(
         "A program of the job ended with an exit code other than 0.",
-        "read the last lines of the program in the job's log: GET the path of this job "
-        "execution with /log at its end",
+        "read the last lines of the program in the log of this job execution",
     ),
     Code.EXCEPTION: _execution(
         "The job failed with an error that svcd does not know; the error is quoted.",
-        "read the job's log: GET the path of this job execution with /log at its end",
+        "read the log of this job execution",
     ),
     Code.TASK_FAILED: _execution(
         "A task of the job failed for a reason that svcd does not know.",
-        "read the job's log: GET the path of this job execution with /log at its end",
+        "read the log of this job execution",
     ),
     Code.KILLED_ELSEWHERE: _execution(
         "The job was killed at the workflow engine, and not by svcd.",
@@ -352,7 +351,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job without a reason.",
-        "read the job's log: GET the path of this job execution with /log at its end",
+        "read the log of this job execution",
     ),
     Code.INTERNAL: Known(
         meaning="A defect of svcd or of a distribution stopped the work.",

@@ -310,5 +310,9 @@ EVENTS = [
     _event("start", "b", 5, 7, ("boot", "b")),
     _event("start", "a", 5, 9, ("boot", "b"), attempt=3),
     _event("Active", "", 9, 9, None) | {"began": None, "ended": None},
+    _event("job", "", 20, 40, None, **_TRY),
 ]
-"""Two machines: the boot of b decides when both start, and a starts at its third attempt."""
+"""Two machines: the boot of b decides when both start, and a starts at its third attempt.
+
+A job waits later; that is no part of the provision.
+"""

@@ -344,7 +344,7 @@ class TabsTests(ConsoleCase):
             page.get_by_text("Live", exact=True).wait_for()
             other = page.context.new_page()
             other.goto("/console/")
-            other.get_by_title("Another project").click()
+            other.get_by_role("button", name="Change project").click()
             other.get_by_label("Project id").fill("another")
             other.get_by_role("button", name="Show the project").click()
             other.get_by_text("No clusters yet").wait_for()

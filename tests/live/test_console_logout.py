@@ -31,7 +31,7 @@ class ProjectTests(ConsoleCase):
 
     def opened(self, page: Any) -> None:
         """Open the project `another` in place of that which is open."""
-        page.get_by_title("Another project").click()
+        page.get_by_role("button", name="Change project").click()
         page.get_by_label("Project id").fill("another")
         page.get_by_role("button", name="Show the project").click()
         page.locator(".who-where", has_text="another").wait_for()

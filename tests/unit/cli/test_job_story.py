@@ -172,7 +172,7 @@ class StoryTests(SynchronousTestCase):
         """The command can be copied."""
         failure = {"code": "EXIT_CODE", "step": "job-node", "text": "exit code [1]"}
         _, lines = outcome(execution("KILLED", info={"failure": failure}))
-        self.assertTrue(lines[-1].endswith(": svcd job logs e1 prints it"), lines)
+        self.assertTrue(lines[-1].endswith(" in its log: svcd job logs e1"), lines)
 
     def test_outcome_of_a_cancel(self) -> None:
         """It is no success."""

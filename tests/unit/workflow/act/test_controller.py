@@ -103,7 +103,7 @@ class Failing(WorkflowCase):
         info = self.info(row.id)
         self.assertEqual(
             info["failure"]["text"],
-            "no luck; read the job's log: GET the path of this job execution with /log at its end",
+            "no luck; read the log of this job execution",
         )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 
