@@ -113,6 +113,7 @@ function App() {
   }, [ready]);
   useEffect(() => {
     scrollTo(0, 0);
+    if (ready && document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true }); // what had the focus is gone
   }, [route.parts.join("/")]);
   const leave = () => {
     close(session.auth !== "none");

@@ -7,7 +7,7 @@ import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
 import { Command, Empty, Lines, Name, Outside, Problem, Question, State, Time, useTick, useTitle } from "./parts.js";
 import { Plan } from "./plan.js";
-import { isBusy, isUnwell, newestFirst, outcome, size, status } from "./records.js";
+import { hasEnded, isBusy, isUnwell, newestFirst, outcome, size, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, openEvents, useStore } from "./store.js";
 import { count, plain } from "./text.js";
@@ -34,10 +34,14 @@ function Scale({ cluster, close }) {
   <//>`;
 }
 
-const Delete = ({ cluster, close }) => html`<${Question} title="Delete this cluster?" verb="Delete the cluster" danger confirm=${cluster.name}
-    command=${commands.deleteCluster(cluster)} close=${close} act=${(key) => send("DELETE", path("clusters", cluster.id), { key })}>
-  <p>svcd deletes its ${count(cluster.node_groups.reduce((sum, each) => sum + each.instances.length, 0), "machine")} and their data. This cannot be undone.</p>
-<//>`;
+function Delete({ cluster, close }) {
+  const running = [...useStore().job_execution.values()].filter((each) => each.cluster_id === cluster.id && !hasEnded(each)).length;
+  return html`<${Question} title="Delete this cluster?" verb="Delete the cluster" danger confirm=${cluster.name}
+      command=${commands.deleteCluster(cluster)} close=${close} act=${(key) => send("DELETE", path("clusters", cluster.id), { key })}>
+    <p>svcd deletes its ${count(cluster.node_groups.reduce((sum, each) => sum + each.instances.length, 0), "machine")} and their data. This cannot be undone.</p>
+    ${running > 0 && html`<p><strong>${count(running, "run")} ${running === 1 ? "has" : "have"} not ended and will be killed.</strong></p>`}
+  <//>`;
+}
 
 function Retry({ cluster, close }) {
   const act = async (key) => keep("cluster", (await (await send("PUT", path("clusters", cluster.id), { body: {}, key })).json()).cluster);

@@ -12,16 +12,20 @@ const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
 const ROWS = 200; // rows of a table
 
-// What needs attention: failures, then what is unwell, then what waits; of each the newest first.
+// What needs attention: failures, then what is unwell, then what waits; of each the newest first. A failure counts
+// until a later run of the job has ended. runs: the newest first.
 function attention(clusters, runs) {
   const rows = clusters.filter(isUnwell).map((each) => ({
     rank: each.status === "Error" ? 0 : 1, href: to(["clusters", each.id]), word: each.status === "Error" ? "Error" : "unwell", name: each.name,
     kind: "cluster", text: firstLine(each.status_description), at: each.updated_at ?? each.created_at,
   }));
+  const again = new Set();
   for (const { run, name } of runs) {
     const { failure, waiting } = run.info;
     const waits = waiting && !failure;
-    if (trouble(run) && (waits || created(run) > now() - RECENT_MS)) rows.push({
+    const isNewest = !again.has(run.job_id);
+    if (hasEnded(run)) again.add(run.job_id);
+    if (trouble(run) && (waits || (isNewest && created(run) > now() - RECENT_MS))) rows.push({
       rank: waits ? 2 : 0, href: to(["runs", run.id]), word: waits ? "waits" : status(run), of: waits ? "waiting" : outcome(run), name, kind: "run", text: trouble(run), at: waits ? waiting.since : run.end_time ?? run.created_at,
     });
   }

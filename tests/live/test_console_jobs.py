@@ -190,9 +190,9 @@ class JobsTests(ConsoleCase):
             wait = {"code": "NO_ENGINE", "step": "submit", "text": "the engine is away"}
             wait |= {"since": "2026-01-01T00:00:00", "until": None}
             waits = run | {"id": "w", "info": {"status": "RUNNING", "waiting": wait}}
-            page.route(
-                "**/job-executions", lambda r: r.fulfill(json={"job_executions": [run, waits]})
-            )
+            later = run | {"id": "later", "created_at": "2099-01-01T00:00:00"}
+            runs = {"job_executions": [run, waits, later]}
+            page.route("**/job-executions", lambda r: r.fulfill(json=runs))
             page.goto("/console/#/")
             page.reload()
             page.get_by_text("the engine is away").wait_for()
