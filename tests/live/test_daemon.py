@@ -83,7 +83,6 @@ class LifeTests(_LiveCase):
         await self.check_machines(tenant, cluster_id, 3)
         self.assertEqual(set(shown["info"]), {"HDFS", "JobFlow"})
         await self.start_something(daemon, shown)
-        self.assertEqual(len(machine_processes(daemon.state)), 1)
 
         await tenant.scale(cluster_id, 4)
         await tenant.until_active(cluster_id)
@@ -111,12 +110,17 @@ class LifeTests(_LiveCase):
         try:
             result = await remote.run(
                 host,
-                "cat svcd-fake/running && setsid nohup sleep 1000 >log 2>&1 </dev/null &",
+                "cat svcd-fake/running && exec setsid nohup sleep 1000 >log 2>&1 </dev/null &",
                 timeout_s=20,
             )
         finally:
             await remote.close()
         self.assertEqual(result.exit_code, 0, result)
+
+        async def alone() -> bool:
+            return len(machine_processes(daemon.state)) == 1  # the shell that began it has ended
+
+        await until(alone, "one process", 10)
 
     async def test_jobs_survive_a_restart(self) -> None:
         """An execution that was accepted runs once, whatever happens to the daemon."""
