@@ -84,7 +84,7 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
   useEffect(() => {
     const before = document.activeElement;
     dialog.current.showModal();
-    return () => before.focus(); // a dialog that is removed gives the focus to nobody
+    return () => before.focus(); // a dialog that is removed gives the focus to no element
   }, []);
   const submit = async (event) => {
     event.preventDefault();

@@ -16,7 +16,8 @@ from svcd.settings import UNIX
 class Origin:
     """Where a request comes from.
 
-    address: see `Addresses.of`. is_secure: nobody can read the request on its way.
+    address: see `Addresses.of`. is_secure: the request came with TLS all the
+    way, or from this machine.
     """
 
     address: str

@@ -233,8 +233,9 @@ class SqlStore:
     def _bound_feed(self, added: Mapping[str, int]) -> None:
         """Begin to take the oldest deletions and events of tenants with too many out of the feed.
 
-        One part for each `share` that has been added, so the feed cannot grow faster. Nobody waits
-        for it: the change is committed, and a failure here must not look like one of the change.
+        One part for each `share` that has been added, so the feed cannot grow faster. The
+        caller does not wait: its change is committed, and a failure here must not look like one of
+        the change.
         added: by tenant, now.
         """
         share = min(changes.PART // 2, self._feed_kept)

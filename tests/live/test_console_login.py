@@ -300,11 +300,13 @@ class TabsTests(ConsoleCase):
         super().setUp()
         self.urls: list[str] = []
 
-    def heard(self, page: Any) -> None:
-        """Note the requests of all tabs."""
+    def opened(self, page: Any) -> None:
+        """Open the page, and note the requests of all tabs."""
         page.context.on(
             "request", lambda r: self.urls.append(r.url.removeprefix(self.base).partition("?")[0])
         )
+        page.goto("/console/")
+        page.get_by_text("Live", exact=True).wait_for()
 
     def asked(self) -> tuple[int, int]:
         """The requests so far: watch, and the list of clusters."""
@@ -314,9 +316,7 @@ class TabsTests(ConsoleCase):
         """Each tab lists once; when the one that reads is closed, nothing is missed."""
 
         def walk(page: Any) -> None:
-            self.heard(page)
-            page.goto("/console/")
-            page.get_by_text("Live", exact=True).wait_for()
+            self.opened(page)
             others = [page.context.new_page() for _ in range(2)]
             for each in others:
                 each.goto("/console/")
@@ -339,14 +339,10 @@ class TabsTests(ConsoleCase):
         """It watches for itself, and sees nothing of the first."""
 
         def walk(page: Any) -> None:
-            self.heard(page)
-            page.goto("/console/")
-            page.get_by_text("Live", exact=True).wait_for()
+            self.opened(page)
             other = page.context.new_page()
             other.goto("/console/")
-            other.get_by_role("button", name="Change project").click()
-            other.get_by_label("Project id").fill("another")
-            other.get_by_role("button", name="Show the project").click()
+            self.change_project(other, "another")
             other.get_by_text("No clusters yet").wait_for()
             other.get_by_text("Live", exact=True).wait_for()
             self.make(name="first")
@@ -362,9 +358,7 @@ class TabsTests(ConsoleCase):
         """And sees what it has missed when it wakes."""
 
         def walk(page: Any) -> None:
-            self.heard(page)
-            page.goto("/console/")
-            page.get_by_text("Live", exact=True).wait_for()
+            self.opened(page)
             other = page.context.new_page()
             other.goto("/console/")
             other.get_by_text("Live", exact=True).wait_for()
@@ -384,9 +378,7 @@ class TabsTests(ConsoleCase):
         """To a tab that opens; it follows that one as soon as it runs again."""
 
         def walk(page: Any) -> None:
-            self.heard(page)
-            page.goto("/console/")
-            page.get_by_text("Live", exact=True).wait_for()
+            self.opened(page)
             page.evaluate(
                 "setTimeout(() => { const end = Date.now() + 5000; while (Date.now() < end); })"
             )

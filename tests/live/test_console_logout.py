@@ -31,9 +31,7 @@ class ProjectTests(ConsoleCase):
 
     def opened(self, page: Any) -> None:
         """Open the project `another` in place of that which is open."""
-        page.get_by_role("button", name="Change project").click()
-        page.get_by_label("Project id").fill("another")
-        page.get_by_role("button", name="Show the project").click()
+        self.change_project(page, "another")
         page.locator(".who-where", has_text="another").wait_for()
 
     async def test_the_next_project_gets_no_upload_and_no_row_of_the_one_before(self) -> None:

@@ -141,6 +141,12 @@ class ConsoleCase(TestCase):
         }
         return str(self.call("POST", f"/jobs/{job}/execute", body).json["job_execution"]["id"])
 
+    def change_project(self, page: Any, project: str) -> None:
+        """On a page without a login."""
+        page.get_by_role("button", name="Change project").click()
+        page.get_by_label("Project id").fill(project)
+        page.get_by_role("button", name="Show the project").click()
+
     async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
         """Run `walk` with a page. context: options of Playwright's new_context."""
         await deferToThread(self._walked, walk, context)

@@ -5,9 +5,9 @@ the end: then the kept text says what is missing.
 
 Note: overlapping reads. Two callers, or two daemons, may read the files of one execution at the
 same time, and the one that began first may write last. So svcd reads the state of the kept text
-before it reads the files, and writes only if nobody has written since: a text is never compared
-with a state that is newer than itself. Who only wants new text leaves it to the other writer. Who
-completes the log reads the files again.
+before it reads the files, and writes only if the state is still the same: a text is never compared
+with a state that is newer than itself. After a lost write, a caller that wants new text relies on
+the other writer, and one that completes the log reads the files again.
 
 Note: an early end. When an execution succeeds, its programs have ended by themselves, and most of
 their containers too. So the first caller after the end gets the complete log, if node managers and
