@@ -5,7 +5,9 @@ connections and asks for each. Compressed together they are a quarter smaller, t
 loads `all.js` and `all.css`, which the daemon makes of the files when it starts. The single files
 are served as they are. Nothing is translated: each module becomes a function that returns its
 exports, in the order of the imports. `joined` knows the forms of import and export that the modules
-use, and refuses others.
+use, and refuses others. It leaves out indentation and comments, which cost a browser 2 KiB: lines
+of comment, and what follows ` // ` behind a `;`, `,`, `{` or `}`. So no text of a module may hold
+such a sign, and no text of several lines may need its indentation.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ _IMPORT: Final = re.compile(r'^import\s*(.+?)\s*from\s*"\./(\w+\.js)";', re.MULT
 _DECLARED: Final = re.compile(r"^export ((?:async )?function\*? |const |class )(\w+)", re.MULTILINE)
 _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
-_COMMENT: Final = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^\s*//.*\n|(?<=[;,{}])[ ]+// .*$", re.MULTILINE)
+_INDENT: Final = re.compile(r"^[ ]+", re.MULTILINE)
+_STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
 
@@ -58,7 +62,8 @@ def files() -> Mapping[str, Answer]:
     read = {each.name: each.read_bytes() for each in sorted(FOLDER.iterdir())}
     read[SCRIPT] = joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
     styles = sorted((n for n in read if n.endswith(".css")), key=lambda n: (n != "style.css", n))
-    read[STYLE] = b"".join(read[name] for name in styles)
+    style = _STYLE_COMMENT.sub("", "".join(read[name].decode() for name in styles))
+    read[STYLE] = _INDENT.sub("", style).encode()
     return {n: _answer(n, body) for n, body in read.items() if Path(n).suffix in _TYPES}
 
 
@@ -108,7 +113,7 @@ def _wrapped(name: str, text: str) -> str:
         exports.append("default: $default")
         return "const $default = "
 
-    text = _COMMENT.sub("", text)
+    text = _INDENT.sub("", _COMMENT.sub("", text))
     text = _IMPORT.sub(_imported, text)
     text = _LISTED.sub(listed, text)
     text = _DECLARED.sub(declared, text)

@@ -178,7 +178,10 @@ class FilesTests(SynchronousTestCase):
                     self.assertRegex(module, r"^\./\w+\.js$", name)
         for name in files():
             if name.endswith(".css"):
-                self.assertIn(files()[name].body.decode(), style)
+                text = files()[name].body.decode()
+                rules = [line.strip() for line in re.sub(r"/\*.*?\*/", "", text).splitlines()]
+                for rule in rules:
+                    self.assertIn(rule, style)
 
     def test_no_module_makes_markup_or_code_of_texts(self) -> None:
         """Only the libraries may know these names of the browser."""
@@ -196,10 +199,11 @@ class JoinedTests(SynchronousTestCase):
     """Modules as one."""
 
     def test_each_module_is_a_function_of_its_imports(self) -> None:
-        """In their order; comments are left out."""
+        """In their order; comments and indentation are left out."""
         modules = {
             "app.js": 'import { a as b } from "./one.js";\n'
-            'import * as two from "./two.js";\nb(two);\n',
+            'import * as two from "./two.js";\nb(two); // calls it\n'
+            'if (b) {\n  // twice\n  b("https://a // b"); // "again"\n}\n',
             "two.js": '// says hello\nimport one from "./one.js";\nexport const c = 1;\n'
             "export async function d() {}\nexport class E {}\nfunction f() {}\n",
             "one.js": "var n=1;export default function(){}export{n as a,n as z};",
@@ -212,7 +216,8 @@ class JoinedTests(SynchronousTestCase):
             "const $two = (() => {\nconst { default: one } = $one;\nconst c = 1;\n"
             "async function d() {}\nclass E {}\nfunction f() {}\n\n"
             "return { c, d, E };\n})();\n"
-            "{\nconst { a: b } = $one;\nconst two = $two;\nb(two);\n}\n",
+            "{\nconst { a: b } = $one;\nconst two = $two;\nb(two);\n"
+            'if (b) {\nb("https://a // b");\n}\n}\n',
         )
 
     def test_what_it_does_not_know_is_refused(self) -> None:
