@@ -26,7 +26,8 @@ from svcd.cli.show import as_json, as_yaml, get
 
 _WORKERS: Final = ("datanode", "nodemanager")
 """Processes of a worker; all others but the following run on the master."""
-_LEFT_OUT: Final = frozenset({"secondarynamenode"})
+_LEFT_OUT: Final = frozenset({"secondarynamenode", "sparkhistory", "sparkconnect"})
+"""Processes that few clusters need, or that not every image has."""
 _DEFAULT_WORKERS: Final = 2
 
 

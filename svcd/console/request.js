@@ -5,6 +5,7 @@
 
 export const UNKNOWN = { name: "x", plugin_name: "?", engine_version: "?", default_image_id: "?", user_keypair_id: "?", neutron_management_network: "?", node_groups: [{ name: "x", count: 1, flavor_id: "?", node_processes: ["?"] }] };
 const WORKER = /^(datanode|nodemanager)$/;
+const LEFT_OUT = /^(secondarynamenode|sparkhistory|sparkconnect)$/;
 
 // The choices for a field, as [id, name], that the refusal of UNKNOWN names.
 export function choices(refusal, field) {
@@ -16,7 +17,7 @@ export function choices(refusal, field) {
 export function layout(services = {}) {
   const all = Object.values(services).flat();
   const group = (name, count, of) => ({ name, count, flavor_id: "", node_processes: all.filter(of) });
-  return [group("master", 1, (each) => !WORKER.test(each) && each !== "secondarynamenode"), group("worker", 2, (each) => WORKER.test(each))];
+  return [group("master", 1, (each) => !WORKER.test(each) && !LEFT_OUT.test(each)), group("worker", 2, (each) => WORKER.test(each))];
 }
 
 const idOf = (typed, known) => known.find((each) => each.includes(typed))?.[0] ?? typed;

@@ -15,6 +15,7 @@ VANILLA = {
         "HDFS": ["namenode", "secondarynamenode", "datanode"],
         "YARN": ["resourcemanager", "nodemanager"],
         "JobFlow": ["oozie"],
+        "Spark": ["sparkhistory", "sparkconnect"],
     },
 }
 

@@ -30,6 +30,9 @@ from svcd.provisioning.distributions.vanilla.topology import (
     REPLICATION,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARK,
+    SPARKCONNECT,
+    SPARKHISTORY,
     YARN,
 )
 
@@ -60,6 +63,8 @@ HEAP_SIZES: Mapping[str, tuple[str, str]] = {
     NODEMANAGER: (YARN, "NodeManager Heap Size"),
     HISTORYSERVER: (MAPREDUCE, "JobHistoryServer Heap Size"),
     OOZIE: (JOBFLOW, "Oozie Heap Size"),
+    SPARKHISTORY: (SPARK, "Spark History Server Heap Size"),
+    SPARKCONNECT: (SPARK, "Spark Connect Server Heap Size"),
 }
 """Process -> target and name of the option that sets its heap in MiB."""
 

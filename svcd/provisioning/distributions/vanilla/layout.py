@@ -24,6 +24,8 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARKCONNECT,
+    SPARKHISTORY,
 )
 
 # process: smallest heap in MiB, share of the memory in 32nds, largest heap in MiB
@@ -35,6 +37,8 @@ _HEAPS: Mapping[str, tuple[int, int, int]] = {
     NODEMANAGER: (128, 2, 2048),
     HISTORYSERVER: (96, 2, 2048),
     OOZIE: (256, 4, 2048),
+    SPARKHISTORY: (128, 2, 2048),
+    SPARKCONNECT: (512, 4, 4096),  # the driver of its sessions; Spark refuses less than 450 MiB
 }
 _BESIDE_HEAP = 96
 """MiB that a daemon uses beside its heap."""

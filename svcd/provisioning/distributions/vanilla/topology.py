@@ -31,16 +31,30 @@ RESOURCEMANAGER = "resourcemanager"
 NODEMANAGER = "nodemanager"
 HISTORYSERVER = "historyserver"
 OOZIE = "oozie"
+SPARKHISTORY = "sparkhistory"
+SPARKCONNECT = "sparkconnect"
 
-HDFS, YARN, MAPREDUCE, JOBFLOW, GENERAL = "HDFS", "YARN", "MapReduce", "JobFlow", "general"
+HDFS, YARN, MAPREDUCE, JOBFLOW = "HDFS", "YARN", "MapReduce", "JobFlow"
+SPARK, GENERAL = "Spark", "general"
 
 PROCESSES: Mapping[str, tuple[str, ...]] = {
     HDFS: (NAMENODE, SECONDARYNAMENODE, DATANODE),
     YARN: (RESOURCEMANAGER, NODEMANAGER),
     MAPREDUCE: (HISTORYSERVER,),
     JOBFLOW: (OOZIE,),
+    SPARK: (SPARKHISTORY, SPARKCONNECT),
 }
 SCALABLE = frozenset((DATANODE, NODEMANAGER))
+_AT_MOST_ONE = (
+    RESOURCEMANAGER, HISTORYSERVER, SECONDARYNAMENODE, OOZIE, SPARKHISTORY, SPARKCONNECT
+)  # fmt: skip
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    NODEMANAGER: (RESOURCEMANAGER,),
+    OOZIE: (DATANODE, NODEMANAGER, RESOURCEMANAGER, HISTORYSERVER),
+    SPARKHISTORY: (DATANODE, NODEMANAGER, RESOURCEMANAGER),
+    SPARKCONNECT: (DATANODE, NODEMANAGER, RESOURCEMANAGER),
+}
+"""Process -> the processes without which it is of no use; the name node is always there."""
 REPLICATION = "dfs.replication"
 MOST_COPIES = 3
 """The copies of a file when the caller does not set `dfs.replication`."""
@@ -79,16 +93,17 @@ def _creation_faults(cluster: Cluster) -> Iterator[SvcdError]:
             f"the cluster needs exactly 1 {NAMENODE}, it has {found}: "
             f"give {NAMENODE} to one node group with count 1"
         )
-    for process in (RESOURCEMANAGER, HISTORYSERVER, SECONDARYNAMENODE, OOZIE):
+    for process in _AT_MOST_ONE:
         if (found := count(cluster, process)) > 1:
             yield InvalidComponentCount(f"the cluster takes at most 1 {process}, it has {found}")
-    if count(cluster, NODEMANAGER) and not count(cluster, RESOURCEMANAGER):
-        yield _missing(RESOURCEMANAGER, NODEMANAGER)
-    if count(cluster, OOZIE):
-        for process in (DATANODE, NODEMANAGER, RESOURCEMANAGER, HISTORYSERVER):
-            reported = process == RESOURCEMANAGER and count(cluster, NODEMANAGER)
-            if not count(cluster, process) and not reported:
-                yield _missing(process, OOZIE)
+    missing: dict[str, str] = {}
+    for process, needed in _NEEDS.items():
+        if count(cluster, process):
+            for each in needed:
+                if not count(cluster, each):
+                    missing.setdefault(each, process)
+    for each, process in missing.items():
+        yield _missing(each, process)
     yield from _replication_faults(cluster)
 
 
@@ -143,10 +158,11 @@ def _shrinking_faults(before: Cluster, after: Cluster) -> Iterator[SvcdError]:
             f"and at least {least} must remain ({why})"
         )
     workers = count(after, NODEMANAGER)
-    if workers < count(before, NODEMANAGER) and not workers and count(after, OOZIE):
+    users = [p for p, needed in _NEEDS.items() if NODEMANAGER in needed and count(after, p)]
+    if workers < count(before, NODEMANAGER) and not workers and users:
         yield ClusterCannotBeScaled(
             f"cluster {after.name!r} cannot be scaled: no {NODEMANAGER} would be left, "
-            f"and {OOZIE} needs one"
+            f"and {users[0]} needs one"
         )
     if workers and not count(after, RESOURCEMANAGER) and not count(before, NODEMANAGER):
         yield ClusterCannotBeScaled(

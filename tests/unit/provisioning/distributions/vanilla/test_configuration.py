@@ -244,6 +244,18 @@ class TestSizes(SynchronousTestCase):
         self.assertEqual([heap_mib(large, p) for p in WORKER.node_processes], [2048, 2048])
         self.assertEqual(containers_mib(large), 59200)
 
+    def test_processes_of_spark_have_heaps(self) -> None:
+        """Spark starts no driver below 450 MiB."""
+        spark = ("sparkhistory", "sparkconnect")
+        of = cluster(Vanilla(), MASTER, WORKER, group("spark", 1, *spark))
+        (*_, server), (*_, folder) = machines(of), machines(of, root="/srv/cloud")
+        self.assertEqual([heap_mib(folder, p) for p in spark], [128, 512])
+        self.assertEqual([heap_mib(server, p) for p in spark], [256, 512])
+        large = evolve(server, ram_mib=65536)
+        self.assertEqual([heap_mib(large, p) for p in spark], [2048, 4096])
+        asked = {"Spark": {"Spark Connect Server Heap Size": 900}}
+        self.assertEqual(heap_mib(evolve(server, configs=asked), "sparkconnect"), 900)
+
     def test_tasks_fit_several_times_on_the_smallest_node(self) -> None:
         """About eight."""
         all_ = machines(made())

@@ -27,6 +27,7 @@ class TestDescription(SynchronousTestCase):
                 "YARN": ("resourcemanager", "nodemanager"),
                 "MapReduce": ("historyserver",),
                 "JobFlow": ("oozie",),
+                "Spark": ("sparkhistory", "sparkconnect"),
             },
         )
         self.assertEqual(Vanilla().required_image_tags("3.5.0"), ("vanilla", "3.5.0"))
@@ -45,7 +46,8 @@ class TestDescription(SynchronousTestCase):
         spill = entries["MapReduce", "mapreduce.map.sort.spill.percent"]
         self.assertEqual((spill.config_type, spill.default_value), ("string", "0.80"))
         self.assertEqual(
-            {target for target, _ in entries}, {"HDFS", "YARN", "MapReduce", "JobFlow", "general"}
+            {target for target, _ in entries},
+            {"HDFS", "YARN", "MapReduce", "JobFlow", "Spark", "general"},
         )
 
     def test_what_svcd_sets_itself_is_no_option(self) -> None:

@@ -56,9 +56,10 @@ class TestCreation(SynchronousTestCase):
 
     def test_two_of_each_single_process_are_all_told(self) -> None:
         """All faults come at once."""
-        two = group("a", 2, "namenode", "secondarynamenode", *MASTER.node_processes[1:])
+        spark = ("sparkhistory", "sparkconnect")
+        two = group("a", 2, "namenode", "secondarynamenode", *MASTER.node_processes[1:], *spark)
         faults = topology.creation_faults(made(two, workers(1)))
-        self.assertEqual(kinds(faults), [InvalidComponentCount] * 5)
+        self.assertEqual(kinds(faults), [InvalidComponentCount] * 7)
         self.assertEqual(
             [f.message.split(",")[0] for f in faults],
             [
@@ -67,6 +68,8 @@ class TestCreation(SynchronousTestCase):
                 "the cluster takes at most 1 historyserver",
                 "the cluster takes at most 1 secondarynamenode",
                 "the cluster takes at most 1 oozie",
+                "the cluster takes at most 1 sparkhistory",
+                "the cluster takes at most 1 sparkconnect",
             ],
         )
 
@@ -88,6 +91,33 @@ class TestCreation(SynchronousTestCase):
                 "oozie needs historyserver",
             ],
         )
+
+    def test_processes_of_spark_tell_all_that_they_need(self) -> None:
+        """Each alone: storage and work; both together say it once."""
+        for processes, first in (
+            (("sparkhistory",), "sparkhistory"),
+            (("sparkconnect",), "sparkconnect"),
+            (("sparkconnect", "sparkhistory"), "sparkhistory"),
+        ):
+            faults = topology.creation_faults(made(group("m", 1, "namenode", *processes)))
+            self.assertEqual(kinds(faults), [MissingService] * 3)
+            self.assertEqual(
+                [f.message for f in faults],
+                [
+                    f"{first} needs datanode: add datanode to a node group",
+                    f"{first} needs nodemanager: add nodemanager to a node group",
+                    f"{first} needs resourcemanager: add resourcemanager to a node group",
+                ],
+            )
+
+    def test_spark_beside_the_usual_processes_is_good(self) -> None:
+        """On the master, or on a machine of its own."""
+        spark = ("sparkhistory", "sparkconnect")
+        for groups in (
+            (evolve(MASTER, node_processes=(*MASTER.node_processes, *spark)), workers(2)),
+            (MASTER, group("spark", 1, *spark), workers(1)),
+        ):
+            self.assertEqual(topology.creation_faults(made(*groups)), ())
 
     def test_a_lacking_resource_manager_is_told_once(self) -> None:
         """Oozie and the node manager miss the same."""
@@ -158,6 +188,28 @@ class TestScaling(SynchronousTestCase):
         """And so does the last node manager where Oozie is."""
         faults = topology.scaling_faults(made(MASTER, workers(1)), made(MASTER, workers(0)))
         self.assertEqual(kinds(faults), [ClusterCannotBeScaled, ClusterCannotBeScaled])
+
+    def test_last_node_manager_stays_for_spark(self) -> None:
+        """Its processes run programs there, too."""
+        storage = group("storage", 1, "datanode")
+        worker = group("worker", 1, "nodemanager")
+        master = group("master", 1, "namenode", "resourcemanager", "sparkconnect")
+        faults = topology.scaling_faults(
+            made(master, storage, worker), made(master, storage, evolve(worker, count=0))
+        )
+        self.assertEqual(
+            [f.message for f in faults],
+            ["cluster 'c1' cannot be scaled: no nodemanager would be left, and sparkconnect "
+             "needs one"],
+        )  # fmt: skip
+
+    def test_groups_of_spark_keep_their_size(self) -> None:
+        """One process of each kind serves the whole cluster."""
+        spark = group("spark", 1, "sparkhistory")
+        before = made(MASTER, workers(2), spark)
+        faults = topology.scaling_faults(before, made(MASTER, workers(2), evolve(spark, count=2)))
+        self.assertEqual(kinds(faults), [NodeGroupCannotBeScaled])
+        self.assertIn("it runs sparkhistory", faults[0].message)
 
     def test_node_managers_are_not_added_without_resource_manager(self) -> None:
         """There is nobody to register with."""
