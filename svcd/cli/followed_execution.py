@@ -163,7 +163,8 @@ class Followed:
         if number:
             lines = "1 line" if number == 1 else f"{number:,} lines"
             self._session.note(
-                f"left out: {lines} of Oozie, Hadoop and Pig; all: svcd job logs --all {self._id}"
+                f"left out: {lines} of Oozie, Hadoop, Pig and Java;"
+                f" all: svcd job logs --all {self._id}"
             )
 
     def part(self) -> Part | None:

@@ -215,7 +215,10 @@ def _given(api: Api, execution: Row) -> Iterator[Row]:
     help="follow the output of its programs, and end with its result",
 )
 @click.option(
-    "--all", "shows_all", is_flag=True, help="show each line, also those of Oozie, Hadoop and Pig"
+    "--all",
+    "shows_all",
+    is_flag=True,
+    help="show each line, also those of Oozie, Hadoop, Pig and Java",
 )
 @click.pass_obj
 def logs(session: Session, what: str, follow: bool, shows_all: bool) -> int:

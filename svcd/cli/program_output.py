@@ -14,6 +14,10 @@ Note: loggers. The steps of Hadoop and Pig are left out by the names of their lo
 examples are programs. In the output of a program only Pig's client writes such steps: elsewhere a
 program has written them.
 
+Note: frames. Most lines of a stack are of Java, Hadoop, Pig, Oozie and Spark, and name no mistake
+of the user. They are left out in each file and phase; the exceptions, their causes and the frames
+of other programs stay.
+
 Note: dumps. A heading, a rule, the settings or files, the same rule. Within a dump nothing is
 shown: the values have any form. A dump without its rules, as where a part of the log is missing,
 is no dump.
@@ -121,6 +125,12 @@ _JVM: Final = _pattern(
     r"properly\.\Z|See http://logging\.apache\.org/log4j/)"
 )
 """Warnings of the JVM about Oozie's launcher, and of the log4j of a job's master."""
+_FRAME: Final = _pattern(
+    r"[ \t]+(?:at (?:[\w.@-]{1,80}/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime"
+    r"|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.)))\."
+    r"|\.\.\. \d{1,9} (?:more|common frames omitted)\Z)"
+)
+"""A line of a stack that is no program's: a frame, or the number of frames told before."""
 
 
 @frozen
@@ -196,6 +206,8 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
         if is_launcher and words == _START:
             phase = Phase.PREAMBLE
         before = FileState(phase=phase)
+    if _FRAME.match(words):
+        return "", before
     if _is_known(title, words, before) or (before.left_out and _continues(title, words)):
         return "", evolve(before, left_out=True)
     before = evolve(before, left_out=False)

@@ -120,7 +120,10 @@ class Place:
 )
 @click.option("--detach", is_flag=True, help="print the execution and do not follow it")
 @click.option(
-    "--all", "shows_all", is_flag=True, help="show each line, also those of Oozie, Hadoop and Pig"
+    "--all",
+    "shows_all",
+    is_flag=True,
+    help="show each line, also those of Oozie, Hadoop, Pig and Java",
 )
 @click.pass_obj
 def command(session: Session, /, shows_all: bool, **options: Any) -> int:

@@ -82,6 +82,6 @@ export function Log({ id, query, filter }) {
       ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
       ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
       <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`}
-    ${!query.all && leftOut > 0 && html`<p class="faint">${count(leftOut, "line")} of Oozie, Hadoop and Pig ${leftOut === 1 ? "is" : "are"} left out.</p>`}
+    ${!query.all && leftOut > 0 && html`<p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
   </section>`;
 }

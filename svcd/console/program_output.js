@@ -19,6 +19,7 @@ const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
 const JVM = /^(?:WARNING: (?:A terminally deprecated method in java\.lang\.System has been called$|System::setSecurityManager (?:has been called by org\.apache\.oozie\.|will be removed in a future release$)|Please consider reporting this to the maintainers of org\.apache\.oozie\.)|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system properly\.$|See http:\/\/logging\.apache\.org\/log4j\/))/;
+const FRAME = /^[ \t]+(?:at (?:[\w.@-]{1,80}\/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.)))\.|\.\.\. \d{1,9} (?:more|common frames omitted)$)/;
 // Lines that a launcher prints, by the phase in which it prints them.
 const KNOWN = {
   preamble: /^(?:Launcher AM configuration loaded$|Executing (?:Oozie Launcher|Action Main) with tokens:$|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions$|Completed the execution of prepare actions successfully$|Files in current dir:| {2}(?:File|Dir): |Oozie Launcher Application Master configuration$|Workflow (?:job|action) id *: |Main class +: |Maximum output +: )/,
@@ -67,6 +68,7 @@ function ofLine(title, line, before) {
   const words = line.replace(/[\r\n]+$/, "");
   if (words.startsWith("[svcd: ")) return [line, null];
   before ??= place(!LAUNCHER.test(title) ? "" : words === "Launcher AM configuration loaded" ? "preamble" : "program");
+  if (FRAME.test(words)) return ["", before];
   const known = (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
   if (known || continues) return ["", { ...before, leftOut: true }];

@@ -154,7 +154,7 @@ class RunTests(ConsoleCase):
             page.goto(f"/console/#/runs/{failed}")
             page.get_by_role("alert").get_by_text("ERROR 1: <b onclick").wait_for()
             page.locator(".log").get_by_text("<b onclick").wait_for()
-            page.get_by_text("1 line of Oozie, Hadoop and Pig is left out").wait_for()
+            page.get_by_text("1 line of Oozie, Hadoop, Pig and Java is left out").wait_for()
             page.get_by_label("Everything").check()
             page.get_by_label("Find in the log").fill("submitted")
             page.get_by_text(re.compile(r"1 of \d+ lines")).wait_for()

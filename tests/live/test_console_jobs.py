@@ -19,6 +19,8 @@ ODD = (
     "==> a.b-1 application_1_2 stdout <==\nCallback notification trying \r\u2028\n",
     "2026-01-01 00:00:00,000 INFO org.apache.hadoop.examples.MyTool: result=42\n",
     f"{'=' * 8}\r\n{' ' * 13}\u00a0\n\ufeff\n",
+    "\tat java.base/java.lang.A.b(C.java:1)\n\u00a0at java.lang.A\n at org.apache.pig\u0661.A\n",
+    "\tat Mine.map(Mine.java:1)\n\t... 3 more\n\t... \u0663 more\n\tat a.b/org.apache.pig.A\r\n",
     "2026-01-01 00:00:0\u0661,000 INFO [main] org.apache.pig.A: a\n",
 )
 """Lines that JavaScript and Python could read differently."""

@@ -72,7 +72,7 @@ class RecordedTests(SynchronousTestCase):
         self.assertEqual(lines[-1], "Hadoop Job IDs executed by Pig: job_1795418376707_0002")
 
     def test_failures(self) -> None:
-        """The program's words, and the launcher's errors with their stacks."""
+        """The program's words, and the launcher's errors without frames of the launcher."""
         for name, words in (
             ("shell-exit-3", ("hello from shell\nExit code of the Shell command 3\n", "bad thing")),
             (
@@ -82,8 +82,12 @@ class RecordedTests(SynchronousTestCase):
             ("pig-broken", (" ERROR org.apache.pig.tools.grunt.Grunt ", "Pig Stack Trace\n")),
         ):
             text = shown(recorded(name))
-            for each in (*words, "\nFailing Oozie Launcher, ", "InvocationTargetException\n\tat "):
+            causes = "InvocationTargetException\nCaused by: "
+            for each in (*words, "\nFailing Oozie Launcher, ", causes):
                 self.assertIn(each, text)
+            frames = [line for line in text.splitlines() if line.startswith("\t")]
+            mine = "\tat Words.main(Words.java:6)"
+            self.assertEqual(frames, [mine, mine] if name == "java-exception" else [])
             for word in (
                 "Classpath",
                 "JAVA_HOME",
@@ -215,6 +219,28 @@ class OpenTests(SynchronousTestCase):
         self.assertEqual(shown(text), title + mine + bad)
         warning = f"{at}WARN [main] org.apache.hadoop.mapred.Task: slow\n"
         self.assertEqual(shown(f"{title}{warning}"), f"{title}{warning}")
+
+    def test_frames_of_frameworks(self) -> None:
+        """They go, in each file; the causes and the frames of other programs stay."""
+        mine = "java.io.IOException: no\n\tat Mine.map(Mine.java:7)\n"
+        theirs = (
+            "\tat java.base/java.lang.reflect.Method.invoke(Method.java:569)\n"
+            "\tat java.base@17.0.15/java.util.Objects.requireNonNull(Objects.java:233)\n"
+            "\tat org.apache.hadoop.mapred.YarnChild$2.run(YarnChild.java:178)\n"
+            "        at org.apache.pig.PigServer.parseAndBuild(PigServer.java:461)\n"
+            "\tat org.apache.oozie.action.hadoop.PigMain.run(PigMain.java:221)\n"
+            "\tat org.apache.spark.rdd.RDD.$anonfun$iterator$1(RDD.scala:1)\n"
+            "\tat scala.collection.Iterator.foreach(Iterator.scala:943)\n"
+            "\tat sun.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n"
+        )
+        cause = "Caused by: a.B: c\n\tat org.apache.hadoop.examples.Sort.run(Sort.java:1)\n"
+        for title in (JAVA, OUT, "==> job-node attempt_1_0001_m_000000_0 syslog <==\n"):
+            log = f"{title}{mine}{theirs}\tat java.sql.Mine(M.java:1)\n{cause}\t... 33 more\n"
+            text, state = ProgramOutput().of(log, last=True)
+            self.assertEqual(text, title.split("\n")[0] + "\n" + mine + cause)
+            self.assertEqual(state.left_out, 10 + (title == JAVA) * 3)
+        for line in ("at java.lang.A", "\tat javafoo.B.c(B.java:1)", "\t... 3 more words", " at x"):
+            self.assertEqual(shown(f"{JAVA}{line}\n"), f"{OUT}{line}\n")
 
     def test_the_engine_is_left_out(self) -> None:
         """Also when a piece ends within a line or a title; the last line needs no end."""

@@ -529,7 +529,8 @@ class JobTests(RunCase):
             self.assertNotIn("INFO submitted", said.out)
             self.assertIn("asked to fail", said.out)
             self.assertIn(
-                f"left out: 1 line of Oozie, Hadoop and Pig; all: svcd job logs --all {id_}\n",
+                f"left out: 1 line of Oozie, Hadoop, Pig and Java;"
+                f" all: svcd job logs --all {id_}\n",
                 said.err,
             )
 
