@@ -332,6 +332,8 @@ def of_execution(
     if info.get("failure"):
         yield ""
         yield from failure_of(info)
+    elif status == "KILLED":
+        yield "  cancelled by a request to svcd"
     yield from _engine(execution, info)
     yield ""
     yield "logs"

@@ -210,6 +210,20 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             self.assertIn(line, told)
         self.assertNotIn("demo-password-of-a-source", "\n".join(told))
 
+    def test_execution_that_was_cancelled(self) -> None:
+        """The report says so; one that was killed by others has a failure instead."""
+        cluster_id, job = self.api.active_cluster(), self.api.new_job()
+        execution = self.api.execute(
+            job, cluster_id, self.api.new_sources(), {"svcd.fake.outcome": "hang"}
+        )
+        self.svcd.advance(20)
+        self.svcd.call("GET", f"{self.svcd.url}/v1.1/demo/job-executions/{execution}/cancel")
+        self.api.until_over(execution)
+        told = self.report(execution)
+        self.assertIn(f"job execution {execution}: KILLED", told)
+        self.assertIn("  cancelled by a request to svcd", told)
+        self.assertNotIn("failure", "\n".join(told))
+
     def test_execution_whose_cluster_is_gone(self) -> None:
         cluster_id = self.api.active_cluster()
         execution = self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
