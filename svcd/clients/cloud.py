@@ -171,33 +171,26 @@ class TenantCloud:
         self.find_server_groups = compute.find_server_groups
         self.delete_server_group = compute.delete_server_group
         self.attach_volume, self.detach_volume = compute.attach_volume, compute.detach_volume
+        self.server_usage, self.volume_usage = compute.usage, volumes.usage
+        self.address_usage = networks.usage
         self.create_volume, self.delete_volume = volumes.create, volumes.delete
 
     # ---- calls that need more than one service ----
 
     async def quota(self) -> Quota:
         """See CloudSession. A service that is not in the catalog sets no limit."""
-        compute = await self._compute.limits()
-        volumes: tuple[int | None, int | None] = (None, None)
-        floating_ips: int | None = None
+        found = dict(await self.server_usage())
         try:
-            volumes = await self._volumes.left()
+            found |= await self.volume_usage()
         except CloudError as error:
             if error.kind is not Fault.NOT_FOUND:
                 raise
         try:
-            floating_ips = await self._networks.floating_ips_left()
+            found |= await self.address_usage()
         except CloudError as error:
             if error.kind not in (Fault.NOT_FOUND, Fault.FORBIDDEN):
                 raise
-        return Quota(
-            instances=compute.instances,
-            cores=compute.cores,
-            ram_mib=compute.ram_mib,
-            volumes=volumes[0],
-            volume_gib=volumes[1],
-            floating_ips=floating_ips,
-        )
+        return Quota(**{name: each.left for name, each in found.items()})
 
     async def delete_security_group(self, group_id: str) -> None:
         """See CloudSession. Deletes ports in the group that the cloud kept without a server."""

@@ -12,10 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from attrs import frozen
-
-from svcd.clients.rest import Rest, RestError, left, shaped
-from svcd.model.cloud import Flavor, KeyPair, NewServer, Server
+from svcd.clients.rest import Rest, RestError, shaped, usage
+from svcd.model.cloud import Flavor, KeyPair, NewServer, Server, Usage
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
@@ -29,15 +27,6 @@ _PAGE = 1000
 """Entries of one page of a list."""
 _MOST_FAULTS = 10
 """Servers in ERROR whose fault is read one by one, per list."""
-
-
-@frozen(kw_only=True)
-class ComputeLimits:
-    """The rest of the tenant's quota, None for unlimited."""
-
-    instances: int | None
-    cores: int | None
-    ram_mib: int | None
 
 
 class Compute:
@@ -65,9 +54,9 @@ class Compute:
         names = lambda rows: [str(row["keypair"]["name"]) for row in rows]  # noqa: E731
         return _part(await self._call("GET", "/os-keypairs"), "keypairs", names)
 
-    async def limits(self) -> ComputeLimits:
-        """The rest of the tenant's quota."""
-        return _part(await self._call("GET", "/limits"), "limits", _limits)
+    async def usage(self) -> Mapping[str, Usage]:
+        """The tenant's quotas by the fields of `Quota`."""
+        return _part(await self._call("GET", "/limits"), "limits", _usage)
 
     # ---- servers ----
 
@@ -298,13 +287,13 @@ def _flavor(row: Mapping[str, Any]) -> Flavor:
     )
 
 
-def _limits(row: Mapping[str, Any]) -> ComputeLimits:
-    absolute = row["absolute"]
-    return ComputeLimits(
-        instances=left(absolute, "maxTotalInstances", "totalInstancesUsed"),
-        cores=left(absolute, "maxTotalCores", "totalCoresUsed"),
-        ram_mib=left(absolute, "maxTotalRAMSize", "totalRAMUsed"),
-    )
+def _usage(row: Mapping[str, Any]) -> Mapping[str, Usage]:
+    known = row["absolute"]
+    return {
+        "instances": usage(known.get("maxTotalInstances"), known.get("totalInstancesUsed")),
+        "cores": usage(known.get("maxTotalCores"), known.get("totalCoresUsed")),
+        "ram_mib": usage(known.get("maxTotalRAMSize"), known.get("totalRAMUsed")),
+    }
 
 
 def _server(row: Mapping[str, Any]) -> Server:

@@ -1,4 +1,4 @@
-"""Neutron v2.0: networks, security groups, floating IPs and the rest of their quota."""
+"""Neutron v2.0: networks, security groups, floating IPs and their quota."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from svcd.clients.rest import Rest, RestError, shaped
-from svcd.model.cloud import FloatingIp, Network, Opening
+from svcd.clients.rest import Rest, RestError, shaped, usage
+from svcd.model.cloud import FloatingIp, Network, Opening, Usage
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
@@ -148,11 +148,11 @@ class Networks:
         """Delete a floating IP. A missing one is no fault."""
         await self._rest.call("DELETE", f"/floatingips/{floating_ip_id}", absent_ok=True)
 
-    async def floating_ips_left(self) -> int | None:
-        """The floating IPs that the quota allows; None: unlimited, or not given by the service."""
+    async def usage(self) -> Mapping[str, Usage]:
+        """The tenant's quotas by the fields of `Quota`; none when it gives none."""
         tenant = quote(self._tenant_id, safe="")
         body = await self._rest.call("GET", f"/quotas/{tenant}/details.json", absent_ok=True)
-        return None if body is None else _part(body, "quota", _floating_ips_left)
+        return {} if body is None else _part(body, "quota", _usage)
 
 
 def _part(body: Any, name: str, convert: Callable[[Any], T]) -> T:
@@ -223,12 +223,11 @@ def _owned_port(row: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     return str(row["id"]), str(row.get("device_id") or "") if ours else "", groups
 
 
-def _floating_ips_left(quota: Mapping[str, Any]) -> int | None:
-    details = quota.get("floatingip") or {}
-    limit = details.get("limit")
-    if not isinstance(limit, int) or limit < 0:
-        return None
-    return max(0, limit - int(details.get("used") or 0) - int(details.get("reserved") or 0))
+def _usage(quota: Mapping[str, Any]) -> Mapping[str, Usage]:
+    known = quota.get("floatingip")
+    if not known:
+        return {}
+    return {"floating_ips": usage(known.get("limit"), known.get("used"), known.get("reserved"))}
 
 
 def _floating_ip(row: Mapping[str, Any]) -> FloatingIp:

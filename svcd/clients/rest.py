@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
 from svcd.clients.http import Answer, HttpClient, Stream
+from svcd.model.cloud import Usage
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
@@ -59,12 +60,12 @@ def shaped(service: str, kind: str, convert: Callable[[Any], T], value: Any) -> 
         raise CloudError(service, Fault.SERVER_ERROR, text) from None
 
 
-def left(absolute: Mapping[str, Any], most: str, used: str) -> int | None:
-    """The rest of a limit in the `absolute` ones of a service; None: unlimited."""
-    limit = absolute.get(most)
-    if not isinstance(limit, int) or limit < 0:
-        return None
-    return max(0, limit - int(absolute.get(used) or 0))
+def usage(limit: Any, *used: Any) -> Usage:
+    """The use of a quota in the numbers of a service: a limit of -1, or none, is unlimited."""
+    is_limited = isinstance(limit, int) and limit >= 0
+    return Usage(
+        used=max(0, sum(int(each or 0) for each in used)), limit=limit if is_limited else None
+    )
 
 
 class Session(Protocol):

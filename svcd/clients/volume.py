@@ -1,12 +1,12 @@
-"""Cinder v3: volumes and the rest of their quota."""
+"""Cinder v3: volumes and their quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svcd.clients.rest import Rest, left, shaped
-from svcd.model.cloud import VolumeState
+from svcd.clients.rest import Rest, shaped, usage
+from svcd.model.cloud import Usage, VolumeState
 
 _PAGE = 1000
 """Entries of one page of a list."""
@@ -34,18 +34,18 @@ class Volumes:
         """Delete a volume. A missing volume is no fault, a volume in use is BUSY."""
         await self._rest.call("DELETE", f"/volumes/{volume_id}", absent_ok=True)
 
-    async def left(self) -> tuple[int | None, int | None]:
-        """The volumes and the GiB that the quota allows; None: unlimited."""
+    async def usage(self) -> Mapping[str, Usage]:
+        """The tenant's quotas by the fields of `Quota`."""
         body = await self._rest.call("GET", "/limits")
-        return shaped("volume", "limits", _limits, body)
+        return shaped("volume", "limits", _usage, body)
 
 
-def _limits(body: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    absolute = body["limits"]["absolute"]
-    return (
-        left(absolute, "maxTotalVolumes", "totalVolumesUsed"),
-        left(absolute, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
-    )
+def _usage(body: Mapping[str, Any]) -> Mapping[str, Usage]:
+    known = body["limits"]["absolute"]
+    return {
+        "volumes": usage(known.get("maxTotalVolumes"), known.get("totalVolumesUsed")),
+        "volume_gib": usage(known.get("maxTotalVolumeGigabytes"), known.get("totalGigabytesUsed")),
+    }
 
 
 def _volume(row: Mapping[str, Any]) -> VolumeState:

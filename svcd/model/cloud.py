@@ -155,6 +155,19 @@ class FloatingIp:
 
 
 @frozen(kw_only=True)
+class Usage:
+    """The use of one quota of the tenant. limit: None when it is unlimited or unknown."""
+
+    used: int
+    limit: int | None
+
+    @property
+    def left(self) -> int | None:
+        """The unused part; None: unlimited or unknown."""
+        return None if self.limit is None else max(0, self.limit - self.used)
+
+
+@frozen(kw_only=True)
 class Quota:
     """The unused part of the tenant's quota. None: unlimited or unknown."""
 

@@ -25,6 +25,7 @@ from svcd.model.cloud import (
     Opening,
     Quota,
     Server,
+    Usage,
     VolumeState,
 )
 from svcd.model.ids import (
@@ -111,6 +112,12 @@ class CloudSession(Protocol):
         ...
 
     async def quota(self) -> Quota: ...
+    async def server_usage(self) -> Mapping[str, Usage]:
+        """Quotas of one service by the fields of `Quota`; so do the next two."""
+        ...
+
+    async def volume_usage(self) -> Mapping[str, Usage]: ...
+    async def address_usage(self) -> Mapping[str, Usage]: ...
 
     # networks
     async def networks(self) -> Sequence[Network]: ...

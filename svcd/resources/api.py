@@ -10,6 +10,7 @@ from svcd.resources._policy import Needs, Policy
 from svcd.resources._rest import Rest
 from svcd.resources._route import Options, rows_of
 from svcd.resources._site import ApiSite
+from svcd.resources.cloud_offer import CloudOffers
 from svcd.resources.cluster_templates import ClusterTemplates
 from svcd.resources.clusters import Clusters
 from svcd.resources.console import Console
@@ -51,6 +52,7 @@ FAMILIES = (
     JobBinaries,
     Jobs,
     JobExecutions,
+    CloudOffers,
     OwnershipTags,
     Watch,
 )

@@ -73,3 +73,13 @@ class ComputeContract(CloudCase):
         quota = await self.session.quota()
         for left in (quota.instances, quota.cores, quota.ram_mib, quota.volumes):
             self.assertTrue(left is None or left > 0)
+
+    async def check_usage_follows_a_server(self) -> None:
+        """Servers, processors and memory of its flavor; limits stay."""
+        before = await self.session.server_usage()
+        server = await self.active_server(ClusterId(self.unique("cluster")))
+        after = await self.session.server_usage()
+        more = {name: each.used - before[name].used for name, each in after.items()}
+        self.assertEqual(more, {"instances": 1, "cores": 1, "ram_mib": 512})
+        await self.without_server(server.id)
+        self.assertEqual(dict(await self.session.server_usage()), dict(before))

@@ -44,6 +44,23 @@ class VolumeContract(CloudCase):
         await self.until("volume gone", gone)
         await self.session.delete_volume(volume_id)
 
+    async def check_usage_follows_a_volume(self) -> None:
+        """One volume of one GiB, until it is deleted."""
+        before = await self.session.volume_usage()
+        cluster_id = ClusterId(self.unique("cluster"))
+        metadata = {"svcd_cluster_id": cluster_id}
+        volume_id = await self.session.create_volume(self.unique("volume"), 1, metadata)
+        await self.until_volume(cluster_id, "available")
+        after = await self.session.volume_usage()
+        more = {name: each.used - before[name].used for name, each in after.items()}
+        self.assertEqual(more, {"volumes": 1, "volume_gib": 1})
+        await self.session.delete_volume(volume_id)
+
+        async def as_before() -> bool:
+            return dict(await self.session.volume_usage()) == dict(before)
+
+        await self.until("the volume's quota to be free", as_before)
+
     async def check_an_unknown_volume_cannot_be_attached(self) -> None:
         """NOT_FOUND."""
         server = await self.active_server(ClusterId(self.unique("cluster")))

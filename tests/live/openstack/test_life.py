@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.openstack_case import OpenStackCase, token
 from tests.support.processes import send
-from tests.support.real_openstack import given
+from tests.support.real_openstack import given, platform
 
 _GROUP: Mapping[str, Any] = {
     "volumes_per_node": 2,
@@ -20,6 +20,13 @@ _GROUP: Mapping[str, Any] = {
     "volume_mount_prefix": "/mnt/volume",
     "floating_ip_pool": "public",
 }
+_FEW: Mapping[str, tuple[int, int]] = {
+    "instances": (0, 2),
+    "volumes": (0, 2),
+    "volume_gib": (0, 10),
+    "floating_ips": (0, 1),
+}
+"""Used and limit of the quotas of the project `tiny`."""
 
 
 class OpenStackTests(OpenStackCase):
@@ -99,3 +106,32 @@ class OpenStackTests(OpenStackCase):
         self.assertEqual((reply.status, reply.json["error_name"]), (400, "QUOTA_ERROR"), reply)
         for words in ("instances: needed 3, left 2", "floating IPs: needed 3, left 1"):
             self.assertIn(words, reply.json["error_message"])
+
+    async def test_the_offer_of_the_cloud(self) -> None:
+        """Flavors, networks, the user's key pairs, and quotas that follow a server."""
+        await self.begin()
+        alpha, tiny = await self.user(), await self.user("tiny-user", "tiny")
+        reader = await self.user("alpha-reader", "alpha")
+        found = (await alpha.get("GET", "/cloud"))["cloud"]
+        self.assertEqual((found["cut"], found["failed"]), ([], []))
+        self.assertLess({"m1.tiny", "m1.small", "m1.medium"}, {f["name"] for f in found["flavors"]})
+        self.assertIn(given("FLAVOR"), [each["id"] for each in found["flavors"] if each["ram_mib"]])
+        self.assertIn(given("KEYPAIR"), found["keypairs"])
+        networks = {each["id"]: each["external"] for each in found["networks"]}
+        self.assertIs(networks[platform()["tenants"]["alpha"]["network"]], False)
+        self.assertIn(True, networks.values())
+        of_reader = (await reader.get("GET", "/cloud"))["cloud"]
+        self.assertEqual((of_reader["flavors"], of_reader["failed"]), (found["flavors"], []))
+        self.assertEqual(of_reader["keypairs"], [])
+        few = {
+            each["resource"]: each for each in (await tiny.get("GET", "/cloud"))["cloud"]["quota"]
+        }
+        self.assertEqual({name: (few[name]["used"], few[name]["limit"]) for name in _FEW}, _FEW)
+        cluster_id = await self.made(alpha, 1)
+        await alpha.until(cluster_id, "Active")
+        before, after = (
+            {each["resource"]: each["used"] for each in one["quota"]}
+            for one in (found, (await alpha.get("GET", "/cloud"))["cloud"])
+        )
+        self.assertEqual(after["instances"] - before["instances"], 2)
+        await alpha.delete(cluster_id)

@@ -1,0 +1,124 @@
+"""What clusters can be made of in the cloud of the caller, and the project's quotas (additive).
+
+Note: no answer is kept. A quota that is some seconds old would contradict the cluster that a user
+has just made. Requests of one caller that arrive together share one reading, which begins after all
+of them have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from klein import Klein
+
+from svcd.model.cloud import Caller, Usage
+from svcd.model.wire_cloud import (
+    CloudFailure,
+    CloudFlavor,
+    CloudNetwork,
+    CloudOffer,
+    CloudQuota,
+)
+from svcd.ports.cloud import Access
+from svcd.resources._faults import as_answerable
+from svcd.resources._route import Call, route
+from svcd.resources.dependencies import ApiServices
+from svcd.runtime.coalesce import Coalescer
+from svcd.runtime.tasks import gather, with_deadline
+
+_PART_S: Final = 15.0
+"""A part that takes longer has failed; the others are answered."""
+_MOST: Final = 1000
+"""Entries of a list in the answer."""
+
+_Read = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class CloudOffers:
+    """The handler of `/cloud`."""
+
+    app = Klein()
+
+    def __init__(self, services: ApiServices) -> None:
+        self._cloud = services.cloud
+        self._clock = services.clock
+        self._reading = Coalescer(fresh_by=services.clock)
+
+    @route(app, "GET", "/cloud", returns="cloud", since="1.1", operation="getCloudOffer")
+    async def get(self, call: Call) -> CloudOffer:
+        """Return flavors, networks and quotas of the project, and the key pairs of the caller.
+
+        A part that cannot be read is named in `failed`, and the others are answered. The request
+        fails when no part can be read.
+        """
+        caller = call.caller
+        key = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
+        return await self._reading.get(key, lambda: self._read(caller))
+
+    async def _read(self, caller: Caller) -> CloudOffer:
+        session = self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
+        parts: Mapping[str, _Read] = {
+            "flavors": session.flavors,
+            "keypairs": session.keypairs,
+            "networks": session.networks,
+            "servers": session.server_usage,
+            "volumes": session.volume_usage,
+            "floating_ips": session.address_usage,
+        }
+
+        def bounded(name: str, read: _Read) -> _Read:
+            return lambda: with_deadline(self._clock, _PART_S, f"reading {name}", read())
+
+        work = [bounded(name, read) for name, read in parts.items()]
+        found = dict(zip(parts, await gather(work, len(work)), strict=True))
+        errors = {name: each for name, each in found.items() if isinstance(each, BaseException)}
+        if len(errors) == len(parts):
+            raise errors["flavors"]
+        return offer({n: e for n, e in found.items() if n not in errors}, errors)
+
+
+def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> CloudOffer:
+    """The answer of the parts that were read, and the errors of the others. Pure.
+
+    Flavors come with the smallest memory first, networks of machines before pools. Raises an error
+    that is a bug.
+    """
+    failed = []
+    for name, error in errors.items():
+        answerable = as_answerable(error)
+        if answerable is None:
+            raise error
+        failed.append(
+            CloudFailure(part=name, error_name=answerable.name, error_message=answerable.message)
+        )
+    flavors = sorted(found.get("flavors", ()), key=lambda f: (f.ram_mib, f.vcpus, f.name))
+    networks = sorted(found.get("networks", ()), key=lambda n: (n.external, n.name))
+    keypairs = sorted(found.get("keypairs", ()))
+    lists = {"flavors": flavors, "keypairs": keypairs, "networks": networks}
+    usage: dict[str, Usage] = {}
+    for name in ("servers", "volumes", "floating_ips"):
+        usage |= found.get(name, {})
+    return CloudOffer(
+        flavors=[
+            CloudFlavor(
+                id=each.id,
+                name=each.name,
+                vcpus=each.vcpus,
+                ram_mib=each.ram_mib,
+                disk_gib=each.disk_gib,
+            )
+            for each in flavors[:_MOST]
+        ],
+        keypairs=keypairs[:_MOST],
+        networks=[
+            CloudNetwork(id=each.id, name=each.name, external=each.external)
+            for each in networks[:_MOST]
+        ],
+        quota=[
+            CloudQuota(resource=name, used=each.used, limit=each.limit)
+            for name, each in usage.items()
+        ],
+        cut=[name for name, rows in lists.items() if len(rows) > _MOST],
+        failed=failed,
+    )
