@@ -17,9 +17,10 @@ from attrs import frozen
 
 from svcd.cli.exits import USAGE, CommandError
 from svcd.model.choices import listed
-from svcd.model.job import INTERNAL_URL, JobType
+from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
+from svcd.workflow.decide import spark_job
 from svcd.workflow.decide.job_configs import MAIN_CLASS
 from svcd.workflow.decide.rules import WITH_DATA
 
@@ -27,15 +28,15 @@ _DIGITS: Final = 12
 """Hexadecimal digits of a digest in a name."""
 _BY_ENDING: Final[Mapping[str, JobType]] = {
     ".pig": JobType.PIG,
-    ".hql": JobType.HIVE,
-    ".hive": JobType.HIVE,
+    ".py": JobType.SPARK,
+    ".sql": JobType.SPARK,
     ".sh": JobType.SHELL,
     ".bash": JobType.SHELL,
-    ".py": JobType.SHELL,
     ".rb": JobType.SHELL,
     ".pl": JobType.SHELL,
 }
-_NEEDS_PROGRAM: Final = frozenset({".py", ".rb", ".pl"})
+_OF_HIVE: Final = frozenset({".hql", ".hive"})
+_NEEDS_PROGRAM: Final = frozenset({".rb", ".pl"})
 """Endings of scripts that a shell would misread without a first line that names their program."""
 _CLASSES: Final = frozenset(
     {
@@ -46,6 +47,7 @@ _CLASSES: Final = frozenset(
     }
 )
 """Configurations that name the mapper of a MapReduce job."""
+_TYPES: Final = [each for each in JobType if each is not JobType.HIVE]
 _BY_NAME: Final = {each.value.lower(): each for each in JobType}
 
 
@@ -77,9 +79,14 @@ def kind_of(
     main = main_class or manifest_class
     if given:
         found = _given(given)
-        if found is JobType.JAVA and not main and MAIN_CLASS not in configs:
+        if found is JobType.SPARK:
+            _check_spark(file, main_class)
+        is_java = found is JobType.JAVA or (found is JobType.SPARK and ending == ".jar")
+        if is_java and not main and MAIN_CLASS not in configs:
             raise Unusable(f"{file} names no main class in its manifest: give --main-class")
-        return Kind(type=found, main_class=main if found is JobType.JAVA else "")
+        return Kind(type=found, main_class=main if is_java else "")
+    if ending in _OF_HIVE:
+        raise Unusable(_NO_HIVE)
     mapper = next((each for each in configs if each in _CLASSES), "")
     if ending == ".jar":
         if mapper and not main_class:
@@ -106,7 +113,7 @@ def kind_of(
     else:
         raise Unusable(
             f"the type of {file} cannot be guessed from its name: give --type,"
-            f" one of {listed([each.value for each in JobType])}"
+            f" one of {listed([each.value for each in _TYPES])}"
         )
     if kind.type is JobType.SHELL and head.startswith(b"#!") and b"\r" in head.partition(b"\n")[0]:
         raise Unusable(
@@ -117,15 +124,41 @@ def kind_of(
 
 
 def _given(name: str) -> JobType:
-    try:
-        return _BY_NAME[name.lower()]
-    except KeyError:
-        known = listed([each.value for each in JobType])
-        raise Unusable(f"--type {name}: there is no such type of job; there are {known}") from None
+    found = _BY_NAME.get(name.lower())
+    if found is None:
+        known = listed([each.value for each in _TYPES])
+        raise Unusable(f"--type {name}: there is no such type of job; there are {known}")
+    if found is JobType.HIVE:
+        raise Unusable(_NO_HIVE)
+    return found
+
+
+_NO_HIVE: Final = (
+    "svcd runs no Hive jobs: Spark runs scripts in SQL; give the file a name that ends in .sql"
+)
+
+
+def _check_spark(file: str, main_class: str) -> None:
+    found = spark_job.ending(file)
+    if not found:
+        raise Unusable(
+            f"{file} is no program of Spark: its name must end in {listed(spark_job.ENDINGS)}"
+        )
+    if main_class and found != ".jar":
+        raise Unusable(f"--main-class is for a .jar, not for {file}")
 
 
 def _program(ending: str) -> str:
-    return {".py": "python3", ".rb": "ruby", ".pl": "perl"}[ending]
+    return {".rb": "ruby", ".pl": "perl"}[ending]
+
+
+def spark_faults(
+    file: str, configs: Mapping[str, str], params: Mapping[str, str], args: Sequence[str]
+) -> Sequence[str]:
+    """What the API would refuse of a Spark job after the upload of its program."""
+    given = JobConfigs(configs=configs, params=params, args=tuple(args))
+    faults = spark_job.config_faults([file], given)
+    return [each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ") for each in faults]
 
 
 def missing_places(kind: JobType, has_input: bool, has_output: bool) -> str:

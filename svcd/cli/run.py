@@ -30,6 +30,7 @@ from svcd.cli.job_files import (
     pairs,
     place_type,
     source,
+    spark_faults,
     takes_mains,
 )
 from svcd.cli.local_input import LocalInput
@@ -116,14 +117,14 @@ class Place:
     "params",
     multiple=True,
     metavar="NAME=VALUE",
-    help="parameter of a Pig job, variable of a Shell job; repeatable",
+    help="parameter of a Pig job, variable of a Shell job or of a .sql file; repeatable",
 )
 @click.option("--detach", is_flag=True, help="print the execution and do not follow it")
 @click.option(
     "--all",
     "shows_all",
     is_flag=True,
-    help="show each line, also those of Oozie, Hadoop, Pig and Java",
+    help="show each line, also those of Oozie, Hadoop, Pig, Spark and Java",
 )
 @click.pass_obj
 def command(session: Session, /, shows_all: bool, **options: Any) -> int:
@@ -186,6 +187,10 @@ class Run:
         )  # fmt: skip
         if self._kind.main_class:
             self._configs.setdefault("edp.java.main_class", self._kind.main_class)
+        if self._kind.type is JobType.SPARK:
+            faults = spark_faults(self._main.name, self._configs, self._params, self._args)
+            if faults:
+                raise Unusable("; ".join(faults))
         lacks = missing_places(self._kind.type, bool(input_), bool(place))
         if lacks:
             raise Unusable(lacks)

@@ -62,7 +62,7 @@ from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import Workflow
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.binaries import Internal, Object, location
-from svcd.workflow.decide import document, job_configs, lifecycle, rules
+from svcd.workflow.decide import document, job_configs, lifecycle, rules, spark_job
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
@@ -217,7 +217,11 @@ class Jobs:
                     faults += fault
             if faults:
                 raise InvalidReference("\n".join(faults))
-            broken = rules.job_faults(record.type, record.mains, record.libs)
+            broken = list(rules.job_faults(record.type, record.mains, record.libs))
+            if record.type is JobType.SPARK:
+                get = tx.job_binaries.get
+                names = [(await get(caller.tenant_id, each)).name for each in record.mains]
+                broken += spark_job.main_faults(names)
             if broken:
                 raise InvalidData("\n".join(broken))
             await tx.jobs.add(record)

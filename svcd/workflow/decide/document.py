@@ -43,6 +43,7 @@ from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
+from svcd.workflow.decide import spark_job
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
@@ -63,7 +64,7 @@ CONTAINER_SUFFIX: Final = ".svc"
 _USERNAME: Final = ".username"
 
 RENDERED: Final = frozenset(
-    {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL}
+    {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL, JobType.SPARK}
 )
 """Job types for which `workflow` can write a definition."""
 
@@ -137,6 +138,9 @@ def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
     sources = {"input_id": work.input, "output_id": work.output}
     faults = list(islice(faults_of(work.configs, sources), MOST_FAULTS))
+    if work.type is JobType.SPARK:
+        faults += spark_job.main_faults(work.mains)
+        faults += spark_job.config_faults(work.mains, work.configs)
     if faults:
         raise DocumentError("\n".join(faults))
     secrets = len(secrets_of([], work.configs))
@@ -195,6 +199,8 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
         "oozie.wf.application.path": f"{endpoints.name_node}{folder}/workflow.xml",
         "oozie.wf.external.id": work.execution_id,
     }
+    if work.type is JobType.SPARK:
+        mine[spark_job.FOLDER] = f"{endpoints.name_node}{folder}"
     return {name: mine[name] for name in sorted(mine)}
 
 
@@ -229,6 +235,8 @@ def _action(work: Work) -> str:
             return _java(work)
         case JobType.SHELL:
             return _shell(work)
+        case JobType.SPARK:
+            return _spark(work)
         case _:
             raise DocumentError(f"$: the workflow engine cannot run jobs of type {work.type}")
 
@@ -320,6 +328,30 @@ def _shell(work: Work) -> str:
             "</shell>",
         ]
     )
+
+
+def _spark(work: Work) -> str:
+    sources = (("INPUT", work.input), ("OUTPUT", work.output))
+    action = spark_job.action(
+        mains=work.mains,
+        libs=work.libs,
+        places={name: _quoted(source.url) for name, source in sources if source is not None},
+        params=_texts(work.configs.params),
+        args=tuple(_args(work)),
+        options={**_configs(work), **_texts(_of_svcd(work))},
+    )
+    return "".join(
+        [
+            f"<java>{_NODES}{_configuration(action.configuration)}",
+            f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>",
+            *(f"<arg>{_xml(each)}</arg>" for each in action.arguments),
+            "</java>",
+        ]
+    )
+
+
+def _of_svcd(work: Work) -> Mapping[str, ConfigValue]:
+    return {n: value for n, value in work.configs.configs.items() if n.startswith("edp.")}
 
 
 def _configs(work: Work) -> dict[str, str]:

@@ -17,6 +17,7 @@ MAIN_CLASS: Final = "edp.java.main_class"
 JAVA_OPTS: Final = "edp.java.java_opts"
 STREAMING_MAPPER: Final = "edp.streaming.mapper"
 STREAMING_REDUCER: Final = "edp.streaming.reducer"
+SPARK_ARGUMENTS: Final = "edp.spark.arguments"
 
 MOST_FAULTS: Final = 100
 """Faults that one answer names."""
@@ -56,6 +57,7 @@ _USES: Final[Mapping[JobType, _Uses]] = {
     JobType.PIG: _Uses(("configs", "args", "params")),
     JobType.JAVA: _Uses(("configs", "args"), (MAIN_CLASS, JAVA_OPTS)),
     JobType.SHELL: _Uses(("configs", "args", "params")),
+    JobType.SPARK: _Uses(("configs", "args", "params"), (MAIN_CLASS, SPARK_ARGUMENTS)),
 }
 
 
@@ -81,9 +83,9 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         for name, value in values.items():
             wrong = xml_fault(name) or _misnamed(key, name)
             if wrong:
-                yield f"$.job_configs.{key}: the name {_shown(name)} {wrong}"
+                yield f"$.job_configs.{key}: the name {shown(name)} {wrong}"
             elif isinstance(value, str) and (wrong := xml_fault(value)):
-                step = f".{name}" if _PLAIN.match(name) else f"[{_shown(name)}]"
+                step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
     for key, source in sources.items():
         if source is None:
@@ -112,7 +114,7 @@ def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
         elif name.startswith("edp.") and name not in uses.settings:
             known = ", ".join(uses.settings) or "none"
             yield (
-                f"$.job_configs.configs[{_shown(name)}]: {kind} has no such setting; "
+                f"$.job_configs.configs[{shown(name)}]: {kind} has no such setting; "
                 f"settings of {kind} that begin with edp.: {known}"
             )
 
@@ -132,7 +134,7 @@ def _misnamed(key: str, name: str) -> str:
     return ""
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """A caller's name in quotation marks, cut to `_MOST_NAME` characters."""
     cut = "…" if len(name) > _MOST_NAME else ""
     plain = "".join(c if c.isprintable() else "?" for c in name[:_MOST_NAME])

@@ -8,9 +8,10 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.job import DataSource, JobType
+from svcd.workflow.decide import spark_job
 from svcd.workflow.decide.document import container_of
 
-WITH_DATA: Final = frozenset({JobType.PIG, JobType.HIVE, JobType.JAR, JobType.MAP_REDUCE})
+WITH_DATA: Final = frozenset({JobType.PIG, JobType.JAR, JobType.MAP_REDUCE})
 """Job types that need both data sources."""
 
 
@@ -29,7 +30,6 @@ class _Rule:
 
 _RULES: Final[dict[JobType, _Rule]] = {
     JobType.PIG: _Rule(mains=1),
-    JobType.HIVE: _Rule(mains=1),
     JobType.SHELL: _Rule(mains=1),
     JobType.SPARK: _Rule(mains=1),
     JobType.JAR: _Rule(either=True),
@@ -40,6 +40,8 @@ _RULES: Final[dict[JobType, _Rule]] = {
 
 def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
     """Faults of the binaries of a job, with their JSON paths. Source: behaviour II 4.1."""
+    if job_type is JobType.HIVE:
+        return [spark_job.HIVE]
     rule = _RULES[job_type]
     faults = []
     if len(mains) < rule.mains:

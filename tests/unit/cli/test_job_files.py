@@ -24,15 +24,16 @@ class KindTests(SynchronousTestCase):
     def test_by_the_ending(self) -> None:
         """In any case of letters."""
         self.assertEqual(self.kind("a/count.PIG"), Kind(type=JobType.PIG, why="a .pig file"))
-        self.assertEqual(self.kind("q.hql").type, JobType.HIVE)
+        self.assertEqual(self.kind("a.py"), Kind(type=JobType.SPARK, why="a .py file"))
+        self.assertEqual(self.kind("a.sql").type, JobType.SPARK)
         self.assertEqual(self.kind("go.sh"), Kind(type=JobType.SHELL, why="a .sh file"))
 
     def test_script_of_another_language_needs_its_first_line(self) -> None:
         """Without it a shell would read the script."""
         kind = Kind(type=JobType.SHELL, why="a script with a #! line")
-        self.assertEqual(self.kind("a.py", b"#!/usr/bin/env python3\n"), kind)
+        self.assertEqual(self.kind("a.rb", b"#!/usr/bin/env ruby\n"), kind)
         self.assertEqual(self.kind("tool", b"#!/bin/sh\n"), kind)
-        self.assertIn("such as #!/usr/bin/env python3", self.refusal("a.py", b"import sys\n"))
+        self.assertIn("such as #!/usr/bin/env ruby", self.refusal("a.rb", b"puts 1\n"))
         self.assertIn("dos2unix", self.refusal("a.sh", b"#!/bin/sh\r\n"))
 
     def test_jar(self) -> None:
@@ -52,6 +53,30 @@ class KindTests(SynchronousTestCase):
         self.assertEqual(self.kind("a.txt", given="pig"), Kind(type=JobType.PIG))
         self.assertIn("there are Pig, Jar, MapReduce", self.refusal("a.txt", given="Perl"))
         self.assertIn("give --main-class", self.refusal("a.jar", given="Java"))
+
+    def test_spark(self) -> None:
+        """A .jar is a program of Spark only when the type is given."""
+        jar = Kind(type=JobType.SPARK, main_class="org.Main")
+        self.assertEqual(self.kind("a.jar", given="Spark", main_class="org.Main"), jar)
+        self.assertEqual(self.kind("a.jar", given="spark", manifest="org.Main"), jar)
+        self.assertIn("give --main-class", self.refusal("a.jar", given="Spark"))
+        self.assertIn("must end in .jar, .py, .sql", self.refusal("a.txt", given="Spark"))
+        self.assertIn("is for a .jar", self.refusal("a.py", given="Spark", main_class="org.Main"))
+
+    def test_hive(self) -> None:
+        """By its ending or by its name, with the type that runs SQL."""
+        for text in (self.refusal("q.hql"), self.refusal("q.txt", given="Hive")):
+            self.assertIn("svcd runs no Hive jobs", text)
+            self.assertIn("ends in .sql", text)
+
+    def test_what_a_spark_program_cannot_take(self) -> None:
+        """It is known before anything is uploaded."""
+        self.assertEqual(job_files.spark_faults("a.py", {}, {}, ["x"]), [])
+        self.assertEqual(
+            job_files.spark_faults("a.py", {}, {"P": "1"}, []),
+            ["params: a .py program takes no params; it takes args"],
+        )
+        self.assertIn("it takes params", job_files.spark_faults("a.sql", {}, {}, ["x"])[0])
 
     def test_refusals(self) -> None:
         """An ending that says nothing, and a main class of a script."""

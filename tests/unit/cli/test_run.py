@@ -288,11 +288,15 @@ class RefusalTests(RunCase):
         text = self.refused(3, "run", self.file("a.pig"), "--on", "frist", *PLACES)
         self.assertIn("has no cluster 'frist'; did you mean first?", text)
 
-    def test_type_that_the_cluster_cannot_run(self) -> None:
-        """The API's reason in one line."""
-        said = self.shown.run("run", self.file("q.hql"), "--on", "first", *PLACES)
-        self.assertEqual((said.code, self.executions()), (4, []), said)
-        self.assertIn("cannot run Hive jobs; it runs ", said.err)
+    def test_type_that_no_cluster_runs(self) -> None:
+        """Before anything is uploaded."""
+        text = self.refused(2, "run", self.file("q.hql"), "--on", "first", *PLACES)
+        self.assertIn("svcd runs no Hive jobs", text)
+
+    def test_spark_program_that_cannot_run(self) -> None:
+        """Before anything is uploaded."""
+        text = self.refused(2, "run", self.file("q.sql"), "--on", "first", "--", "argument")
+        self.assertIn("a .sql program takes no args; it takes params", text)
 
     def test_refused_execution_keeps_what_was_made(self) -> None:
         """Another run of the same file may use it by then; one line names it."""

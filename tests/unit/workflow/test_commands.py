@@ -136,7 +136,7 @@ class Rules(WorkflowCase):
             taken,
             {
                 "Pig": (False, True, False, True),
-                "Hive": (False, True, False, True),
+                "Hive": (False, False, False, False),
                 "Shell": (False, True, False, True),
                 "Spark": (False, True, False, True),
                 "Jar": (False, True, True, True),
@@ -186,7 +186,7 @@ class Execute(WorkflowCase):
     def test_a_type_the_cluster_cannot_run_is_refused(self) -> None:
         self.fake_engines.types = (JobType.PIG,)
         self.assertIn("cannot run Jar jobs; it runs Pig", self.refused(InvalidReference, JAR))
-        self.fake_engines.types = (JobType.SPARK,)
+        self.fake_engines.types = (JobType.HIVE,)
         self.assertIn("it runs no jobs", self.refused(InvalidReference, JAR))
 
     def test_what_no_definition_can_hold_is_refused(self) -> None:

@@ -12,7 +12,14 @@ from svcd.model.job import JobType
 from svcd.provisioning.distributions.spi import Hint
 from svcd.provisioning.distributions.vanilla.entries import Site, defaults
 
-JOB_TYPES = (JobType.PIG, JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.SHELL)
+JOB_TYPES = (
+    JobType.PIG,
+    JobType.JAR,
+    JobType.MAP_REDUCE,
+    JobType.JAVA,
+    JobType.SHELL,
+    JobType.SPARK,
+)
 
 _CLASSIC = (
     Hint(
@@ -48,6 +55,41 @@ _OF_JAVA = (
         description="Options of the job's Java virtual machine.",
     ),
 )
+_OF_SPARK = (
+    Hint(name="edp.java.main_class", value="", description="Class with the main method of a .jar."),
+    Hint(
+        name="edp.spark.arguments",
+        value="",
+        description="'explicit': the program gets its own arguments alone; else the URLs of input"
+        " and output come before them.",
+    ),
+    Hint(name="spark.driver.memory", value="512m", description="Heap of the driver."),
+    Hint(name="spark.driver.memoryOverhead", value="192m", description="Its memory beside it."),
+    Hint(name="spark.executor.instances", value="1", description="Number of executors."),
+    Hint(name="spark.executor.cores", value="1", description="Tasks that run at a time in each."),
+    Hint(name="spark.executor.memory", value="512m", description="Heap of each executor."),
+    Hint(
+        name="spark.executor.memoryOverhead",
+        value="192m",
+        description="Memory of each executor beside its heap, for Python too.",
+    ),
+    Hint(
+        name="spark.sql.shuffle.partitions",
+        value="200",
+        description="Number of partitions after a shuffle of data frames and SQL.",
+    ),
+    Hint(
+        name="spark.default.parallelism",
+        value="",
+        description="Number of partitions of RDDs; by default that of the executors' cores.",
+    ),
+    Hint(
+        name="spark.sql.adaptive.enabled",
+        value="true",
+        description="Whether Spark adapts a query while it runs.",
+    ),
+    Hint(name="spark.hadoop.dfs.replication", value="", description="Copies of each output block."),
+)
 
 
 @functools.cache
@@ -60,6 +102,8 @@ def hints(job_type: JobType) -> Sequence[Hint]:
             return _of_mapreduce()
         case JobType.JAVA:
             return _OF_JAVA
+        case JobType.SPARK:
+            return _OF_SPARK
         case _:
             return ()
 

@@ -368,6 +368,7 @@ class JavaAndShell(SynchronousTestCase):
                 "Pig": [*java, *streaming, unknown],
                 "Java": ["params", *streaming, unknown],
                 "Shell": [*java, *streaming, unknown],
+                "Spark": [java[1], *streaming, unknown],
             },
         )
         self.assertEqual(list(unusable(JobType.JAR, JobConfigs(args=()))), [])

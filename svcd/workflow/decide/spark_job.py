@@ -1,0 +1,166 @@
+"""The Oozie action of a Spark job: what the class SubmitSpark of the image reads. Pure.
+
+SubmitSpark runs in the launcher, submits the program to YARN in cluster mode, and waits for its
+end. The program and its files lie in the execution's folder, beside `lib/`, so they are not on the
+launcher's class path. YARN reads them there by their URLs.
+
+Note: configurations. A name that begins with `spark.` goes to Spark. Any other name is an option of
+Hadoop, which Spark takes with `spark.hadoop.` before it. SubmitSpark moves the passwords of the
+object store into a credential provider, a file in the execution's folder.
+
+Note: a script in SQL has no arguments. Its data sources and parameters are variables, which Spark
+replaces itself: `${INPUT}`, `${OUTPUT}`, and the names of the parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.choices import listed
+from svcd.model.job import JobConfigs
+from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
+
+SUBMIT_CLASS: Final = "org.svcd.spark.SubmitSpark"
+SQL_CLASS: Final = "org.svcd.spark.RunSql"
+FOLDER: Final = "svcdFolder"
+"""The submission property with the URL of the execution's folder."""
+ENDINGS: Final = (".jar", ".py", ".sql")
+"""The endings of the file names of programs."""
+
+_EXPLICIT: Final = "explicit"
+_NO_FILE: Final = "spark-internal"
+"""Spark's word for a program whose class is in the image."""
+_PYTHON: Final = frozenset({".py", ".zip", ".egg"})
+_RESERVED: Final = frozenset(
+    {
+        "spark.master",
+        "spark.submit.deployMode",
+        "spark.yarn.stagingDir",
+        "spark.yarn.submit.waitAppCompletion",
+    }
+)
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+@frozen(kw_only=True)
+class Action:
+    """configuration, arguments: of the action."""
+
+    configuration: Mapping[str, str]
+    arguments: Sequence[str]
+
+
+def ending(name: str) -> str:
+    """`.jar`, `.py` or `.sql`; "" for any other name."""
+    found = PurePath(name).suffix.lower()
+    return found if found in ENDINGS else ""
+
+
+def main_faults(mains: Sequence[str]) -> Iterator[str]:
+    """Faults of the names of a job's main binaries, with their JSON paths."""
+    if len(mains) > 1:
+        yield "$.mains: a Spark job has one main binary, its program; give the others in libs"
+    elif mains and not ending(mains[0]):
+        yield (
+            f"$.mains[0]: the program of a Spark job is a .jar, a .py or a .sql file, by the end of"
+            f" its name: rename the job binary {shown(mains[0])}"
+        )
+
+
+def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
+    """Faults of `job_configs` that depend on the program, with their JSON paths."""
+    kind = ending(mains[0]) if mains else ""
+    main_class = configs.configs.get(MAIN_CLASS)
+    if kind == ".jar" and not (isinstance(main_class, str) and main_class.strip()):
+        yield (
+            f"$.job_configs.configs: a Spark job with a .jar needs {MAIN_CLASS}: the class with"
+            " main()"
+        )
+    if kind in (".py", ".sql") and MAIN_CLASS in configs.configs:
+        yield f'$.job_configs.configs["{MAIN_CLASS}"]: only a .jar has a main class, no {kind} file'
+    if configs.configs.get(SPARK_ARGUMENTS, _EXPLICIT) != _EXPLICIT:
+        yield (
+            f'$.job_configs.configs["{SPARK_ARGUMENTS}"]: expected {_EXPLICIT}: the program then'
+            " gets only its own args, and not the data sources before them"
+        )
+    if kind == ".sql" and configs.args:
+        yield "$.job_configs.args: a .sql program takes no args; it takes params, as variables"
+    if kind in (".jar", ".py") and configs.params:
+        yield f"$.job_configs.params: a {kind} program takes no params; it takes args"
+    for name in configs.params if kind == ".sql" else ():
+        if not _VARIABLE.match(name):
+            yield (
+                f"$.job_configs.params: the name {shown(name)} cannot be written as a variable,"
+                " ${NAME}: use letters, digits and _"
+            )
+    for name in sorted(_RESERVED.intersection(configs.configs)):
+        yield (
+            f'$.job_configs.configs["{name}"]: svcd sets this configuration itself: a Spark job'
+            " runs in YARN's cluster mode; remove it"
+        )
+
+
+def action(
+    mains: Sequence[str],
+    libs: Sequence[str],
+    places: Mapping[str, str],
+    params: Mapping[str, str],
+    args: Sequence[str],
+    options: Mapping[str, str],
+) -> Action:
+    """The action of a job without faults. places: URLs of the data sources, by their variables.
+
+    mains, libs, places: quoted for the engine. options: configurations of caller and object store.
+    """
+    program, kind = mains[0], ending(mains[0])
+    explicit = SPARK_ARGUMENTS in options
+    own = {name: value for name, value in options.items() if not name.startswith("edp.")}
+    made = {_named(name): value for name, value in own.items()}
+    made |= _files(kind, libs, made)
+    made["svcd.spark.folder"] = f"${{{FOLDER}}}"
+    if kind == ".sql":
+        variables = {**places, **params}
+        made |= {f"spark.svcd.variable.{name}": value for name, value in variables.items()}
+        made |= {"svcd.spark.main": _NO_FILE, "svcd.spark.class": SQL_CLASS}
+        made.setdefault("spark.app.name", program)
+        return Action(configuration=made, arguments=[_url(program)])
+    made["svcd.spark.main"] = _url(program)
+    if kind == ".jar":
+        made["svcd.spark.class"] = options[MAIN_CLASS]
+    return Action(configuration=made, arguments=[*(() if explicit else places.values()), *args])
+
+
+def _named(name: str) -> str:
+    """The name under which the action has a configuration."""
+    return name if name.startswith(("spark.", "oozie.")) else f"spark.hadoop.{name}"
+
+
+def _files(kind: str, libs: Sequence[str], options: Mapping[str, str]) -> Mapping[str, str]:
+    """The options that name the libraries, after those that the caller names."""
+    found: dict[str, list[str]] = {}
+    for name in libs:
+        suffix = PurePath(name).suffix.lower()
+        if suffix == ".jar":
+            option = "spark.jars"
+        elif kind == ".py" and suffix in _PYTHON:
+            option = "spark.submit.pyFiles"
+        else:
+            option = "spark.files"
+        found.setdefault(option, [options[option]] if options.get(option) else [])
+        found[option].append(_url(name))
+    return {option: ",".join(urls) for option, urls in found.items()}
+
+
+def _url(name: str) -> str:
+    return f"${{{FOLDER}}}/{name}"
+
+
+HIVE: Final = (
+    "$.type: svcd runs no Hive jobs: for a script in SQL use a job of type Spark whose main binary"
+    f" ends in .sql; there are {listed(ENDINGS)} programs of Spark"
+)
