@@ -26,13 +26,13 @@ $(VENV)/.stamp: setup.py pyproject.toml
 venv: $(VENV)/.stamp ## Make .venv with all packages for running, tests and lint
 	@:
 
-image: venv ## Build the software tree of the vanilla distribution
+image: venv ## Build the software tree; WITHOUT=spark leaves Spark out, also for demo and run
 	@scripts/need jdk
-	@$(BIN)/svcd image build vanilla $(IMAGE)
+	@$(BIN)/svcd image build vanilla $(addprefix --without ,$(WITHOUT)) $(IMAGE)
 
-digests: venv ## Write the digests of all jars of the image again, after a change of its poms
-	@scripts/need jdk maven
-	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.pin
+digests: venv ## Write the digests of all jars of the image again; SPARK=4.2.0 for those of Spark
+	@$(if $(SPARK),:,scripts/need jdk maven)
+	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.$(if $(SPARK),pin_archive $(SPARK),pin)
 
 demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
 	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)

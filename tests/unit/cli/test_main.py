@@ -337,7 +337,7 @@ class ImageTests(_Case):
         self.assertEqual((self.folder / "home" / "thesis").read_text(), "mine")
 
     def test_sbom_of_a_tree(self) -> None:
-        """The jars that are there, on stdout; a problem of the tree goes to stderr and the code."""
+        """Its jars and zips, on stdout; a problem of the tree goes to stderr and the code."""
         prefix = self.folder / "tree"
         empty_tree(prefix)
         (prefix / "java/opens").unlink()
@@ -350,7 +350,7 @@ class ImageTests(_Case):
         places = [each["location"] for component in document["components"]
                   for each in component["evidence"]["occurrences"]]  # fmt: skip
         jars = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*.jar")}
-        self.assertEqual(set(places), jars)
+        self.assertEqual(set(places), jars | {"spark/python/lib/pyspark.zip"})
         self.assertEqual(self.ran(*command)[1], out)
 
     def test_verify_takes_the_tree_of_the_settings(self) -> None:

@@ -35,17 +35,31 @@ MOST_BYTES = 64 * 2**20
 
 _LINE = re.compile(
     r"(?P<sha256>[0-9a-f]{64})  (?P<folders>[a-z]+(?:,[a-z]+)*)  "
-    r"(?P<path>(?:[A-Za-z0-9][A-Za-z0-9._+-]*/){3,}[A-Za-z0-9][A-Za-z0-9._+-]*\.jar)"
+    r"(?P<path>(?:[A-Za-z0-9][A-Za-z0-9._+-]*/){3,}[A-Za-z0-9][A-Za-z0-9._+-]*\.jar"
+    r"|(?:[a-z0-9][a-z0-9._-]*/){2}(?:[a-z0-9][a-z0-9._-]*\.zip|LICENSE|NOTICE))"
     r"(?:  (?P<licence>\S.*))?"
 )
 _POMS = re.compile(r"# poms: ([0-9a-f]{64})")
+
+
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "hadoop": ("hadoop/lib",),
+    "oozie": ("oozie/lib",),
+    "launcher": ("oozie/sharelib/oozie", "oozie/sharelib/mapreduce-streaming"),
+    "pig": ("oozie/sharelib/pig",),
+    "spark": ("spark/jars",),
+    "python": ("spark/python/lib",),
+    "notices": ("spark",),
+}
+"""Class path of a line to the folders of a tree that its files are in."""
 
 
 @dataclass(frozen=True)
 class Artifact:
     """A released jar. folders: the class paths that hold it. path: in a Maven repository.
 
-    licence: the names that its POM declares; empty when it declares none.
+    licence: the names that its POM declares; empty when it declares none. What is no jar has the
+    name and version of a package of PyPI instead of a path in a Maven repository.
     """
 
     sha256: str
@@ -59,8 +73,10 @@ class Artifact:
 
     @property
     def coordinates(self) -> tuple[str, str, str, str]:
-        """Group, artifact, version, classifier."""
+        """Group, artifact, version, classifier; a package of PyPI has no group."""
         *group, artifact, version, file = self.path.split("/")
+        if not group:
+            return "", artifact, version, ""
         rest = file.removesuffix(".jar").removeprefix(f"{artifact}-{version}")
         return ".".join(group), artifact, version, rest.removeprefix("-")
 
@@ -73,7 +89,7 @@ class ArtifactList:
     artifacts: tuple[Artifact, ...]
 
 
-def parse(text: str) -> ArtifactList:
+def parse(text: str, name: str = LIST) -> ArtifactList:
     """Raises: ImageError (a line is damaged), with its number."""
     poms, found = "", []
     for number, line in enumerate(text.splitlines(), 1):
@@ -83,7 +99,7 @@ def parse(text: str) -> ArtifactList:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise ImageError(f"{LIST}, line {number} cannot be read: {line[:100]!r}: make digests")
+            raise ImageError(f"{name}, line {number} cannot be read: {line[:100]!r}: make digests")
         licence = match["licence"] or ""
         folders = tuple(match["folders"].split(","))
         found.append(Artifact(match["sha256"], folders, match["path"], licence))
@@ -97,10 +113,14 @@ def text_of(contents: ArtifactList) -> str:
         "# POM. Written by: make digests",
         f"# poms: {contents.poms}",
     ]
-    for each in sorted(contents.artifacts, key=lambda each: each.path):
-        end = f"  {each.licence}" if each.licence else ""
-        lines.append(f"{each.sha256}  {','.join(each.folders)}  {each.path}{end}")
+    lines += map(text_of_line, sorted(contents.artifacts, key=lambda each: each.path))
     return "\n".join(lines) + "\n"
+
+
+def text_of_line(artifact: Artifact) -> str:
+    """The line of an artifact in a list."""
+    end = f"  {artifact.licence}" if artifact.licence else ""
+    return f"{artifact.sha256}  {','.join(artifact.folders)}  {artifact.path}{end}"
 
 
 def read_list(recipe: Path) -> tuple[Artifact, ...]:
@@ -142,13 +162,7 @@ def fetch(
 
     Raises: ImageError (a download failed, or a downloaded jar has another digest).
     """
-    left = []
-    for artifact in artifacts:
-        data = _kept(artifact, kept(artifact), progress)
-        if data is None:
-            left.append(artifact)
-        else:
-            _store(target, artifact, data)
+    left = take_copies(artifacts, target, kept, progress)
     if not left:
         return
     progress(f"fetching {len(left)} of {len(artifacts)} jars from {repository}")
@@ -163,13 +177,31 @@ def fetch(
             _store(target, artifact, checked(data, artifact, url))
 
 
-def local_copies(prefix: Path, repository: Path) -> Callable[[Artifact], Iterable[Path]]:
-    """Where a jar may already be: in the tree at `prefix`, or in Maven's local `repository`."""
-    tree: Mapping[str, Path] = {path.name: path for path in prefix.rglob("*.jar")}
+def take_copies(
+    artifacts: Sequence[Artifact],
+    target: Path,
+    kept: Callable[[Artifact], Iterable[Path]],
+    progress: Callable[[str], None],
+) -> list[Artifact]:
+    """Puts what has a `kept` copy into `target`/CLASS PATH; the artifacts that have none."""
+    left = []
+    for artifact in artifacts:
+        data = _kept(artifact, kept(artifact), progress)
+        if data is None:
+            left.append(artifact)
+        else:
+            _store(target, artifact, data)
+    return left
+
+
+def local_copies(trees: Sequence[Path], repository: Path) -> Callable[[Artifact], Iterable[Path]]:
+    """Where a jar may already be: in one of the `trees`, or in Maven's local `repository`."""
 
     def copies(artifact: Artifact) -> Iterator[Path]:
-        if artifact.file in tree:
-            yield tree[artifact.file]
+        for tree in trees:
+            for folder in artifact.folders:
+                for place in PLACES.get(folder, ()):
+                    yield tree / place / artifact.file
         yield repository / artifact.path
 
     return copies

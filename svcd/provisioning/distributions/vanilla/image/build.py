@@ -12,7 +12,9 @@ the tree works wherever it is copied.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
+import errno
 import fcntl
 import hashlib
 import json
@@ -22,36 +24,50 @@ import signal
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
+from svcd.provisioning.distributions.vanilla.image.archive import (
+    SETTING,
+    Archive,
+    place,
+    read_archive,
+    unpack,
+)
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
     CENTRAL,
+    Artifact,
     fetch,
     local_copies,
     read_list,
+    take_copies,
 )
 from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import (
     FILE_LIST,
+    OPTIONAL,
     RECIPE,
     SCRIPTS,
+    SPARK_JAVA,
     digests,
     file_list,
+    has_spark,
     helpers_digest,
     list_digest,
     missing_files,
     own_classes,
     read_record,
+    remedy,
     verify,
 )
 from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
+from svcd.provisioning.distributions.vanilla.image.trees import add_tree, list_file, read_trees
 
 __all__ = [
     "BuiltImage", "ImageError", "Java", "build", "find_jdk", "find_jre", "is_current", "main",
@@ -61,10 +77,11 @@ __all__ = [
 Progress = Callable[[str], None]
 
 # these decide nothing about the tree
-_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py", "sbom.py"))
+_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py", "pin_archive.py", "sbom.py"))
 
-# the tree, and its copies while it is made
-DISK_NEEDED_BYTES = 800 * 2**20
+# what a build writes at the most; the download of Spark is never on the disk as a whole
+DISK_NEEDED_BYTES = 300 * 2**20
+DISK_SPARK_BYTES = 300 * 2**20
 
 
 @dataclass(frozen=True)
@@ -90,9 +107,14 @@ def recipe_stamp(recipe: Path = RECIPE) -> str:
     return digest.hexdigest()[:16]
 
 
-def is_current(prefix: Path, recipe: Path = RECIPE) -> bool:
-    """Whether the tree at `prefix` was made from this recipe and no file went missing (quick)."""
-    if read_record(prefix).get("stamp") != recipe_stamp(recipe):
+def is_current(prefix: Path, recipe: Path = RECIPE, without: frozenset[str] = frozenset()) -> bool:
+    """Whether the tree at `prefix` was made from this recipe and no file went missing (quick).
+
+    without: the parts that were asked to be left out. A tree that was built with another choice is
+    not current, so that one command gives one tree.
+    """
+    record = read_record(prefix)
+    if record.get("stamp") != recipe_stamp(recipe) or set(record.get("without", ())) != without:
         return False
     return not any(missing_files(prefix))
 
@@ -105,11 +127,16 @@ def problem(
     Quick enough for each request: looks at some thirty files and opens no jar. None when it can
     run; a tree of an older recipe can, unless our own classes have changed since.
     """
-    remedy = f"svcd image build vanilla {prefix}"
     if missing := next(missing_files(prefix), None):
-        return f"no complete software image ({missing}): {remedy}"
-    if read_record(prefix).get("helpers") != helpers_digest():
-        return f"the helper classes of the software image are not those of this svcd: {remedy}"
+        return f"no complete software image ({missing}): {remedy(prefix)}"
+    record = read_record(prefix)
+    pairs = [(record.get("helpers"), helpers_digest())]
+    if has_spark(record):
+        pairs.append((record.get("spark_helpers"), helpers_digest(folder=SPARK_JAVA)))
+    if any(found != expected for found, expected in pairs):
+        return (
+            f"the helper classes of the software image are not those of this svcd: {remedy(prefix)}"
+        )
     try:
         find_jre(environ, roots)
     except ImageError as error:
@@ -122,44 +149,55 @@ def build(
     progress: Progress = lambda line: None,
     *,
     force: bool = False,
+    without: Iterable[str] = (),
 ) -> BuiltImage:
     """Makes the tree at `prefix` unless it is there already; `force` makes it anyway.
+
+    without: parts of OPTIONAL to leave out.
 
     Raises: ImageError (no JDK, no room, a download, a digest or a check failed); an existing tree
     is then untouched.
     """
     started = time.monotonic()
     prefix = prefix.absolute()
-    stamp = recipe_stamp()
-    if not force and is_current(prefix):
+    stamp, left_out = recipe_stamp(), frozenset(without)
+    if not force and is_current(prefix, without=left_out):
         return _result(prefix, started, made=False)
     jdk = find_jdk()
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
-        _check_room(prefix.parent)
+        _check_room(prefix.parent, left_out)
         with _locked(prefix, progress):
-            if not force and is_current(prefix):
+            if not force and is_current(prefix, without=left_out):
                 return _result(prefix, started, made=False)
             for left in prefix.parent.glob(f".{prefix.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
             # of this process alone: a compiler that outlived a killed build may write to its own
             stage = prefix.with_name(f".{prefix.name}.building-{os.getpid()}")
             with _removed_unless_told(stage):
-                _make(stage, prefix, stamp, jdk, progress, started)
+                _make(stage, prefix, stamp, jdk, progress, started, left_out)
                 progress("checking")
                 if problems := verify(stage):
                     raise ImageError(f"not complete, see {stage}: {'; '.join(problems)}")
                 _exchange(stage, prefix)
     except OSError as error:
-        hint = ": name a prefix that you can write to" if isinstance(error, PermissionError) else ""
+        hint = _HINTS.get(error.errno or 0, "")
         raise ImageError(f"{error.filename or prefix}: {error.strerror or error}{hint}") from error
+    add_tree(list_file(os.environ), prefix, progress)
     done = _result(prefix, started, made=True)
     progress(f"built {prefix}: {done.size_bytes // 2**20} MiB in {done.seconds:.0f} s")
     return done
 
 
+_HINTS = {
+    errno.EACCES: ": name a prefix that you can write to",
+    errno.EPERM: ": name a prefix that you can write to",
+    errno.ENOSPC: ": free some, or name another prefix",
+}
+
+
 def versions(recipe: Path = RECIPE) -> dict[str, str]:
-    """Name to version of what the image holds, read from poms/pom.xml."""
+    """Name to version of what comes from Maven Central, read from poms/pom.xml."""
     namespace = "{http://maven.apache.org/POM/4.0.0}"
     properties = (
         ElementTree.parse(recipe / "poms" / "pom.xml").getroot().find(f"{namespace}properties")
@@ -185,12 +223,14 @@ def _result(prefix: Path, started: float, *, made: bool) -> BuiltImage:
     )
 
 
-def _check_room(folder: Path) -> None:
+def _check_room(folder: Path, without: frozenset[str]) -> None:
     free = shutil.disk_usage(folder).free
-    if free < DISK_NEEDED_BYTES:
+    needed = DISK_NEEDED_BYTES + (0 if "spark" in without else DISK_SPARK_BYTES)
+    if free < needed:
+        less = "" if "spark" in without else ", or leave Spark out (--without spark)"
         raise ImageError(
-            f"{folder} has {free // 2**20} MiB left and a build needs {DISK_NEEDED_BYTES // 2**20}:"
-            " free some, or name another prefix"
+            f"{folder} has {free // 2**20} MiB left and a build needs {needed // 2**20}:"
+            f" free some, or name another prefix{less}"
         )
 
 
@@ -225,28 +265,64 @@ def _make(
     jdk: Java,
     progress: Progress,
     started: float,
+    without: frozenset[str],
 ) -> None:
     work = stage / ".work"
     work.mkdir(parents=True)
     progress(f"JDK {jdk.version} at {jdk.home}")
     progress("collecting jars (the first time a download of 200 MB)")
     jars = work / "jars"
-    fetch(
-        read_list(RECIPE),
-        jars,
-        os.environ.get("SVCD_MAVEN_REPOSITORY") or CENTRAL,
-        local_copies(prefix, Path.home() / ".m2" / "repository"),
-        progress,
-    )
+    trees = (prefix, *read_trees(list_file(os.environ)))
+    kept = local_copies(trees, Path.home() / ".m2" / "repository")
+    repository = os.environ.get("SVCD_MAVEN_REPOSITORY") or CENTRAL
+    fetch(read_list(RECIPE), jars, repository, kept, progress)
+    spark = None if "spark" in without else read_archive(RECIPE)
+    if spark is not None:
+        _fetch_spark(spark, jars, kept, progress)
     progress("laying out")
     _lay_out(stage, jars, jdk)
     progress("compiling")
     lib = f"{stage}/hadoop/lib/*"
-    compile_jar(RECIPE / "java", stage / "hadoop/lib/svcd-hadoop-helpers.jar", lib, jdk, work)
-    _link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "oozie/lib")  # its HostFilter
+    helpers = stage / "hadoop/lib/svcd-hadoop-helpers.jar"
+    compile_jar(RECIPE / "java", helpers, lib, jdk, work)
+    _link(helpers, stage / "oozie/lib")  # its HostFilter
     compile_jar(RECIPE / "examples", stage / "examples/svcd-examples.jar", lib, jdk, work)
+    if spark is not None:
+        _add_spark(stage, jars, jdk, work)
     shutil.rmtree(work)
-    _record(stage, stamp, jdk, started)
+    found = versions() | ({} if spark is None else {"spark": spark.version})
+    _record(stage, stamp, jdk, started, found, without)
+
+
+def _fetch_spark(
+    spark: Archive,
+    jars: Path,
+    kept: Callable[[Artifact], Iterable[Path]],
+    progress: Progress,
+) -> None:
+    """The jars of Spark: from local copies, or else the archive."""
+    if left := take_copies(spark.members, jars, kept, progress):
+        url = place(spark, os.environ.get(SETTING))
+        progress(f"fetching {spark.file} ({spark.size_bytes // 10**6} MB) from {url}")
+        unpack(spark, left, jars, url, progress)
+
+
+def _add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
+    """Spark's folder of the tree, which has a class path of its own, and its examples."""
+    (jars / "notices").rename(stage / "spark")
+    (jars / "spark").rename(stage / "spark/jars")
+    (stage / "spark/python").mkdir()
+    (jars / "python").rename(stage / "spark/python/lib")
+    # objstore:// and the socket factory of machines that share a host
+    _link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
+    lib = f"{stage}/spark/jars/*"
+    if own_classes(folder=SPARK_JAVA):
+        helpers = stage / "spark/jars/svcd-spark-helpers.jar"
+        compile_jar(RECIPE / SPARK_JAVA, helpers, lib, jdk, work)
+    examples = RECIPE / "spark/examples"
+    compile_jar(examples, stage / "examples/svcd-spark-examples.jar", lib, jdk, work)
+    for script in sorted(examples.glob("*.py")):
+        _put(stage / "examples" / script.name, script.read_bytes())
 
 
 def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
@@ -324,7 +400,14 @@ def _move(path: Path, folder: Path) -> None:
     path.rename(folder / path.name)
 
 
-def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
+def _record(
+    stage: Path,
+    stamp: str,
+    jdk: Java,
+    started: float,
+    found: Mapping[str, str],
+    without: frozenset[str],
+) -> None:
     """Writes the digests of all files, and image.json, the last file of a tree."""
     _put(stage / FILE_LIST, file_list(digests(stage)).encode())
     jars: dict[tuple[int, int], int] = {}
@@ -338,11 +421,13 @@ def _record(stage: Path, stamp: str, jdk: Java, started: float) -> None:
     built_at = datetime.fromtimestamp((stage / "java/recorded").stat().st_mtime, UTC)
     record = {
         "distribution": "vanilla",
-        "versions": versions(),
+        "versions": found,
+        "without": sorted(without),
         "jdk": jdk.version,
         "stamp": stamp,
         "classes": sorted(own_classes()),
         "helpers": helpers_digest(),
+        "spark_helpers": helpers_digest(folder=SPARK_JAVA),
         "artifacts": list_digest(),
         "built_at": built_at.isoformat(timespec="seconds"),
         "build_seconds": round(time.monotonic() - started, 1),
@@ -375,24 +460,25 @@ def _exchange(stage: Path, prefix: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`build PREFIX [--force]`, `build --verify PREFIX`."""
-    names = [each for each in arguments if not each.startswith("--")]
-    flags = {each for each in arguments if each.startswith("--")}
-    if len(names) != 1 or flags - {"--force", "--verify"}:
-        print("usage: build [--force | --verify] PREFIX", file=sys.stderr)
-        return 2
-    prefix = Path(names[0])
-    if "--verify" in flags:
-        problems = verify(prefix)
-        print("\n".join(problems) or f"{prefix} is complete")
+    """`build PREFIX [--force] [--without spark]`, `build --verify PREFIX`."""
+    usage = argparse.ArgumentParser("build")
+    usage.add_argument("prefix", metavar="PREFIX", type=Path)
+    usage.add_argument("--force", action="store_true")
+    usage.add_argument("--verify", action="store_true")
+    usage.add_argument("--without", action="append", choices=OPTIONAL, default=[])
+    told = usage.parse_args(arguments)
+    if told.verify:
+        problems = verify(told.prefix)
+        print("\n".join(problems) or f"{told.prefix} is complete")
         return 1 if problems else 0
     # the exception ends the program that runs and removes what is half made
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         done = build(
-            prefix,
+            told.prefix,
             lambda line: print(line, flush=True),
-            force="--force" in flags,
+            force=told.force,
+            without=told.without,
         )
     except ImageError as error:
         print(f"image: {error}", file=sys.stderr)

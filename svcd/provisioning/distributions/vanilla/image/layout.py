@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from svcd.provisioning.distributions.vanilla.image.archive import LIST as ARCHIVE_LIST
+from svcd.provisioning.distributions.vanilla.image.archive import read_archive
 from svcd.provisioning.distributions.vanilla.image.artifacts import LIST, Artifact, parse
 
 SCRIPTS = ("hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie")
@@ -63,6 +65,22 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+# the same, in a tree that has Spark
+SPARK_CLASSES: Mapping[str, tuple[str, ...]] = {
+    "spark/jars": (
+        "org.apache.spark.deploy.SparkSubmit",
+        "org.apache.spark.deploy.yarn.ApplicationMaster",
+        "org.apache.spark.deploy.history.HistoryServer",
+        "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
+        "org.apache.spark.sql.SparkSession",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "org.apache.hadoop.hdfs.DistributedFileSystem",
+        "org.svcd.hadoop.LocalAddressSocketFactory",
+        "org.svcd.objstore.ObjStoreFileSystem",
+    ),
+    "examples": ("org.svcd.examples.spark.WordCount",),
+}
+
 FILES = (
     "hadoop/etc/log4j.properties",
     "hadoop/etc/core-site.xml",
@@ -80,21 +98,39 @@ FILES = (
     "java/recorded",
     "files.sha256",
 )
+SPARK_FILES = (
+    "spark/jars/svcd-hadoop-helpers.jar",
+    "spark/python/lib/pyspark.zip",
+    "examples/svcd-spark-examples.jar",
+    "examples/wordcount.py",
+)
 FILE_LIST = "files.sha256"
 """The digests of the files of a tree, for `sha256sum -c` too; without itself and image.json."""
 
-OWN_JARS = ("svcd-hadoop-helpers.jar", "svcd-examples.jar")
+OWN_JARS = (
+    "svcd-hadoop-helpers.jar",
+    "svcd-examples.jar",
+    "svcd-spark-helpers.jar",
+    "svcd-spark-examples.jar",
+)
 _ADAPTED = "-svcd.jar"
 """The end of the name of a released jar that the build has changed."""
 
 RECIPE = Path(__file__).parent
+JAVA = "java"
+SPARK_JAVA = "spark/java"
+"""The folders of the recipe with the sources of svcd-hadoop-helpers.jar, svcd-spark-helpers.jar."""
+
+OPTIONAL = ("spark",)
+"""What a tree can do without."""
+
 RUN_TIMEOUT_S = 60
 
 
 @cache
-def own_classes(recipe: Path = RECIPE) -> frozenset[str]:
-    """The classes that are compiled into svcd-hadoop-helpers.jar, from the names of their files."""
-    sources = recipe / "java"
+def own_classes(recipe: Path = RECIPE, folder: str = JAVA) -> frozenset[str]:
+    """The classes that are compiled into a jar of helpers, from the names of their files."""
+    sources = recipe / folder
     return frozenset(
         ".".join(path.relative_to(sources).with_suffix("").parts)
         for path in sources.rglob("*.java")
@@ -102,10 +138,10 @@ def own_classes(recipe: Path = RECIPE) -> frozenset[str]:
 
 
 @cache
-def helpers_digest(recipe: Path = RECIPE) -> str:
-    """A digest of the sources of svcd-hadoop-helpers.jar. Equal digests make equal jars."""
+def helpers_digest(recipe: Path = RECIPE, folder: str = JAVA) -> str:
+    """A digest of the sources of a jar of helpers. Equal digests make equal jars."""
     digest = hashlib.sha256()
-    for path in sorted((recipe / "java").rglob("*.java")):
+    for path in sorted((recipe / folder).rglob("*.java")):
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
@@ -117,6 +153,19 @@ def read_record(prefix: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def has_spark(record: Mapping[str, Any]) -> bool:
+    """Whether a tree with this image.json has Spark."""
+    return "spark" in record.get("versions", {})
+
+
+def remedy(prefix: Path) -> str:
+    """The command that makes the tree at `prefix` again, with what it has."""
+    parts = read_record(prefix).get("without", ())
+    return " ".join(
+        [f"svcd image build vanilla {prefix}", *(f"--without {each}" for each in parts)]
+    )
 
 
 def verify(prefix: Path, *, run: bool = True) -> list[str]:
@@ -141,9 +190,14 @@ def _changed_files(prefix: Path) -> list[str]:
     built = read_file_list((prefix / FILE_LIST).read_text("utf-8", "replace"))
     texts = changes(built, found)
     if is_of_recipe(prefix):
-        artifacts = parse((RECIPE / LIST).read_text("utf-8")).artifacts
-        texts += foreign_jars(found, artifacts)
+        texts += foreign_files(found, released())
     return texts
+
+
+def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
+    """What a recipe lists, from Maven Central and from the archive of Spark."""
+    artifacts = parse((recipe / LIST).read_text("utf-8")).artifacts
+    return artifacts + read_archive(recipe).members
 
 
 def digests(prefix: Path) -> dict[str, str]:
@@ -182,8 +236,8 @@ def changes(built: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
     return texts
 
 
-def foreign_jars(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
-    """The jars that are not what the recipe asks for, one text each.
+def foreign_files(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
+    """The jars and released files that are not what the recipe asks for, one text each.
 
     Jars that the build makes itself cannot be compared with the recipe.
     """
@@ -192,11 +246,11 @@ def foreign_jars(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> lis
     texts = []
     for path, digest in found.items():
         file = path.rpartition("/")[2]
-        if not file.endswith(".jar") or file in OWN_JARS or published_name(file) in names:
+        if file in OWN_JARS or published_name(file) in names:
             continue
-        if file not in names:
-            texts.append(f"{path} is no jar of the recipe")
-        elif (file, digest) not in expected:
+        if file.endswith((".jar", ".zip")) and file not in names:
+            texts.append(f"{path} is not in the recipe")
+        elif file in names and (file, digest) not in expected:
             texts.append(f"{path} has the SHA-256 {digest}, which is not that of the recipe")
     return texts
 
@@ -214,8 +268,9 @@ def is_of_recipe(prefix: Path) -> bool:
 
 
 def list_digest(recipe: Path = RECIPE) -> str:
-    """A digest of the list of artifacts."""
-    return hashlib.sha256((recipe / LIST).read_bytes()).hexdigest()[:16]
+    """A digest of the lists of what is released."""
+    texts = (recipe / LIST).read_bytes() + (recipe / ARCHIVE_LIST).read_bytes()
+    return hashlib.sha256(texts).hexdigest()[:16]
 
 
 def missing_files(prefix: Path) -> Iterator[str]:
@@ -226,10 +281,10 @@ def missing_files(prefix: Path) -> Iterator[str]:
             yield f"{path} is missing"
         elif not os.access(path, os.X_OK):
             yield f"{path} is not executable"
-    for name in FILES:
+    record = read_record(prefix)
+    for name in (*FILES, *(SPARK_FILES if has_spark(record) else ())):
         if not (prefix / name).is_file():
             yield f"{prefix / name} is missing"
-    record = read_record(prefix)
     for key in ("stamp", "versions"):
         if key not in record:
             yield f"{prefix / 'image.json'} has no {key}"
@@ -238,6 +293,10 @@ def missing_files(prefix: Path) -> Iterator[str]:
 def _missing_classes(prefix: Path) -> Iterator[str]:
     wanted = {folder: list(classes) for folder, classes in CLASSES.items()}
     wanted["hadoop/lib"] += sorted(own_classes())
+    if has_spark(read_record(prefix)):
+        for folder, more in SPARK_CLASSES.items():
+            wanted.setdefault(folder, []).extend(more)
+        wanted["spark/jars"] += sorted(own_classes(folder=SPARK_JAVA))
     for folder, classes in wanted.items():
         names: set[str] = set()
         for jar in sorted((prefix / folder).glob("*.jar")):

@@ -48,7 +48,7 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
     Raises: ImageError with the first complaints of the compiler.
     """
     files = sorted(str(path) for path in sources.rglob("*.java"))
-    classes, log = work / f"classes-{sources.name}", work / f"javac-{sources.name}.log"
+    classes, log = work / f"classes-{jar.stem}", work / f"javac-{jar.stem}.log"
     javac = [str(jdk.home / "bin/javac"), "--release", str(FIRST), "-Xlint:none", "-proc:none",
              "-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *files]  # fmt: skip
     if _logged(javac, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:

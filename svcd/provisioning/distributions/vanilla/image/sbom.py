@@ -24,7 +24,7 @@ def sbom(
     by_file = {each.file: each for each in listed}
     places: dict[str, list[str]] = {}
     for path in sorted(digests):
-        if path.endswith(".jar"):
+        if path.endswith((".jar", ".zip")):
             places.setdefault(digests[path], []).append(path)
     components = []
     for digest, paths in places.items():
@@ -62,6 +62,8 @@ def sbom(
 def purl(artifact: Artifact) -> str:
     """The package URL of an artifact."""
     group, name, version, classifier = artifact.coordinates
+    if not group:
+        return f"pkg:pypi/{name}@{quote(version, safe='')}"
     end = f"?classifier={quote(classifier, safe='')}" if classifier else ""
     return f"pkg:maven/{group}/{name}@{quote(version, safe='')}{end}"
 
@@ -71,7 +73,7 @@ def _published(artifact: Artifact) -> dict[str, Any]:
     found: dict[str, Any] = {
         "type": "library",
         "bom-ref": purl(artifact),
-        "group": group,
+        **({"group": group} if group else {}),
         "name": name,
         "version": version,
         "purl": purl(artifact),

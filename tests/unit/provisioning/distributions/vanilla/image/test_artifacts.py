@@ -102,7 +102,7 @@ class FetchTest(SynchronousTestCase):
         (folder / path).write_bytes(data)
 
     def fetch(self, *artifacts: Artifact) -> None:
-        copies = local_copies(self.tree, self.local)
+        copies = local_copies((self.tree,), self.local)
         url = self.repository.as_uri()
         fetch(artifacts, self.target, url, copies, self.said.append)
 

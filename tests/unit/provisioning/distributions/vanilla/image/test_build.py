@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -88,10 +90,28 @@ class BuildTest(SynchronousTestCase):
         (self.prefix / "image.json").write_text('{"stamp": ')
         self.assertFalse(is_current(self.prefix))
 
+    def test_choice_is_part_of_being_current(self) -> None:
+        """A tree with Spark is not one without, and the other way round."""
+        bare = self.prefix.with_name("bare")
+        empty_tree(bare, recipe_stamp(), spark=False)
+        without = frozenset(("spark",))
+        self.assertFalse(is_current(self.prefix, without=without))
+        self.assertTrue(is_current(bare, without=without))
+        self.assertFalse(is_current(bare))
+        self.assertFalse(build(bare, without=["spark"]).made)
+
+    def test_lost_file_of_spark_is_not_current(self) -> None:
+        """It belongs to a tree with Spark only."""
+        (self.prefix / "examples/wordcount.py").unlink()
+        self.assertFalse(is_current(self.prefix))
+
     def test_usage(self) -> None:
         """Wrong arguments end with 2."""
-        self.assertEqual(main(["--frob", "x"]), 2)
-        self.assertEqual(main([]), 2)
+        for arguments in (["--frob", "x"], [], ["--without", "pig", "x"]):
+            with redirect_stderr(io.StringIO()) as said:
+                ended = self.assertRaises(SystemExit, main, arguments)
+            self.assertEqual(ended.code, 2)
+            self.assertIn("usage: build", said.getvalue())
 
     def test_exchange_keeps_the_old_tree_aside(self) -> None:
         """The staged tree is at the prefix, the old one where the staged was."""
@@ -137,6 +157,24 @@ class ProblemTest(SynchronousTestCase):
             found = problem(self.prefix, {}, [self.java.parent])
             self.assertIn("are not those of this svcd", str(found))
         self.assertIn(f"svcd image build vanilla {self.prefix}", str(found))
+
+    def test_remedy_keeps_the_choice(self) -> None:
+        """A tree without Spark is made again without."""
+        empty_tree(self.prefix, spark=False)
+        record = read_record(self.prefix)
+        (self.prefix / "image.json").write_text(json.dumps({**record, "spark_helpers": "0"}))
+        self.assertIsNone(problem(self.prefix, {}, [self.java.parent]))
+        (self.prefix / "java/opens").unlink()
+        found = problem(self.prefix, {}, [self.java.parent])
+        self.assertIn(f"svcd image build vanilla {self.prefix} --without spark", str(found))
+
+    def test_image_with_other_spark_classes_of_ours(self) -> None:
+        """They are looked at where there is Spark."""
+        empty_tree(self.prefix)
+        record = read_record(self.prefix)
+        (self.prefix / "image.json").write_text(json.dumps({**record, "spark_helpers": "0"}))
+        found = problem(self.prefix, {}, [self.java.parent])
+        self.assertIn("are not those of this svcd", str(found))
 
     def test_machine_without_java(self) -> None:
         """The package is named."""

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.provisioning.distributions.vanilla.image.artifacts import Artifact
 from svcd.provisioning.distributions.vanilla.image.layout import (
     changes,
-    foreign_jars,
+    foreign_files,
     verify,
 )
 from svcd.provisioning.distributions.vanilla.image.sbom import sbom
@@ -148,15 +148,15 @@ class VerifyTest(SynchronousTestCase):
             ],
         )
 
-    def test_foreign_jars(self) -> None:
+    def test_foreign_files(self) -> None:
         """Jars of our own build pass; an unknown name and a changed jar do not."""
         found = TREE | {"oozie/lib/json-smart-2.3.jar": DEF}
         self.assertEqual(
-            foreign_jars(found, (EPOLL, SMART, PIG)),
+            foreign_files(found, (EPOLL, SMART, PIG)),
             [
                 f"oozie/lib/json-smart-2.3.jar has the SHA-256 {DEF},"
                 " which is not that of the recipe",
-                "hadoop/lib/unknown-1.0.jar is no jar of the recipe",
+                "hadoop/lib/unknown-1.0.jar is not in the recipe",
             ],
         )
 

@@ -11,6 +11,9 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     FILE_LIST,
     FILES,
     SCRIPTS,
+    SPARK_CLASSES,
+    SPARK_FILES,
+    SPARK_JAVA,
     digests,
     file_list,
     helpers_digest,
@@ -26,24 +29,31 @@ def put(prefix: Path, name: str) -> Path:
     return path
 
 
-def empty_tree(prefix: Path, stamp: str = "0") -> None:
+def empty_tree(prefix: Path, stamp: str = "0", *, spark: bool = True) -> None:
     """Scripts, files, jars with empty classes and the record of an image."""
+    classes = {folder: list(names) for folder, names in CLASSES.items()}
+    classes["hadoop/lib"] += own_classes()
+    if spark:
+        classes["examples"] += SPARK_CLASSES["examples"]
+        classes["spark/jars"] = [*SPARK_CLASSES["spark/jars"], *own_classes(folder=SPARK_JAVA)]
     for name in (*(f"bin/{each}" for each in SCRIPTS), "java/bin/java"):
         put(prefix, name).chmod(0o755)
-    for name in FILES:
+    for name in (*FILES, *(SPARK_FILES if spark else ())):
         if name.endswith(".jar"):
             zipfile.ZipFile(put(prefix, name), "w").close()
         else:
             put(prefix, name)
-    for folder, classes in CLASSES.items():
+    for folder, names in classes.items():
         with zipfile.ZipFile(put(prefix, f"{folder}/all.jar"), "w") as jar:
-            for each in (*classes, *(own_classes() if folder == "hadoop/lib" else ())):
+            for each in names:
                 jar.writestr(f"{each.replace('.', '/')}.class", b"")
     record = {
         "stamp": stamp,
-        "versions": {"hadoop": "3.5.0"},
+        "versions": {"hadoop": "3.5.0"} | ({"spark": "4.2.0"} if spark else {}),
+        "without": [] if spark else ["spark"],
         "classes": sorted(own_classes()),
         "helpers": helpers_digest(),
+        "spark_helpers": helpers_digest(folder=SPARK_JAVA),
         "size_bytes": 196,
     }
     put(prefix, "image.json").write_text(json.dumps(record))
