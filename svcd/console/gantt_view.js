@@ -18,10 +18,10 @@ const where = (machine) => plain(machine) || "the cluster";
 const nameOf = ({ step, machine }) => `${plain(step)}${machine ? ` on ${plain(machine)}` : ""}`;
 
 function Bar({ bar, place, chosen, choose, first }) {
-  const label = `${nameOf(bar)}, ${duration(bar.end - bar.begin)}${bar.open ? " so far" : ""}${bar.attempt ? `, attempt ${bar.attempt}` : ""}, ${bar.open ? "goes on" : bar.outcome}${bar.code ? ` ${bar.code}` : ""}${bar.path ? ", on the longest path" : ""}`;
+  const label = `${nameOf(bar)}, ${duration(bar.end - bar.begin)}${bar.open ? " so far" : ""}${bar.attempt ? `, attempt ${bar.attempt}` : ""}, ${bar.open ? "goes on" : bar.outcome}${bar.code ? ` ${plain(bar.code)}` : ""}${bar.path ? ", on the longest path" : ""}`;
   const style = { ...place(bar.begin, bar.end), top: `${bar.lane * 24 + 3}px` };
   return html`<button type="button" class=${`bar ${kindOf(bar)} ${bar.path ? "path" : ""} ${bar.open ? "open" : ""}`} style=${style}
-    aria-label=${label} title=${label} aria-pressed=${chosen} tabindex=${chosen || first ? 0 : -1} onClick=${() => choose(bar)}><span>${bar.code || plain(bar.step)}</span></button>`;
+    aria-label=${label} title=${label} aria-pressed=${chosen} tabindex=${chosen || first ? 0 : -1} onClick=${() => choose(bar)}><span>${plain(bar.code || bar.step)}</span></button>`;
 }
 
 function Detail({ bar }) {
@@ -84,7 +84,7 @@ export function Gantt({ events, generation, cluster }) {
     </div></div>
     <${Detail} bar=${chosen} />
     ${failures.length > 0 && html`<h3>What failed</h3><ul class="failures">${failures.map((each) => html`<li key=${each.step + each.code + each.outcome}>
-      <strong class="code">${plain(each.code || each.outcome)}</strong> <span>${plain(each.step)}${each.machines.length > 0 ? ` on ${each.machines.slice(0, 5).map((machine) => short(machine, cluster)).join(", ")}${each.machines.length > 5 ? ` and ${each.machines.length - 5} more` : ""}` : ""}${each.times > 1 ? `, ${each.times} times` : ""}${each.outcome === "retry" ? ", tried again" : ""}</span><${Lines} text=${each.text} /></li>`)}</ul>`}
+      <strong class="code">${plain(each.code || each.outcome)}</strong> <span>${plain(each.step)}${each.machines.length > 0 ? ` on ${each.machines.slice(0, 5).map((machine) => plain(short(machine, cluster))).join(", ")}${each.machines.length > 5 ? ` and ${each.machines.length - 5} more` : ""}` : ""}${each.times > 1 ? `, ${each.times} times` : ""}${each.outcome === "retry" ? ", tried again" : ""}</span><${Lines} text=${each.text} /></li>`)}</ul>`}
     ${path.length > 1 && html`<details><summary>Longest path: ${count(path.length, "step")}, ${duration(path.at(-1).end - path[0].begin)}</summary>
       <ol class="steps">${path.map((each) => html`<li key=${keyOf(each)}><span>${nameOf(each)}</span><span class="amount">${duration(each.end - each.begin)}</span></li>`)}</ol></details>`}
   </figure>`;

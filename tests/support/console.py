@@ -1,14 +1,14 @@
-"""A browser at the console: Chromium, driven by Playwright, at a FakeService behind a socket.
+"""A browser at the console: Chromium, driven by Playwright.
 
-The virtual time runs faster than the real one. A walk is a function of a page; it runs in a thread,
-because Playwright's calls wait. Errors of the page fail the test.
+A walk is a function of a page; it runs in a thread, because Playwright's calls wait. Errors of the
+page fail the test. ConsoleCase serves a FakeService, whose virtual time runs faster than the real.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from unittest import SkipTest
 
@@ -30,7 +30,50 @@ IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOM
 HOSTILE = "<b onclick=alert(1)>bold</b> \u202egpj.exe javascript:alert(1)"
 
 
-class ConsoleCase(TestCase):
+class BrowserCase(TestCase):
+    """Walks through the pages that `base` serves. ignored: parts of errors that a test provokes."""
+
+    base = ""
+    ignored: Sequence[str] = IGNORED
+
+    def setUp(self) -> None:
+        if not CHROMIUM:
+            raise SkipTest("no Chromium: install the package `chromium`")
+        if importlib.util.find_spec("playwright") is None:
+            raise SkipTest("no playwright: pip install playwright")
+        super().setUp()
+
+    async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
+        """Run `walk` with a page at `base`. context: options of Playwright's new_context."""
+        await deferToThread(self._walked, walk, context)
+
+    def _walked(self, walk: Callable[[Any], None], context: Mapping[str, Any]) -> None:
+        from playwright.sync_api import sync_playwright
+
+        wrong: list[str] = []
+
+        def told(message: Any) -> None:
+            text = message.text
+            if message.type == "error" and not any(each in text for each in self.ignored):
+                wrong.append(text)
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+            page = browser.new_context(base_url=self.base, **context).new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.on("console", told)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
+            try:
+                walk(page)
+            finally:
+                browser.close()
+        self.assertEqual(wrong, [])
+
+
+class ConsoleCase(BrowserCase):
     """A FakeService behind a socket, and pages that show it."""
 
     timeout = 55
@@ -38,10 +81,7 @@ class ConsoleCase(TestCase):
     headers: Mapping[str, str] = {}
 
     def setUp(self) -> None:
-        if not CHROMIUM:
-            raise SkipTest("no Chromium: install the package `chromium`")
-        if importlib.util.find_spec("playwright") is None:
-            raise SkipTest("no playwright: pip install playwright")
+        super().setUp()
         self.svcd = FakeService({"embedded.boot_s": "6", **self.settings})
         self.addCleanup(self.svcd.close)
         self.port: Any = None
@@ -146,32 +186,3 @@ class ConsoleCase(TestCase):
         page.get_by_role("button", name="Change project").click()
         page.get_by_label("Project id").fill(project)
         page.get_by_role("button", name="Show the project").click()
-
-    async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
-        """Run `walk` with a page. context: options of Playwright's new_context."""
-        await deferToThread(self._walked, walk, context)
-
-    def _walked(self, walk: Callable[[Any], None], context: Mapping[str, Any]) -> None:
-        from playwright.sync_api import sync_playwright
-
-        wrong: list[str] = []
-
-        def told(message: Any) -> None:
-            text = message.text
-            if message.type == "error" and not any(each in text for each in IGNORED):
-                wrong.append(text)
-
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-            )
-            page = browser.new_context(base_url=self.base, **context).new_page()
-            page.set_default_timeout(WAIT_MS)
-            page.on("console", told)
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
-            try:
-                walk(page)
-            finally:
-                browser.close()
-        self.assertEqual(wrong, [])
