@@ -1,7 +1,9 @@
 // Home: what needs attention, the clusters, and the jobs that run.
+import { useEffect, useState } from "./hooks.js";
 import { drawnOnce, html } from "./html.js";
 import { newCluster, newRun } from "./commands.js";
-import { Command, Empty, Name, State, Time, useTick, useTitle } from "./parts.js";
+import { missing, quotas, readOffer } from "./offer.js";
+import { Command, Empty, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
 import { created, hasEnded, isBusy, isUnwell, length, newestFirst, outcome, size, status, trouble } from "./records.js";
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
@@ -11,6 +13,9 @@ import { ago, duration, moment, now } from "./time.js";
 const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
 const ROWS = 200; // rows of a table
+const SETTLED_MS = 2000; // without a change of the machines, then the quotas are read again
+
+const LEVELS = { "nearly full": "waiting", full: "failed" };
 
 // What needs attention: failures, then what is unwell, then what waits; of each the newest first. A failure counts
 // until a later run of the job has ended. runs: the newest first.
@@ -32,15 +37,40 @@ function attention(clusters, runs) {
   return rows.sort((a, b) => a.rank - b.rank || moment(b.at) - moment(a.at));
 }
 
+// Quotas that soon refuse a new cluster. They lead nowhere: svcd cannot change them.
+const tight = ({ resource, name, text, level }) => ({ rank: level === "full" ? 1 : 2, key: resource, word: level, of: LEVELS[level], name, kind: "quota", text: `${text} used: delete what is not needed, or ask the operator of the cloud for more` });
+
 const Attention = ({ rows }) => html`<section class="attention" aria-labelledby="attention">
   <h2 id="attention">Needs attention <span class="number">${rows.length}</span></h2>
-  <ul class="cards">${rows.slice(0, MOST).map((each) => html`<li key=${each.href}>
-    <a class=${`card ${each.rank ? "wait" : ""}`} href=${each.href}>
-      <span class="top"><${State} word=${each.word} of=${each.of} /><span class="faint">${each.kind}</span><span class="push faint"><${Time} at=${each.at} /></span></span>
+  <ul class="cards">${rows.slice(0, MOST).map((each) => html`<li key=${each.href ?? each.key}>
+    <${each.href ? "a" : "div"} class=${`card ${each.rank ? "wait" : ""}`} href=${each.href}>
+      <span class="top"><${State} word=${each.word} of=${each.of} /><span class="faint">${each.kind}</span>${each.at && html`<span class="push faint"><${Time} at=${each.at} /></span>`}</span>
       <strong><${Name}>${each.name}<//></strong>
       <span class="why" dir="auto">${plain(each.text.slice(0, 400))}</span>
-    </a></li>`)}</ul>
+    <//></li>`)}</ul>
   ${rows.length > MOST && html`<p class="faint">and ${count(rows.length - MOST, "more", "more")}: see the clusters below, and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.</p>`}
+</section>`;
+
+const Bar = ({ resource, name, text, used, limit, level }) => html`<div key=${resource}>
+  <dt>${name}</dt>
+  <dd><span class="amount">${text}</span> ${level && html`<${State} word=${level} of=${LEVELS[level]} />`}
+    ${limit > 0 && html`<progress class=${level && (level === "full" ? "bad" : "wait")} max=${limit} value=${Math.min(used, limit)} aria-label=${`${name}: part of the quota that is used`}></progress>`}</dd>
+</div>`;
+
+// What the cloud tells of the quotas. stamp: changes with the machines, and then they are read again.
+function useOffer(stamp) {
+  const [{ offer, problem }, set] = useState({});
+  const read = () => readOffer().then((found) => set({ offer: found }), (error) => set((before) => ({ ...before, problem: error.message })));
+  useEffect(() => {
+    const timer = setTimeout(read, offer ? SETTLED_MS : 0);
+    return () => clearTimeout(timer);
+  }, [stamp]);
+  return { known: offer && quotas(offer), title: problem ? "The quotas cannot be read" : "Some quotas cannot be read", faults: problem ? [problem] : offer ? missing(offer) : [], read };
+}
+
+const Quota = ({ known, title, faults, read }) => html`<section class="quotas" aria-labelledby="quotas"><h2 id="quotas">Quota of the project</h2>
+  ${known ? html`<dl>${known.map(Bar)}</dl>` : !faults[0] && html`<p class="faint" role="status">Reading the quotas…</p>`}
+  ${faults[0] && html`<div class="notice" role="status"><strong>${title}</strong> <${Lines} text=${faults.join("\n")} /><button type="button" class="small" onClick=${read}>Try again</button></div>`}
 </section>`;
 
 const ClusterRow = drawnOnce((cluster) => html`<tr key=${cluster.id}>
@@ -50,6 +80,9 @@ const ClusterRow = drawnOnce((cluster) => html`<tr key=${cluster.id}>
   <td class="wide">${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</td>
   <td class="wide"><${Time} at=${cluster.created_at} /></td>
 </tr>`);
+
+// A text that changes when machines come or go.
+const machinesStamp = (clusters) => clusters.map((each) => `${each.status}${size(each)}`).join();
 
 const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
   <th scope="row"><a href=${to(["runs", run.id])}><${Name}>${name}<//></a></th>
@@ -71,13 +104,15 @@ export function Home({ query }) {
   const clusters = newestFirst(cluster.values());
   const runs = newestFirst(executions.values()).map((run) => ({ run, name: job.get(run.job_id)?.name ?? "deleted job", cluster: cluster.get(run.cluster_id) }));
   const running = runs.filter((each) => !hasEnded(each.run));
-  const rows = attention(clusters, runs);
+  const offer = useOffer(machinesStamp(clusters));
+  const rows = [...attention(clusters, runs), ...(offer.known ?? []).filter((each) => each.level).map(tight)].sort((a, b) => a.rank - b.rank);
   const wanted = (query.q ?? "").toLowerCase();
   const shown = clusters.filter((each) => each.name.toLowerCase().includes(wanted) || each.status.toLowerCase() === wanted);
   useTick(running.length || clusters.some(isBusy) ? 1000 : 30_000);
   useTitle("Home");
   return html`<h1 class="unseen">Home</h1>
     ${rows.length ? html`<${Attention} rows=${rows} />` : clusters.length > 0 && html`<p class="well"><${State} word="All well" of="done" /></p>`}
+    <${Quota} ...${offer} />
     <section aria-labelledby="clusters">
       <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2><a class="button" href=${to(["launch"])}>New cluster</a>
         ${clusters.length > 5 && html`<input class="push" type="search" placeholder="Find by name or status" aria-label="Find clusters" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />`}</div>

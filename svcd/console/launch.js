@@ -5,28 +5,41 @@ import { get, path, send } from "./api.js";
 import { createCluster, createRequest } from "./commands.js";
 import { Field, Form } from "./forms.js";
 import { fits, lists, Options, useRead } from "./images.js";
-import { Command, useTitle } from "./parts.js";
+import { choicesOf, readOffer, sized, usualFlavor } from "./offer.js";
+import { Command, Lines, Name, useTitle } from "./parts.js";
 import { Plan } from "./plan.js";
-import { bodyOf, choices, layout, UNKNOWN } from "./request.js";
+import { bodyOf, layout } from "./request.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";
 import { plain } from "./text.js";
 
-const LISTED = ["flavor_id", "user_keypair_id", "neutron_management_network"];
-
-// What clusters are made of: versions of plugins, and templates.
+// What clusters are made of: versions of plugins, templates, and what the cloud offers.
 async function sources() {
-  const [{ images, plugins }, { cluster_templates: templates }] = await Promise.all([lists(), get(path("cluster-templates"))]);
-  const refusal = await send("POST", `${path("clusters")}?dry_run=true`, { body: UNKNOWN }).catch((error) => error.message);
-  const made = templates.map((each) => ({ ...plugins.find((one) => one.plugin_name === each.plugin_name && one.engine_version === each.engine_version), ...each, label: `Template ${each.name}` }));
-  return { images, all: [...plugins, ...made], known: Object.fromEntries(LISTED.map((each) => [each, choices(refusal, each)])) };
+  const [{ images, plugins }, { cluster_templates: templates }, offer] = await Promise.all([lists(), get(path("cluster-templates")), readOffer()]);
+  const pluginOf = (template) => plugins.find((each) => each.plugin_name === template.plugin_name && each.engine_version === template.engine_version);
+  const made = templates.map((each) => ({ ...pluginOf(each), ...each, label: `Template ${each.name}` }));
+  return { images, all: [...plugins, ...made], offer };
 }
 
-const groupsOf = (values, source) => values.node_groups[source.label] ?? source.node_groups?.map(({ node_group_template_id: _, ...each }) => each) ?? layout(source.node_processes);
+// A field of the cloud: a choice where the list is known, else its id is typed. value: what the field has, which may be of
+// a template. empty: the text of no choice.
+function choice(label, rows, value, empty) {
+  if (!rows) return { label: `${label} (its id)`, placeholder: empty };
+  const others = value && !rows.some(([id]) => id === value) ? [[value, value]] : [];
+  return { label, options: [["", empty], ...others, ...rows] };
+}
+
+function groupsOf(values, source, flavor) {
+  const known = values.node_groups[source.label] ?? source.node_groups?.map(({ node_group_template_id: _, ...each }) => each);
+  return known ?? layout(source.node_processes, flavor);
+}
 
 // The groups of each source are kept, so that a change of the source loses nothing.
-function Groups({ form: { values, faults, change }, source }) {
-  const rows = groupsOf(values, source);
+function Groups({ form: { values, faults, change }, source, offer }) {
+  const usual = usualFlavor(offer.flavors);
+  const rows = groupsOf(values, source, usual);
+  const flavors = choicesOf(offer, "flavors", (each) => [each.id, sized(each)]);
+  const pools = offer.networks.filter((each) => each.external).map((each) => [each.id, each.name]);
   const set = (after) => change({ node_groups: { ...values.node_groups, [source.label]: after } });
   const add = useRef(null);
   const remove = (group) => {
@@ -40,46 +53,94 @@ function Groups({ form: { values, faults, change }, source }) {
   }
   const draw = (group, at) => {
     const put = (more) => set(rows.map((each) => (each === group ? { ...group, ...more } : each)));
-    const field = (key, label, more) => html`<${Field} form=${{ faults: about, values: { [`[${at}].${key}`]: group[key] }, change: (after) => put({ [key]: Object.values(after)[0] }) }} field=${{ name: `[${at}].${key}`, label, ...more }} />`;
+    const field = (key, more) => {
+      const name = `[${at}].${key}`;
+      const form = { faults: about, values: { [name]: group[key] ?? "" }, change: (after) => put({ [key]: after[name] }) };
+      return html`<${Field} form=${form} field=${{ name, ...more }} />`;
+    };
     const own = group.node_processes;
     const toggle = (each) => put({ node_processes: own.includes(each) ? own.filter((other) => other !== each) : [...own, each] });
-    const processes = () => html`<div class="checks">${[...new Set([...Object.values(source.node_processes ?? {}).flat(), ...own])].map((each) => html`<label key=${each}><input type="checkbox" checked=${own.includes(each)} onChange=${() => toggle(each)} /> ${plain(each)}</label>`)}
-      ${rows[1] && html`<button type="button" class="small push" aria-label=${`Remove group ${plain(group.name)}`} onClick=${() => remove(group)}>Remove</button>`}</div>`;
-    return html`<div class="group" key=${at}><div class="trio">${field("name", "Group")}${field("count", "Machines", { inputmode: "numeric" })}${field("flavor_id", "Flavor", { list: "flavor_id" })}</div>${field("node_processes", "Processes", { draw: processes })}</div>`;
+    const known = new Set([...Object.values(source.node_processes ?? {}).flat(), ...own]);
+    const check = (each) => html`<label key=${each}><input type="checkbox" checked=${own.includes(each)} onChange=${() => toggle(each)} /> ${plain(each)}</label>`;
+    return html`<fieldset class="group" key=${at}><legend>Group <${Name}>${group.name || at + 1}<//></legend>
+      <div class="trio">${field("name", { label: "Name of the group" })}${field("count", { label: "Machines", inputmode: "numeric" })}
+        ${(pools[0] || group.floating_ip_pool) && field("floating_ip_pool", choice("Public addresses", pools, group.floating_ip_pool, "none"))}</div>
+      ${field("flavor_id", choice("Flavor", flavors, group.flavor_id, "choose a flavor"))}
+      ${field("node_processes", { label: "Processes", draw: () => html`<div class="checks">${[...known].map(check)}</div>` })}
+      ${rows[1] && html`<div class="buttons"><button type="button" class="small" aria-label=${`Remove group ${plain(group.name)}`} onClick=${() => remove(group)}>Remove the group</button></div>`}
+    </fieldset>`;
   };
   return html`${rows.map(draw)}${about[""] && html`<p class="fault">${plain(about[""].join("\n"))}</p>`}
-    <button type="button" ref=${add} onClick=${() => set([...rows, { name: "", count: 1, flavor_id: rows[0].flavor_id, node_processes: [] }])}>Add a group</button>`;
+    <button type="button" ref=${add} onClick=${() => set([...rows, { name: "", count: 1, flavor_id: usual, node_processes: [] }])}>Add a group</button>`;
 }
 
-function NewCluster({ images, all, known }) {
+// The text of no network: what svcd then does.
+function anyNetwork(source, networks) {
+  if (source.neutron_management_network) return "that of the template";
+  return networks?.length > 1 ? "choose a network" : "the only one of the project";
+}
+
+function NewCluster({ images, all, offer }) {
+  const usual = usualFlavor(offer.flavors);
+  const networks = choicesOf(offer, "networks", (each) => [each.id, each.name, each.external])?.filter(([, , external]) => !external);
+  const keypairs = choicesOf(offer, "keypairs", (each) => [each, each]);
   const sourceOf = (values) => all.find((each) => each.label === values.cluster_template_id) ?? all[0];
   const body = (values) => {
     const source = sourceOf(values);
-    return bodyOf(values, source, source.id ? values.node_groups[source.label] : groupsOf(values, source), known);
+    return bodyOf(values, source, source.id ? values.node_groups[source.label] : groupsOf(values, source, usual));
   };
   const fields = (values) => {
     const source = sourceOf(values);
     const [fitting, others] = [true, false].map((wanted) => images.filter((each) => fits(each, source) === wanted));
-    const add = (form) => (option) => form.change((before) => ({ cluster_configs: `${before.cluster_configs.replace(/\n?$/, before.cluster_configs && "\n")}${option.applicable_target}.${option.name}=${option.default_value}` }));
+    const line = (option) => `${option.applicable_target}.${option.name}=${option.default_value}`;
+    const add = (form) => (option) => form.change(({ cluster_configs: before }) => ({ cluster_configs: `${before.replace(/\n?$/, before && "\n")}${line(option)}` }));
+    const address = path("clusters");
     return [
-      { name: "name", label: "Name", autofocus: true }, { name: "description", label: "Description" },
+      { name: "name", label: "Name", autofocus: true },
+      { name: "description", label: "Description" },
       { name: "cluster_template_id", label: "Made of", options: all.map(({ label }) => [label, label]) },
-      { name: "default_image_id", label: "Image", options: [["", source.default_image_id ? "that of the template" : "choose an image"], ...fitting.map((each) => [each.id, each.name]), ...others.map((each) => [each.id, `${each.name} (lacks tags)`])], hint: html`<a href=${to(["images"])}>Images and their tags</a>` },
-      { name: "user_keypair_id", label: "Key pair", list: "user_keypair_id" }, { name: "neutron_management_network", label: "Network", list: "neutron_management_network", placeholder: "the cloud's default" },
-      { name: "groups", label: "Node groups", draw: (form) => html`<${Groups} form=${form} source=${source} />` },
+      {
+        name: "default_image_id",
+        label: "Image",
+        options: [
+          ["", source.default_image_id ? "that of the template" : "choose an image"],
+          ...fitting.map((each) => [each.id, each.name]),
+          ...others.map((each) => [each.id, `${each.name} (lacks tags)`]),
+        ],
+        hint: html`<a href=${to(["images"])}>Images and their tags</a>`,
+      },
+      { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
+      { name: "neutron_management_network", ...choice("Network", networks, values.neutron_management_network, anyNetwork(source, networks)) },
+      { name: "groups", label: "Node groups", draw: (form) => html`<${Groups} form=${form} source=${source} offer=${offer} />` },
       { name: "cluster_configs", label: "Options, one on a line", lines: 3, placeholder: "HDFS.dfs.replication=2", advice: (form) => html`<${Options} configs=${source.configs ?? []} choose=${add(form)} />` },
-      { name: "plan", label: "Plan", draw: () => html`<${Plan} method="POST" address=${path("clusters")} body=${body(values)} /><details><summary>The request</summary><${Command} text=${createRequest(location.origin + path("clusters"), body(values))} /></details>` },
+      {
+        name: "plan",
+        label: "Plan",
+        draw: () => html`<${Plan} method="POST" address=${address} body=${body(values)} />
+          <details><summary>The request</summary><${Command} text=${createRequest(location.origin + address, body(values))} /></details>`,
+      },
     ];
   };
-  const only = (rows) => (rows.length === 1 ? rows[0] : []);
-  const first = { name: "", description: "", cluster_template_id: all[0]?.label, default_image_id: only(images).id ?? "", user_keypair_id: only(known.user_keypair_id)[0] ?? "", neutron_management_network: "", node_groups: {}, cluster_configs: "" };
+  const only = (rows) => (rows?.length === 1 ? rows[0] : {});
+  const first = {
+    name: "",
+    description: "",
+    cluster_template_id: all[0]?.label,
+    default_image_id: only(images).id ?? "",
+    user_keypair_id: only(keypairs)[0] ?? "",
+    neutron_management_network: "",
+    node_groups: {},
+    cluster_configs: "",
+  };
   const act = async (values, key) => (await (await send("POST", path("clusters"), { body: body(values), key })).json()).cluster;
   const done = (cluster) => {
     keep("cluster", cluster);
     location.hash = to(["clusters", cluster.id]);
   };
-  return html`<div class="launch"><${Form} name="cluster" title="New cluster" first=${first} fields=${fields} verb="Create the cluster" act=${act} done=${done} command=${(values) => createCluster(body(values), layout(sourceOf(values).node_processes))} /></div>
-    ${LISTED.map((each) => html`<datalist id=${each}>${known[each].map(([id, name]) => html`<option key=${id} value=${name} />`)}</datalist>`)}`;
+  const command = (values) => createCluster(body(values), layout(sourceOf(values).node_processes, usual));
+  const faults = offer.failed.filter(({ part }) => part in offer).map((each) => each.error_message);
+  return html`${faults.length > 0 && html`<div class="notice" role="status"><strong>Not all choices can be shown</strong> <${Lines} text=${faults.join("\n")} /></div>`}
+    <div class="launch"><${Form} name="cluster" title="New cluster" first=${first} fields=${fields} verb="Create the cluster" act=${act} done=${done} command=${command} /></div>`;
 }
 
 export function Launch() {

@@ -2,12 +2,12 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { send } from "./api.js";
+import { amount, quotaName } from "./offer.js";
 import { Lines } from "./parts.js";
 import { count, plain } from "./text.js";
 
 const DELAY_MS = 350; // after the last key
 const MOST = 5; // names of machines
-const NAMES = { ram_mib: "memory, MiB", volume_gib: "volumes, GiB", floating_ips: "public addresses" };
 
 const Changes = ({ rows, one, many }) => ["Create", "Delete"].map((verb) => {
   const own = rows.filter((each) => each.change === verb.toLowerCase());
@@ -19,7 +19,8 @@ const Drawn = ({ machines, volumes, addresses, quota, stages }) => html`<ul clas
     <${Changes} rows=${machines} one="machine" /><${Changes} rows=${volumes} one="volume" /><${Changes} rows=${addresses} one="public address" many="public addresses" />
     <li>Then: ${stages.map((each) => plain(each.name)).join(", ") || "nothing"}</li></ul>
   ${quota.some((each) => each.needed > 0) && html`<table class="quota"><thead><tr>${["Quota", "Needed", "Left now", "After"].map((each) => html`<th scope="col" class="amount">${each}</th>`)}</tr></thead>
-    <tbody>${quota.filter((each) => each.needed > 0).map((each) => html`<tr><th scope="row">${NAMES[each.resource] ?? plain(each.resource)}</th>${[each.needed, each.left, each.left_after].map((n) => html`<td class="amount">${n?.toLocaleString("en") ?? "no limit"}</td>`)}</tr>`)}</tbody></table>`}`;
+    <tbody>${quota.filter((each) => each.needed > 0).map((each) => html`<tr><th scope="row">${plain(quotaName(each.resource))}</th>
+      ${[each.needed, each.left, each.left_after].map((n) => html`<td class="amount">${n === null ? "no limit" : amount(each.resource, n)}</td>`)}</tr>`)}</tbody></table>`}`;
 
 // A refusal for a glance: the fields of the form tell the rest.
 const short = (text) => text.replace(/^\$\.?/gm, "").replace(/: expected at least 1 (character|item), got .*$/gm, " is missing");

@@ -1,0 +1,54 @@
+// What the cloud offers the project: flavors, key pairs, networks, quotas. All but `readOffer` is pure.
+import { get, path } from "./api.js";
+
+const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine of a cluster; `svcd cluster create` has the same rule
+const NEARLY = 0.9; // part of a quota
+
+const QUOTAS = {
+  instances: "Machines",
+  cores: "Processors",
+  ram_mib: "Memory, GiB",
+  volumes: "Volumes",
+  volume_gib: "Volumes, GiB",
+  floating_ips: "Public addresses",
+};
+
+export const readOffer = async () => (await get(path("cloud"))).cloud;
+
+// A flavor with its sizes: two flavors of one cloud often differ in one of them only.
+export function sized({ name, vcpus, ram_mib, disk_gib }) {
+  return `${name}: ${vcpus} vCPU, ${amount("ram_mib", ram_mib)} GiB RAM, ${disk_gib ? `${disk_gib} GiB disk` : "disk of the image"}`;
+}
+
+// The id of the smallest flavor that is large enough, or of the only one; "" when a person must choose.
+export function usualFlavor(flavors) {
+  const large = flavors.find((each) => Object.entries(LEAST).every(([key, least]) => (each[key] || (key === "disk_gib" && least)) >= least));
+  return (large ?? (flavors.length === 1 ? flavors[0] : null))?.id ?? "";
+}
+
+// The list of a part, as [id, text]; null when it is not complete, so that a field must take what is typed.
+export function choicesOf(offer, part, draw) {
+  return offer[part].length && !offer.cut.includes(part) ? offer[part].map(draw) : null;
+}
+
+export const quotaName = (resource) => QUOTAS[resource] ?? resource;
+
+// An amount of a quota, in the unit of its name.
+export const amount = (resource, n) => Number((resource === "ram_mib" ? n / 1024 : n).toFixed(1)).toLocaleString("en");
+
+// Quotas as Home shows them. level: "", "nearly full" or "full".
+export function quotas(offer) {
+  return offer.quota.map(({ resource, used, limit }) => ({
+    resource,
+    used,
+    limit,
+    name: quotaName(resource),
+    text: limit === null ? `${amount(resource, used)}, no limit` : `${amount(resource, used)} of ${amount(resource, limit)}`,
+    level: !limit || used < limit * NEARLY ? "" : used < limit ? "nearly full" : "full",
+  }));
+}
+
+// Why parts of the quotas are not there. A service that the cloud does not have is no fault.
+export function missing(offer) {
+  return offer.failed.filter(({ part, error_name: name }) => ["servers", "volumes", "floating_ips"].includes(part) && name !== "NOT_FOUND").map((each) => each.error_message);
+}
