@@ -62,7 +62,14 @@ from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import Workflow
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.binaries import Internal, Object, location
-from svcd.workflow.decide import document, job_configs, lifecycle, rules, spark_job
+from svcd.workflow.decide import (
+    data_urls,
+    document,
+    job_configs,
+    lifecycle,
+    rules,
+    spark_job,
+)
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
@@ -464,7 +471,9 @@ class Jobs:
                 "$.output_id: input and output are the same folder, and a job must not write to "
                 "its input; use another data source"
             )
-        broken += job_configs.unusable(job.type, row.job_configs or JobConfigs())
+        configs = row.job_configs or JobConfigs()
+        broken += data_urls.faults_of(job.type, sources, configs.configs)
+        broken += job_configs.unusable(job.type, configs)
         if broken:
             raise InvalidData("\n".join(broken[: job_configs.MOST_FAULTS]))
         return await self._check_document(tx, row, job, sources, cluster)

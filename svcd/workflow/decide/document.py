@@ -44,6 +44,7 @@ from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide import spark_job
+from svcd.workflow.decide.data_urls import input_property, pig_parameter
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
@@ -247,9 +248,12 @@ _NODES: Final = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}<
 def _map_reduce(work: Work) -> str:
     given = _callers(work)
     made = dict(_object_store(work))
-    for source, names in ((work.input, _INPUT_NAMES), (work.output, _OUTPUT_NAMES)):
+    for source, names, written in (
+        (work.input, _INPUT_NAMES, input_property),
+        (work.output, _OUTPUT_NAMES, str),
+    ):
         if source is not None and not any(name in given for name in names):
-            made[names[0]] = _quoted(source.url)
+            made[names[0]] = _quoted(written(source.url))
     for names, old, switch in (
         (_NEW_MAP, "mapred.mapper.class", "mapred.mapper.new-api"),
         (_NEW_REDUCE, "mapred.reducer.class", "mapred.reducer.new-api"),
@@ -279,7 +283,7 @@ def _pig(work: Work) -> str:
     params: dict[str, str] = {}
     for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
         if source is not None:
-            params[name] = _quoted(source.url)
+            params[name] = _quoted(pig_parameter(source.url))
     params.update(_texts(work.configs.params))
     return "".join(
         [

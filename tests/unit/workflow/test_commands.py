@@ -241,6 +241,20 @@ class Execute(WorkflowCase):
             again = self.run_to_end(self.jobs.create_data_source(CALLER, new))
             self.assertEqual(self.refused(InvalidData, JAR, output_id=again.id), told)
 
+    def test_data_that_no_job_can_use_is_refused(self) -> None:
+        """By execute and by its dry run, never by the creation of the data source."""
+        new = NewDataSource(name="far", type="hdfs", url="s3a://me:secret@bucket/a")
+        far = self.run_to_end(self.jobs.create_data_source(CALLER, new))
+        told = (
+            "$.input_id: data source far: its URL has the scheme s3a, and jobs use data sources of"
+            " type hdfs with hdfs://, webhdfs:// and swebhdfs:// URLs and paths of the cluster's"
+            " HDFS (/path); for a file system of your own give fs.s3a.impl in configs"
+        )
+        self.assertEqual(self.refused(InvalidData, input_id=far.id), told)
+        request = ExecuteRequest(cluster_id=CLUSTER, input_id=far.id, output_id=OUT)
+        error = self.fail_to_end(self.jobs.plan(CALLER, PIG, request), InvalidData)
+        self.assertEqual(error.message, told)
+
     def test_a_cluster_without_an_engine_is_refused(self) -> None:
         """In any status, and a transient one before it is made."""
         told = (
