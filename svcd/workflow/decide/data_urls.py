@@ -100,7 +100,8 @@ def _wrong_scheme(source_type: str, path: str, configs: Collection[str]) -> str:
         if scheme == "objstore" and not _container(path):
             return "its URL names no container; write objstore://CONTAINER/PATH"
         return ""
-    if scheme and f"fs.{scheme}.impl" in configs:
+    own = f"fs.{scheme}.impl"
+    if scheme and (own in configs or f"spark.hadoop.{own}" in configs):
         return ""
     has = f"the scheme {_shown(scheme)}" if found else "no scheme"
     text = (

@@ -96,6 +96,7 @@ class SchemeTests(SynchronousTestCase):
         """The caller names its class in the configuration."""
         self.assertEqual(_fault("s3a://bucket/in", configs=["fs.s3a.impl"]), "")
         self.assertEqual(_fault("file:///in", configs=["fs.file.impl"]), "")
+        self.assertEqual(_fault("s3a://bucket/in", configs=["spark.hadoop.fs.s3a.impl"]), "")
 
     def test_scheme_is_that_of_hadoop(self) -> None:
         """Case matters, and a colon after a slash makes no scheme; a long one is cut."""
