@@ -377,9 +377,13 @@ def _web(stage: Path) -> None:
     _put(stage / "oozie/res/webapp/index.html", page)
 
 
+_SCRIPT_OF = {"hdfs": "hadoop", "yarn": "hadoop", "mapred": "hadoop", "spark-class": "spark-submit"}
+"""Programs that are others under a name of their own."""
+
+
 def _scripts(stage: Path) -> None:
     for name in SCRIPTS:
-        source = "hadoop" if name in ("hdfs", "yarn", "mapred") else name
+        source = _SCRIPT_OF.get(name, name)
         _put(stage / "bin" / name, (RECIPE / "bin" / source).read_bytes(), 0o755)
     _put(stage / "java/bin/java", (RECIPE / "bin" / "java").read_bytes(), 0o755)
 

@@ -19,7 +19,9 @@ from svcd.provisioning.distributions.vanilla.image.archive import LIST as ARCHIV
 from svcd.provisioning.distributions.vanilla.image.archive import read_archive
 from svcd.provisioning.distributions.vanilla.image.artifacts import LIST, Artifact, parse
 
-SCRIPTS = ("hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie")
+SCRIPTS = (
+    "hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie", "spark-submit", "spark-class"
+)  # fmt: skip
 
 # jar folder: classes that one of its jars has to hold
 CLASSES: Mapping[str, tuple[str, ...]] = {

@@ -19,8 +19,9 @@ class ScriptTestCase(SynchronousTestCase):
         self.prefix = self.folder / "prefix"
         for name in ("bin", "java/bin", "hadoop/lib", "pig/lib", "oozie/lib"):
             (self.prefix / name).mkdir(parents=True)
-        for name in ("hadoop", "pig", "oozied"):
+        for name in ("hadoop", "pig", "oozied", "spark-submit"):
             shutil.copy(RECIPE / "bin" / name, self.prefix / "bin")
+        shutil.copy(RECIPE / "bin/spark-submit", self.prefix / "bin/spark-class")
         for name in ("hdfs", "yarn", "mapred"):
             shutil.copy(RECIPE / "bin/hadoop", self.prefix / "bin" / name)
         shutil.copy(RECIPE / "bin/java", self.prefix / "java/bin")
@@ -214,3 +215,67 @@ class LauncherTest(ScriptTestCase):
         """Nothing is written to a place that nobody named."""
         code, _, errors = self.run_script("bin/oozied")
         self.assertEqual((code, errors), (2, "oozied: OOZIE_CONF_DIR is not set\n"))
+
+
+class SparkTest(ScriptTestCase):
+    """spark-submit and spark-class: one launcher under two names."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.prefix / "spark/jars").mkdir(parents=True)
+        (self.prefix / "spark/python/lib").mkdir(parents=True)
+        for name in ("b", "a"):
+            (self.prefix / f"spark/jars/{name}.jar").touch()
+        for name in ("pyspark", "py4j-1-src"):
+            (self.prefix / f"spark/python/lib/{name}.zip").touch()
+
+    def test_class_path_holds_no_jar_of_hadoop(self) -> None:
+        """Jars in the order of their names, then the settings; options come before the program."""
+        code, said, _ = self.run_script(
+            "bin/spark-submit", "--class", "Main", "my.jar", HADOOP_CONF_DIR="/conf",
+            HADOOP_OPTS="-Da=1",
+        )  # fmt: skip
+        jars = f"{self.prefix}/spark/jars"
+        self.assertEqual(
+            (code, said[5:]),
+            (
+                0,
+                [
+                    "-Xmx512m",
+                    "-Da=1",
+                    "-cp",
+                    f"{jars}/a.jar:{jars}/b.jar:/conf",
+                    "org.apache.spark.deploy.SparkSubmit",
+                    "--class",
+                    "Main",
+                    "my.jar",
+                ],
+            ),
+        )
+
+    def test_class_runs_with_the_heap_of_daemons(self) -> None:
+        """In MiB without a unit."""
+        code, said, _ = self.run_script(
+            "bin/spark-class", "org.Main", "x", SPARK_DAEMON_MEMORY="128", SPARK_DRIVER_MEMORY="9"
+        )
+        self.assertEqual((code, said[5], said[-2:]), (0, "-Xmx128m", ["org.Main", "x"]))
+
+    def test_python_files_are_named_for_containers(self) -> None:
+        """Containers read them on their own machine."""
+        (self.java / "bin/java").write_text("#!/bin/sh\necho $PYSPARK_ARCHIVES_PATH $SPARK_HOME\n")
+        _, said, _ = self.run_script("bin/spark-submit", "a.py")
+        lib = f"local:{self.prefix}/spark/python/lib"
+        self.assertEqual(said, [f"{lib}/py4j-1-src.zip,{lib}/pyspark.zip {self.prefix}/spark"])
+
+    def test_image_without_spark_names_the_command(self) -> None:
+        """The scripts are in each image."""
+        shutil.rmtree(self.prefix / "spark")
+        code, _, errors = self.run_script("bin/spark-submit", "a.py")
+        self.assertEqual(
+            (code, errors),
+            (
+                2,
+                "spark-submit: the software image has no Spark: "
+                f"svcd image build vanilla {self.prefix}\n",
+            ),
+        )

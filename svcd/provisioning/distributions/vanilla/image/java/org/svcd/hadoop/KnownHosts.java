@@ -12,13 +12,13 @@ import java.util.Locale;
  * property {@code svcd.address}) answer only to localhost, to their address, and to the address that a connection has
  * reached. Without the property every Host is answered.
  */
-final class KnownHosts {
+public final class KnownHosts {
   private static final String OWN = System.getProperty("svcd.address", "");
 
   private KnownHosts() {}
 
   /** The reason why a request is refused; null when it may pass. reached: the local address of its connection. */
-  static String refusal(List<String> hosts, String reached) {
+  public static String refusal(List<String> hosts, String reached) {
     return refusal(OWN, hosts == null ? Collections.emptyList() : hosts, reached);
   }
 
