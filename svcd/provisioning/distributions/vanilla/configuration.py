@@ -1,4 +1,4 @@
-"""The files of a machine: site files of Hadoop and Oozie, the environment, the daemon script."""
+"""The files of a machine: settings of Hadoop, Oozie and Spark, environment, daemon script."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Sequence
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine, WriteFile
-from svcd.provisioning.distributions.vanilla import hadoop, oozie
+from svcd.provisioning.distributions.vanilla import hadoop, oozie, spark
 from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.environment import LOG4J, environment
 from svcd.provisioning.distributions.vanilla.layout import layout
 from svcd.provisioning.distributions.vanilla.script import daemon_script
 from svcd.provisioning.distributions.vanilla.sites import site_xml, with_asked
-from svcd.provisioning.distributions.vanilla.topology import NAMENODE, OOZIE, RESOURCEMANAGER
+from svcd.provisioning.distributions.vanilla.topology import (
+    NAMENODE,
+    OOZIE,
+    RESOURCEMANAGER,
+    SPARKHISTORY,
+)
 
 
 def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tuple[WriteFile, ...]:
@@ -35,6 +40,8 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
     }
     texts = {
         f"{conf}/log4j.properties": LOG4J,
+        f"{conf}/spark-defaults.conf": spark.properties(spark.spark_defaults(machines, machine)),
+        f"{conf}/log4j2.properties": spark.LOG4J2,
         f"{place.base}/env.sh": environment(machines, machine),
         place.daemon: daemon_script(cluster, machine),
     }
@@ -42,6 +49,8 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         texts[f"{conf}/{hadoop.EXCLUDE_HDFS}"] = ""
     if RESOURCEMANAGER in machine.processes:
         texts[f"{conf}/{hadoop.EXCLUDE_YARN}"] = ""
+    if SPARKHISTORY in machine.processes:
+        texts[place.spark_log4j] = spark.DAEMON_LOG4J2
     if OOZIE in machine.processes:
         folder = place.oozie_conf
         sites[f"{folder}/oozie-site.xml"] = with_asked(

@@ -28,6 +28,7 @@ from svcd.provisioning.distributions.vanilla import stages, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
 from svcd.provisioning.distributions.vanilla.layout import holder
+from svcd.provisioning.distributions.vanilla.spark import HISTORY_PORT
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HDFS,
@@ -39,6 +40,8 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARK,
+    SPARKHISTORY,
     YARN,
 )
 
@@ -51,6 +54,7 @@ _PORTS: Mapping[str, tuple[int, ...]] = {
     NODEMANAGER: (8042,),
     HISTORYSERVER: (19888,),
     OOZIE: (11000,),
+    SPARKHISTORY: (HISTORY_PORT,),
 }
 
 
@@ -124,6 +128,8 @@ class Vanilla:
             found[YARN] = {"Web UI": f"http://{manager.public}:8088"}
         if history := holder(machines, HISTORYSERVER):
             found[MAPREDUCE] = {"Web UI": f"http://{history.public}:19888"}
+        if spark := holder(machines, SPARKHISTORY):
+            found[SPARK] = {"Web UI": f"http://{spark.public}:{HISTORY_PORT}"}
         if oozie := holder(machines, OOZIE):
             base = f"http://{oozie.public}:11000"
             found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}

@@ -1,4 +1,4 @@
-"""The configuration options of vanilla: the default files of Hadoop and Oozie, and options of svcd.
+"""The configuration options of vanilla: default files of Hadoop, Oozie and Spark, and own options.
 
 `site_of` says to which file of a machine svcd writes an option. This module leaves out the options
 that svcd sets itself, and the options of parts that a cluster of svcd does not have (other file
@@ -45,6 +45,7 @@ class Site(enum.StrEnum):
     YARN = "yarn"
     MAPRED = "mapred"
     OOZIE = "oozie"
+    SPARK = "spark"
 
 
 TARGETS: Mapping[Site, str] = {
@@ -53,6 +54,7 @@ TARGETS: Mapping[Site, str] = {
     Site.YARN: YARN,
     Site.MAPRED: MAPREDUCE,
     Site.OOZIE: JOBFLOW,
+    Site.SPARK: SPARK,
 }
 
 HEAP_SIZES: Mapping[str, tuple[str, str]] = {
@@ -326,6 +328,7 @@ def _own() -> Iterator[ConfigEntry]:
 
 
 def _of_file(site: Site) -> Iterator[ConfigEntry]:
+    travels = site is Site.SPARK  # with each job, from the machine that submits it
     for default in defaults(site):
         if _usable(default.name):
             kind, value = _typed(default.value)
@@ -335,8 +338,8 @@ def _of_file(site: Site) -> Iterator[ConfigEntry]:
                 default_value=value,
                 config_type=kind,
                 applicable_target=TARGETS[site],
-                scope=Scope.CLUSTER if default.name in CLUSTER_WIDE else Scope.NODE,
-                priority=1 if default.name in FIRST else 2,
+                scope=Scope.CLUSTER if travels or default.name in CLUSTER_WIDE else Scope.NODE,
+                priority=1 if travels or default.name in FIRST else 2,
             )
 
 

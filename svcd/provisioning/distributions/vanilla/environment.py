@@ -33,6 +33,8 @@ def environment(machines: Sequence[Machine], machine: Machine) -> str:
         "HADOOP_OPTS": " ".join((*options, *str(extra).split())),
         # daemons and their owner are the same user in HDFS, whatever their system user is
         "HADOOP_USER_NAME": machine.user,
+        "SPARK_HOME": f"{machine.prefix}/spark",
+        "SPARK_LOCAL_IP": machine.address,
         "TMPDIR": place.tmp,
         # Java takes its encoding from LANG. SSH logins do not set it, and letters would be lost
         "LANG": "C.UTF-8",

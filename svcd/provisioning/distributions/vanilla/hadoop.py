@@ -37,7 +37,7 @@ SHARED_JVM = "-XX:ActiveProcessorCount=1 -Djdk.net.hosts.file=$HADOOP_CONF_DIR/h
 # jobs are the same user in HDFS as the job, whatever their system user is. SVCD_MACHINE_ROOT: svcd
 # finds the processes of a container by it, and ends them with their machine
 _PASSED_ON = (
-    "JAVA_HOME,HADOOP_HOME,HADOOP_CONF_DIR,HADOOP_USER_NAME,PATH,LANG,TZ,TMPDIR,"
+    "JAVA_HOME,HADOOP_HOME,HADOOP_CONF_DIR,HADOOP_USER_NAME,SPARK_HOME,PATH,LANG,TZ,TMPDIR,"
     "SVCD_JAVA_HOME,SVCD_JVM_FLAGS,SVCD_MACHINE_ROOT"
 )
 

@@ -66,6 +66,10 @@ class Layout:
         return f"{self.base}/conf/oozie"
 
     @property
+    def spark_log4j(self) -> str:
+        return f"{self.base}/conf/log4j2-daemons.properties"
+
+    @property
     def logs(self) -> str:
         return f"{self.base}/logs"
 
@@ -174,6 +178,56 @@ def task_sizes(machines: Sequence[Machine]) -> TaskSizes:
         launcher_heap=launcher * 2 // 3,
         sort=max(SHARED_SIZES.sort, min(256, unit // 8)),
     )
+
+
+@frozen(kw_only=True)
+class SparkSizes:
+    """The memory of Spark's containers and of the heaps in them, in MiB.
+
+    cores: tasks that an executor runs at once. most: executors of one job.
+    """
+
+    driver: int
+    driver_heap: int
+    executor: int
+    executor_heap: int
+    cores: int
+    most: int
+
+
+_SPARK_LEAST, _SPARK_BESIDE_HEAP = 704, 192
+"""MiB of the smallest container of Spark, and the part of it that is no heap."""
+_LARGEST_DRIVER, _LARGEST_EXECUTOR = 4096, 8192
+
+
+def spark_sizes(machines: Sequence[Machine]) -> SparkSizes:
+    """The sizes for the whole cluster. On servers four executors fill its smallest node manager.
+
+    One job leaves a quarter of the cluster to others.
+    """
+    workers = holders(machines, NODEMANAGER)
+    if not workers or any(m.root for m in machines):
+        return SparkSizes(
+            driver=_SPARK_LEAST, driver_heap=512, executor=_SPARK_LEAST, executor_heap=512,
+            cores=2, most=1,
+        )  # fmt: skip
+    least = min(workers, key=containers_mib)
+    offer = containers_mib(least)
+    driver = min(_LARGEST_DRIVER, max(_SPARK_LEAST, _step(offer // 8)))
+    executor = min(_LARGEST_EXECUTOR, max(_SPARK_LEAST, _step(offer // 4)))
+    places = sum(containers_mib(m) // executor for m in workers)
+    return SparkSizes(
+        driver=driver,
+        driver_heap=_spark_heap(driver),
+        executor=executor,
+        executor_heap=_spark_heap(executor),
+        cores=max(1, least.vcpus * executor // offer),
+        most=max(1, places * 3 // 4),
+    )
+
+
+def _spark_heap(container: int) -> int:
+    return container - max(_SPARK_BESIDE_HEAP, _step(container // 8))
 
 
 def _step(mib: int) -> int:

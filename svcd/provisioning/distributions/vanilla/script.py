@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from urllib.parse import quote
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
@@ -21,6 +22,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARKHISTORY,
 )
 
 LAUNCHERS = {
@@ -31,7 +33,9 @@ LAUNCHERS = {
     NODEMANAGER: "yarn",
     HISTORYSERVER: "mapred",
     OOZIE: "oozied",
+    SPARKHISTORY: "spark-class",
 }
+_HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
 _HEAD = """\
 #!/bin/sh
@@ -72,6 +76,7 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
   cd "$SVCD_BASE/tmp" || exit 2
   export SVCD_DAEMON="$tag" HADOOP_ROOT_LOGGER=INFO,file
   export HADOOP_HEAPSIZE="$heap" YARN_HEAPSIZE="$heap" OOZIE_HEAPSIZE="$heap"
+  export SPARK_DAEMON_MEMORY="$heap" SPARK_DRIVER_MEMORY="$heap"
   export HADOOP_OPTS="$HADOOP_OPTS -Dsvcd.daemon=$name"
   setsid nohup "$@" >>"$log" 2>&1 </dev/null &
   echo $! >"$pid_file.new" && mv "$pid_file.new" "$pid_file"
@@ -144,6 +149,10 @@ def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:
             heap = heap_mib(machine, process)
             if process == OOZIE:
                 yield from _oozie(machine, program, heap)
+            elif process == SPARKHISTORY:
+                yield f"      {process})\n"
+                yield from _spark(machine)
+                yield f"        launch {heap} {program} {_HISTORY_SERVER} ;;\n"
             elif process == NAMENODE:
                 yield from _name_node(cluster, machine, program, heap)
             else:
@@ -174,6 +183,12 @@ def _oozie(machine: Machine, program: str, heap: int) -> Iterator[str]:
     yield f"        export OOZIE_OPTS={shlex.quote(options)}\n"
     yield f"        export OOZIE_HTTP_HOSTNAME={shlex.quote(machine.address)}\n"
     yield f"        launch {heap} {program} ;;\n"
+
+
+def _spark(machine: Machine) -> Iterator[str]:
+    """The environment of a daemon of Spark, which does not know the log settings of Hadoop."""
+    file = shlex.quote(f"-Dlog4j2.configurationFile=file:{quote(layout(machine).spark_log4j)}")
+    yield f'        export HADOOP_OPTS="$HADOOP_OPTS "{file}\n'
 
 
 def daemon(machine: Machine, *words: str) -> str:

@@ -3,7 +3,8 @@
 Note: the start. One stage runs as many chains in parallel as possible, because the start of the
 Java virtual machines takes most of the time. Order matters only here:
 
-    name node (formats itself) -> HDFS folders -> history server (without folders it sleeps 10 s)
+    name node (formats itself) -> HDFS folders -> history servers, of MapReduce (without folders it
+        sleeps 10 s) and of Spark (without its folder it ends)
     data nodes + HDFS folders + Oozie's answer -> share library -> Oozie reads it
 
 Data nodes, node managers and Oozie start at once, and repeat their requests until the other daemons
@@ -38,6 +39,7 @@ from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
 from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
 from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER, HISTORY_PORT
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -46,6 +48,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARKHISTORY,
 )
 
 # deadlines of the stages
@@ -83,7 +86,7 @@ def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     advice = _advice(_START_ADVICE, machines)
     admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
-        *_name_node_chain(new),
+        *_name_node_chain(machines, new),
         *_oozie_chain(machines, new),
         *_resource_manager_chain(new),
         *(c for m in new for c in _worker_chains(machines, m)),
@@ -136,7 +139,7 @@ def check(machines: Sequence[Machine]) -> Plan:
     if manager:
         chains.append((evolve(_up(manager, RESOURCEMANAGER), what=RESOURCEMANAGER),))
         chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
-    for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE):
+    for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE, SPARKHISTORY):
         chains += [(evolve(_up(m, process), what=process),) for m in holders(machines, process)]
     advice = _advice(_CHECK_ADVICE, machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
@@ -178,17 +181,18 @@ def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator
             )
 
 
-def _name_node_chain(new: Sequence[Machine]) -> Iterator[Chain]:
-    head, history = holder(new, NAMENODE), holder(new, HISTORYSERVER)
+def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+    head = holder(new, NAMENODE)
+    readers = [(m, p) for p in (HISTORYSERVER, SPARKHISTORY) for m in holders(new, p)]
     chain: list[Action] = []
     if head:
         chain += [
             _start(head, NAMENODE),
             _name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
-            _folders(head),
+            _folders(machines, head),
         ]
-    if history:
-        chain += [_start(history, HISTORYSERVER), _up(history, HISTORYSERVER)]
+    chain += [_start(machine, process) for machine, process in readers]
+    chain += [_up(machine, process) for machine, process in readers]
     yield tuple(chain)
 
 
@@ -267,10 +271,12 @@ def _refresh(machine: Machine, part: str) -> Command:
     )
 
 
-def _folders(head: Machine) -> Command:
+def _folders(machines: Sequence[Machine], head: Machine) -> Command:
     user = head.user
     words = ["mkdir", "/tmp", "1777", "-", "mkdir", "/user", "755", "-"]
     words += ["mkdir", "/user/history", "1777", "-", "mkdir", f"/user/{user}", "755", user]
+    if holder(machines, SPARKHISTORY):
+        words += ["mkdir", HISTORY_FOLDER, "1777", "-"]
     return _hdfs(head, head, "make the folders of HDFS", words, 180.0)
 
 
@@ -367,6 +373,7 @@ _STATUS = {
     HISTORYSERVER: ("the history server", "19888/ws/v1/history/info"),
     SECONDARYNAMENODE: ("the secondary name node", "9868/jmx?qry=java.lang:type=Runtime"),
     OOZIE: ("Oozie", "11000/oozie/v1/admin/status"),
+    SPARKHISTORY: ("the history server of Spark", f"{HISTORY_PORT}/api/v1/version"),
 }
 """Name of a daemon in texts, and the port and path of its status."""
 

@@ -108,6 +108,13 @@ class TestLinks(SynchronousTestCase):
             },
         )
 
+    def test_history_server_of_spark_has_a_page(self) -> None:
+        """Reached as the other pages are."""
+        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkhistory"))
+        links = Vanilla().links(made, machines(made))
+        self.assertEqual(links["Spark"], {"Web UI": "http://203.0.113.5:18080"})
+        self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkhistory"]), [18080])
+
     def test_endpoints_are_where_jobs_go(self) -> None:
         """As the login user, who owns the cluster's HDFS."""
         self.assertEqual(

@@ -14,7 +14,7 @@ from svcd.provisioning.distributions.spi import Command, Machine, WriteFile
 from svcd.provisioning.distributions.vanilla import Vanilla
 
 SLEEPER = """#!/bin/sh
-echo "$0 $* heap $HADOOP_HEAPSIZE" >>"$HADOOP_LOG_DIR/called"
+echo "$0 $* heap $HADOOP_HEAPSIZE $SPARK_DAEMON_MEMORY $HADOOP_OPTS" >>"$HADOOP_LOG_DIR/called"
 exec sleep 60
 """
 
@@ -26,13 +26,14 @@ class TestDaemon(SynchronousTestCase):
         root = Path(self.mktemp()).resolve()
         prefix = root / "software"
         (prefix / "bin").mkdir(parents=True)
-        for name in ("hdfs", "yarn", "mapred", "oozied"):
+        for name in ("hdfs", "yarn", "mapred", "oozied", "spark-class"):
             program = prefix / "bin" / name
             program.write_text(SLEEPER)
             program.chmod(0o755)
         (prefix / "bin" / "hadoop").write_text('#!/bin/sh\necho "$*" >>"$HADOOP_LOG_DIR/called"\n')
         (prefix / "bin" / "hadoop").chmod(0o755)
-        made = cluster(Vanilla(), group("all", 1, "namenode", "datanode", "resourcemanager"))
+        processes = ("namenode", "datanode", "resourcemanager", "sparkhistory")
+        made = cluster(Vanilla(), group("all", 1, *processes))
         self.machine: Machine = evolve(
             machines(made)[0], home=f"{root}/home", storage=(f"{root}/disk 1",), prefix=str(prefix)
         )
@@ -53,7 +54,7 @@ class TestDaemon(SynchronousTestCase):
         self.addCleanup(self._end)
 
     def _end(self) -> None:
-        for name in ("namenode", "datanode", "resourcemanager"):
+        for name in ("namenode", "datanode", "resourcemanager", "sparkhistory"):
             self.run_script("stop", name)
 
     def run_script(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -86,13 +87,28 @@ class TestDaemon(SynchronousTestCase):
             done = self.run_shell(["sh", "-c", command.script])
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(
-            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(3)),
+            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(4)),
             [
                 "hdfs datanode",
                 "hdfs org.svcd.hadoop.FormatAndServe CID-6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31 "
                 f"{self.machine.home}/svcd/run/formatted",
+                "spark-class org.apache.spark.deploy.history.HistoryServer",
                 "yarn resourcemanager",
             ],
+        )
+
+    def test_daemon_of_spark_gets_heap_and_log_settings(self) -> None:
+        """Its log settings are those of daemons, not those of jobs."""
+        self.run_script("start", "sparkhistory")
+        (line,) = self.wait_for_calls(1)
+        heap, options = line.partition(" heap ")[2].split(" ", 2)[1:]
+        self.assertEqual(heap, "256")
+        self.assertTrue(
+            options.endswith(
+                f" -Dlog4j2.configurationFile=file:{self.machine.home}/svcd/conf/"
+                "log4j2-daemons.properties -Dsvcd.daemon=sparkhistory"
+            ),
+            options,
         )
 
     def test_a_second_start_leaves_the_daemon_alone(self) -> None:

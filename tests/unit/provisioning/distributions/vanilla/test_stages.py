@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.describe import describe
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Action, Command, Plan, WriteFile
+from svcd.provisioning.distributions.spi import Action, Command, HttpProbe, Plan, WriteFile
 from svcd.provisioning.distributions.vanilla import Vanilla, probes
 
 MADE = cluster(
@@ -85,6 +85,31 @@ class TestStart(SynchronousTestCase):
         )
         self.assertEqual(len(chains), 3 + 2 * 3)
 
+    def test_history_server_of_spark_waits_for_its_folder(self) -> None:
+        """Both history servers start side by side, when HDFS has their folders."""
+        spark = group("spark", 1, "sparkhistory")
+        made = cluster(Vanilla(), *MADE.node_groups, spark)
+        all_ = machines(made)
+        (stage,) = Vanilla().start(made, all_, [m.instance_id for m in all_])
+        self.assertEqual(
+            [(a.machine, a.what) for a in stage.chains[0] if not isinstance(a, WriteFile)],
+            [
+                ("master-1", "start namenode"),
+                ("master-1", "HDFS to take changes"),
+                ("master-1", "make the folders of HDFS"),
+                ("master-1", "start historyserver"),
+                ("spark-1", "start sparkhistory"),
+                ("master-1", "the history server"),
+                ("spark-1", "the history server of Spark"),
+            ],
+        )
+        folders, probe = stage.chains[0][2], stage.chains[0][-1]
+        assert isinstance(folders, Command) and isinstance(probe, HttpProbe)
+        self.assertTrue(folders.script.endswith(" mkdir /spark-history 1777 -"), folders.script)
+        self.assertEqual(probe.url, "http://203.0.113.6:18080/api/v1/version")
+        self.assertEqual(probe.log, "/home/user one/svcd/logs/sparkhistory.log")
+        self.assertEqual(probe.alive, "sh '/home/user one/svcd/bin/daemon' alive sparkhistory")
+
     def test_more_workers_are_admitted_first(self) -> None:
         """Their addresses may be those of nodes that left."""
         admitted, started = outline(Vanilla().start(MADE, MACHINES, IDS[-1:]))
@@ -148,6 +173,17 @@ class TestCheck(SynchronousTestCase):
         self.assertIn(probes.DataNodeServes("10.0.0.5"), looked)
         self.assertIn(probes.NodeManagerServes("10.0.0.5", "c1-worker-003"), looked)
         self.assertEqual(len(looked), 1 + 3 + 1 + 3 + 2)
+
+    def test_history_server_of_spark_is_checked(self) -> None:
+        """By its own name, as `daemon start` knows it."""
+        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkhistory"))
+        (stage,) = Vanilla().check(made, machines(made))
+        (probe,) = stage.chains[-1]
+        assert isinstance(probe, HttpProbe)
+        self.assertEqual((probe.machine, probe.what), ("spark-1", "sparkhistory"))
+        self.assertEqual(
+            probe.missing(503, b""), "the history server of Spark answers with status 503"
+        )
 
 
 class TestDescribe(SynchronousTestCase):

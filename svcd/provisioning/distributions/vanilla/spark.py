@@ -1,0 +1,159 @@
+"""The configuration of Spark: of its jobs on YARN, and of its history server.
+
+Every machine gets the same settings, also when no process of Spark runs there: a job is submitted
+from any machine. They name no folder or address of a single machine, because the configuration of
+the submitting machine travels to all containers of the job. Values that differ between machines are
+variables of the container (`$NM_HOST`, `${java.io.tmpdir}`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from svcd.provisioning.distributions.spi import Machine
+from svcd.provisioning.distributions.vanilla import layout as places
+from svcd.provisioning.distributions.vanilla.entries import Site
+from svcd.provisioning.distributions.vanilla.hadoop import name_node
+from svcd.provisioning.distributions.vanilla.layout import holder
+from svcd.provisioning.distributions.vanilla.sites import Properties, asked
+from svcd.provisioning.distributions.vanilla.topology import SPARKHISTORY
+
+HISTORY_PORT = 18080
+HISTORY_FOLDER = "/spark-history"
+"""The folder of HDFS where jobs record their events."""
+HOST_FILTER = "org.svcd.spark.HostFilter"
+
+_EVENT_LOG = "spark.eventLog.enabled"
+_DYNAMIC = "spark.dynamicAllocation.enabled"
+
+
+def spark_defaults(machines: Sequence[Machine], machine: Machine) -> Properties:
+    """`spark-defaults.conf`, with the caller's options."""
+    given = _given(machine)
+    found = _jobs(machines, machine) | _history(machines, machine) | given
+    if holder(machines, SPARKHISTORY) is None:
+        found[_EVENT_LOG] = "false"
+    if _DYNAMIC not in given and "spark.executor.instances" in given:
+        found[_DYNAMIC] = "false"  # the caller has counted the executors
+    return found
+
+
+def _jobs(machines: Sequence[Machine], machine: Machine) -> Properties:
+    sizes = places.spark_sizes(machines)
+    spark = f"{machine.prefix}/spark"
+    shared = bool(machine.root)
+    return {
+        "spark.master": "yarn",
+        "spark.submit.deployMode": "cluster",
+        # the software of the image: a job uploads nothing but its program
+        "spark.yarn.jars": f"local:{quote(spark)}/jars/*",
+        "spark.yarn.populateHadoopClasspath": "false",
+        # a second driver would find the output of the first one
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.pyspark.python": "/usr/bin/python3",
+        # without Hive tables live as long as their job; the files must be seen by all its machines
+        "spark.sql.warehouse.dir": f"{name_node(machines)}/user/{machine.user}/spark-warehouse",
+        # each Java virtual machine inserts its own folder
+        "spark.hadoop.hadoop.tmp.dir": "${java.io.tmpdir}/hadoop",
+        "spark.driver.memory": f"{sizes.driver_heap}m",
+        "spark.driver.memoryOverhead": f"{sizes.driver - sizes.driver_heap}m",
+        "spark.executor.memory": f"{sizes.executor_heap}m",
+        "spark.executor.memoryOverhead": f"{sizes.executor - sizes.executor_heap}m",
+        "spark.executor.cores": str(sizes.cores),
+    } | (_SHARED if shared else _SERVER | {"spark.dynamicAllocation.maxExecutors": str(sizes.most)})
+
+
+_SHARED: Properties = {
+    # the network cards of the host are not those of the machine
+    "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "$NM_HOST",
+    "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME": "$NM_HOST",
+    "spark.executorEnv.SPARK_LOCAL_IP": "$NM_HOST",
+    "spark.executorEnv.SPARK_LOCAL_HOSTNAME": "$NM_HOST",
+    "spark.ui.filters": HOST_FILTER,
+    "spark.ui.enabled": "false",
+    _DYNAMIC: "false",
+    "spark.executor.instances": "1",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.yarn.report.interval": "200ms",
+    "spark.yarn.scheduler.heartbeat.interval-ms": "200",
+    "spark.yarn.scheduler.initial-allocation.interval": "100ms",
+}
+
+_SERVER: Properties = {
+    _DYNAMIC: "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "1",
+    "spark.yarn.report.interval": "500ms",
+    "spark.yarn.scheduler.heartbeat.interval-ms": "500",
+}
+
+
+def _history(machines: Sequence[Machine], machine: Machine) -> Properties:
+    server = holder(machines, SPARKHISTORY)
+    if server is None:
+        return {}
+    folder = f"{name_node(machines)}{HISTORY_FOLDER}"
+    return {
+        _EVENT_LOG: "true",
+        "spark.eventLog.dir": folder,
+        "spark.yarn.historyServer.address": f"http://{server.public}:{HISTORY_PORT}",
+        "spark.history.fs.logDirectory": folder,
+        "spark.history.fs.update.interval": "2s" if machine.root else "10s",
+        "spark.history.fs.cleaner.enabled": "true",
+        "spark.history.ui.port": str(HISTORY_PORT),
+    }
+
+
+def _given(machine: Machine) -> Properties:
+    """The caller's options; 0 and the empty text leave the choice to svcd."""
+    found = asked(Site.SPARK, machine.configs)
+    return {name: value for name, value in found.items() if value not in ("", "0")}
+
+
+def properties(values: Properties) -> str:
+    """A file of Java properties, as Spark reads it."""
+    lines = (f"{name}={_escaped(value)}\n" for name, value in values.items())
+    return "# Made by svcd.\n" + "".join(lines)
+
+
+def _escaped(value: str) -> str:
+    for plain, written in (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        value = value.replace(plain, written)
+    return f"\\{value}" if value.startswith(" ") else value
+
+
+_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex"
+
+LOG4J2 = f"""\
+# Made by svcd. Jobs and command lines log to standard error.
+rootLogger.level = info
+rootLogger.appenderRef.main.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = {_PATTERN}
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+DAEMON_LOG4J2 = f"""\
+# Made by svcd. Daemons of Spark log to a file of limited size.
+rootLogger.level = info
+rootLogger.appenderRef.main.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${{env:HADOOP_LOG_DIR}}/${{sys:svcd.daemon}}.log
+appender.file.filePattern = ${{env:HADOOP_LOG_DIR}}/${{sys:svcd.daemon}}.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = {_PATTERN}
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 4
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""

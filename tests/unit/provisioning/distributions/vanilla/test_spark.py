@@ -1,0 +1,150 @@
+"""The settings of Spark for literal machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.spi import Scope
+from svcd.provisioning.distributions.vanilla import Vanilla
+from svcd.provisioning.distributions.vanilla.configuration import files
+from svcd.provisioning.distributions.vanilla.layout import spark_sizes
+from svcd.provisioning.distributions.vanilla.spark import properties, spark_defaults
+
+MASTER = group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie")
+WORKER = group("worker", 2, "datanode", "nodemanager")
+HISTORY = group("spark", 1, "sparkhistory")
+
+
+def made(*more: object, **configs: Mapping[str, str | int | bool]) -> Cluster:
+    return cluster(Vanilla(), MASTER, WORKER, *more, cluster_configs=configs)  # type: ignore[arg-type]
+
+
+class TestDefaults(SynchronousTestCase):
+    def test_every_machine_has_the_same_settings(self) -> None:
+        """A job is submitted from any of them, and its settings travel to the others."""
+        for root in ("", "/srv/cloud"):
+            of = made(HISTORY)
+            all_ = machines(of, root=root)
+            found = [
+                {f.path.rpartition("/svcd/conf/")[2]: f.content for f in files(of, all_, m)}
+                for m in all_
+            ]
+            for name in ("spark-defaults.conf", "log4j2.properties"):
+                self.assertEqual(len({each[name] for each in found}), 1)
+                self.assertNotIn(b"/home", found[0][name])
+                self.assertNotIn(b"/srv", found[0][name])
+
+    def test_jobs_use_the_software_of_the_image(self) -> None:
+        """Nothing but the program is uploaded."""
+        all_ = machines(made())
+        found = spark_defaults(all_, all_[1])
+        self.assertEqual(found["spark.yarn.jars"], "local:/opt/svcd/vanilla/spark/jars/*")
+        self.assertEqual(found["spark.hadoop.hadoop.tmp.dir"], "${java.io.tmpdir}/hadoop")
+        self.assertEqual(
+            found["spark.sql.warehouse.dir"], "hdfs://10.0.0.2:8020/user/user/spark-warehouse"
+        )
+
+    def test_only_shared_hosts_name_an_address(self) -> None:
+        """On servers Spark finds its own one."""
+        names = (
+            "spark.yarn.appMasterEnv.SPARK_LOCAL_IP",
+            "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME",
+            "spark.executorEnv.SPARK_LOCAL_IP",
+            "spark.executorEnv.SPARK_LOCAL_HOSTNAME",
+        )
+        shared = machines(made(), root="/srv/cloud")
+        found = spark_defaults(shared, shared[0])
+        self.assertEqual([found[name] for name in names], ["$NM_HOST"] * 4)
+        self.assertEqual(found["spark.ui.filters"], "org.svcd.spark.HostFilter")
+        servers = machines(made())
+        found = spark_defaults(servers, servers[0])
+        for name in (*names, "spark.ui.filters"):
+            self.assertNotIn(name, found)
+
+    def test_events_are_recorded_for_a_history_server(self) -> None:
+        """Without one nobody would read or delete them."""
+        all_ = machines(made(HISTORY))
+        found = spark_defaults(all_, all_[0])
+        self.assertEqual(found["spark.eventLog.enabled"], "true")
+        self.assertEqual(found["spark.eventLog.dir"], "hdfs://10.0.0.2:8020/spark-history")
+        self.assertEqual(found["spark.history.fs.logDirectory"], found["spark.eventLog.dir"])
+        self.assertEqual(found["spark.yarn.historyServer.address"], "http://203.0.113.5:18080")
+        for of in (made(), made(Spark={"spark.eventLog.enabled": True})):
+            all_ = machines(of)
+            found = spark_defaults(all_, all_[0])
+            self.assertEqual(found["spark.eventLog.enabled"], "false")
+            self.assertNotIn("spark.eventLog.dir", found)
+
+    def test_options_of_the_caller_win(self) -> None:
+        """0 and the empty text leave the choice to svcd."""
+        of = made(
+            Spark={
+                "spark.executor.memory": "3g",
+                "spark.executor.cores": 0,
+                "spark.driver.memory": "",
+                "spark.speculation": True,
+            }
+        )
+        all_ = machines(of)
+        found = spark_defaults(all_, all_[0])
+        self.assertEqual(found["spark.executor.memory"], "3g")
+        self.assertEqual(found["spark.executor.cores"], "1")
+        self.assertEqual(found["spark.driver.memory"], "512m")
+        self.assertEqual(found["spark.speculation"], "true")
+
+    def test_number_of_executors_turns_dynamic_allocation_off(self) -> None:
+        """Unless the caller asks for it too."""
+        name = "spark.dynamicAllocation.enabled"
+        for options, expected in (
+            ({}, "true"),
+            ({"spark.executor.instances": 3}, "false"),
+            ({"spark.executor.instances": 3, name: True}, "true"),
+        ):
+            all_ = machines(made(Spark=options))
+            self.assertEqual(spark_defaults(all_, all_[0])[name], expected)
+
+    def test_options_are_of_the_whole_cluster(self) -> None:
+        """They travel with jobs; the heap of a process is of its group."""
+        entries = [e for e in Vanilla().configs("3.5.0") if e.applicable_target == "Spark"]
+        nodes = [e.name for e in entries if e.scope is Scope.NODE]
+        self.assertEqual(
+            nodes, ["Spark History Server Heap Size", "Spark Connect Server Heap Size"]
+        )
+        self.assertIn("spark.executor.memory", [e.name for e in entries])
+
+    def test_values_are_escaped(self) -> None:
+        """As Java reads properties."""
+        self.assertEqual(
+            properties({"a": "b", "c": " \\d\n\te"}), "# Made by svcd.\na=b\nc=\\ \\\\d\\n\\te\n"
+        )
+
+
+class TestSizes(SynchronousTestCase):
+    def test_driver_and_executor_fit_on_small_machines(self) -> None:
+        """A launcher, a driver and an executor fit two workers that share a host."""
+        sizes = spark_sizes(machines(made(), root="/srv/cloud"))
+        self.assertEqual((sizes.driver, sizes.driver_heap), (704, 512))
+        self.assertEqual((sizes.executor, sizes.executor_heap), (704, 512))
+        self.assertEqual((sizes.cores, sizes.most), (2, 1))
+
+    def test_servers_give_shares_of_their_memory(self) -> None:
+        """4 GiB and 64 GiB workers."""
+        all_ = machines(made())
+        sizes = spark_sizes(all_)
+        self.assertEqual((sizes.driver, sizes.driver_heap), (704, 512))
+        self.assertEqual((sizes.executor, sizes.executor_heap), (704, 512))
+        self.assertEqual((sizes.cores, sizes.most), (1, 6))
+        large = [evolve(m, ram_mib=65536, vcpus=16) for m in all_]
+        sizes = spark_sizes(large)
+        self.assertEqual((sizes.driver, sizes.driver_heap), (4096, 3584))
+        self.assertEqual((sizes.executor, sizes.executor_heap), (8192, 7168))
+        self.assertEqual((sizes.cores, sizes.most), (2, 10))
+
+    def test_cluster_without_node_managers_has_sizes(self) -> None:
+        """Its settings are written all the same."""
+        self.assertEqual(spark_sizes(machines(cluster(Vanilla(), MASTER))).most, 1)
