@@ -32,6 +32,7 @@ from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
 from svcd.model.cluster import Cluster
+from svcd.model.cluster_token import ClusterTokens
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.idempotency import KEEP_S
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
@@ -261,6 +262,7 @@ class Daemon:
             jobs=self.jobs,
             distributions=distributions,
             clock=clock,
+            tokens=ClusterTokens(outside.sealer.digest),
             settings=settings,
             readiness=self._readiness,
             new_id=new_id,

@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
 from svcd.model import wire, wire_jobs
 from svcd.model.changes import CLUSTER_EVENTS, KINDS, Change, Changes, Cursor
+from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, JobBinaryId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.ports.store import Store, Tx
@@ -121,9 +122,10 @@ class _Feed:
 class Feeds:
     """Serves the watchers of all tenants. most: watchers of a tenant; 0: no limit."""
 
-    def __init__(self, store: Store, clock: IReactorTime, most: int) -> None:
+    def __init__(self, store: Store, clock: IReactorTime, tokens: ClusterTokens, most: int) -> None:
         self._store = store
         self._clock = clock
+        self._tokens = tokens
         self._most = most
         self._feeds: dict[TenantId, _Feed] = {}
         self._turns = KeyedTasks[TenantId](
@@ -249,6 +251,9 @@ class Feeds:
                     part, size = await _rendered(tx, tenant_id, cursor, part, texts, left)
                     left -= size
                 parts[cursor] = part
+            for (kind, id_), text in texts.get(False, {}).items():
+                if kind == "clusters":
+                    texts[False][kind, id_] = self._tokens.shown(tenant_id, text)
             return here, parts, texts
 
         return await self._store.read(read)

@@ -269,7 +269,7 @@ class Call:
 
     @property
     def hides_credentials(self) -> bool:
-        """Whether the answer masks the credentials of data sources and binaries."""
+        """Whether the answer masks credentials of data sources and binaries, and tokens."""
         return self._policy.hides_credentials(self.caller.roles)
 
     def keeping(self, view: Callable[[R], View]) -> Also[R] | None:

@@ -45,20 +45,26 @@ class Clusters:
         self._lists = services.lists
         self._waits = services.waits
         self._commands = services.clusters
+        self._tokens = services.tokens
 
     @route(app, "GET", "/clusters", returns="clusters", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
         with self._lists.begin(call.gone) as reading:
-            return await reading.rendered(
+            found = await reading.rendered(
                 call.page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
             )
+            return [self._shown(call, each) for each in found]
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
         """Return one cluster."""
         id_ = ClusterId(cluster_id)
-        return await self._store.rendered("clusters", call.tenant_id, id_)
+        return self._shown(call, await self._store.rendered("clusters", call.tenant_id, id_))
+
+    def _shown(self, call: Call, text: bytes) -> bytes:
+        """Stored JSON of clusters, with their tokens for a caller who may change them."""
+        return text if call.hides_credentials else self._tokens.shown(call.tenant_id, text)
 
     async def _exists(self, call: Call, cluster_id: str) -> None:
         await self.get(call, cluster_id)

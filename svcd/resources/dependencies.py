@@ -11,6 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
+from svcd.model.cluster_token import ClusterTokens
 from svcd.model.execution_log import LogPart
 from svcd.model.ids import ClusterId, ExecutionId, JobId
 from svcd.model.job import DataSource, Execution, Job, JobBinary
@@ -112,7 +113,7 @@ class ApiServices:
 
     identity: None with `auth.mode=none`. readiness: part -> "" when it is ready, else the reason.
     new_id: makes the ids of the records that the resources create. installation: see
-    svcd.model.ownership_tags. audit: None when it is off.
+    svcd.model.ownership_tags. audit: None when it is off. tokens: shows the tokens of clusters.
     """
 
     store: Store
@@ -125,6 +126,7 @@ class ApiServices:
     distributions: Distributions
     clock: IReactorTime
     settings: Settings
+    tokens: ClusterTokens
     metrics: Metrics = field(factory=Metrics)
     readiness: Callable[[], Awaitable[Mapping[str, str]]] = _always_ready
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
@@ -132,7 +134,7 @@ class ApiServices:
     audit: Audit | None = None
     feeds: Feeds = field(
         default=Factory(
-            lambda self: Feeds(self.store, self.clock, self.settings.limits.watchers),
+            lambda self: Feeds(self.store, self.clock, self.tokens, self.settings.limits.watchers),
             takes_self=True,
         )
     )

@@ -188,7 +188,7 @@ class MachineTests(SynchronousTestCase):
             ),
             cluster_configs={"JobFlow": {"oozie.email.smtp.password": "of-cluster<>"}},
         )
-        shells = Shells(remote, row, Secret("key"), 1)
+        shells = Shells(remote, row, Secret("key"), Secret("of-the-cluster"), 1)
         work = shells.run(row.node_groups[0].instances[0].instance_id, "true", timeout_s=1.0)
         result = self.successResultOf(Deferred.fromCoroutine(work))
         self.assertEqual((result.stdout, result.stderr), ("is ***", "is ***"))
@@ -200,7 +200,7 @@ class MachineTests(SynchronousTestCase):
             group(instances=[instance(1, internal_ip="10.0.0.1", management_ip="10.0.0.1")])
         )
         remote.take_down(row.node_groups[0].instances[0].management_ip or "")
-        shells = Shells(remote, row, Secret("-----BEGIN key"), 1)
+        shells = Shells(remote, row, Secret("-----BEGIN key"), Secret("token"), 1)
         work = shells.run(row.node_groups[0].instances[0].instance_id, "true", timeout_s=1.0)
         failure = self.failureResultOf(Deferred.fromCoroutine(work), RemoteError)
         self.assertNotIn("BEGIN", str(failure.value))

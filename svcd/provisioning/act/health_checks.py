@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from svcd.errors import NotFound
 from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
@@ -270,7 +271,8 @@ class HealthChecks:
         urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
         commands = [q for q in questions if isinstance(q, Command)]
         key = self._ports.sealer.open(cluster.management_private_key)
-        shells = Shells(self._ports.remote, cluster, key, _QUESTIONS_AT_ONCE)
+        token = ClusterTokens(self._ports.sealer.digest).of(cluster.tenant_id, cluster.id)
+        shells = Shells(self._ports.remote, cluster, key, token, _QUESTIONS_AT_ONCE)
         work = [partial(self._get, shells.at(url)) for url in urls]
         work += [partial(_run, shells, each) for each in commands]
         answers: list[Answer] = []

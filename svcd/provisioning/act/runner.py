@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.model.cluster import Cluster, Instance, StepName
+from svcd.model.cluster_token import inserted
 from svcd.model.ids import InstanceId
 from svcd.model.redaction import hidden, named
 from svcd.model.secret import Secret
@@ -92,15 +93,21 @@ class PlanFailed(Exception):
 
 
 class Shells:
-    """Runs commands on the machines of one cluster, at most `at_once` at a time."""
+    """Runs commands on the machines of one cluster, at most `at_once` at a time.
 
-    def __init__(self, remote: Remote, cluster: Cluster, key: Secret, at_once: int) -> None:
+    key: the private management key. token: see `svcd.model.cluster_token`.
+    """
+
+    def __init__(
+        self, remote: Remote, cluster: Cluster, key: Secret, token: Secret, at_once: int
+    ) -> None:
         self._remote = remote
         self._cluster = cluster
         self._key = key
+        self._token = token
         self._gate = Gate(at_once)
         self._instances = {i.instance_id: i for i in cluster.instances()}
-        self._secrets = _secrets(cluster)
+        self._secrets = [*_secrets(cluster), token]
         self._ways = ways_of(cluster, key)
 
     def instance(self, instance_id: InstanceId) -> Instance:
@@ -130,8 +137,6 @@ class Shells:
         host = self.host(instance_id)
         async with self._gate:
             result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
-        if not self._secrets:
-            return result
         stdout, stderr = (hidden(t, self._secrets) for t in (result.stdout, result.stderr))
         return evolve(result, stdout=stdout, stderr=stderr)
 
@@ -142,6 +147,12 @@ class Shells:
         user = self._cluster.own_user(self._instances[instance_id])
         command = shell.as_user(user, script) if user else script
         return await self.run(instance_id, command, stdin=stdin, timeout_s=timeout_s)
+
+    def filled(self, file: WriteFile) -> WriteFile:
+        """`file` as it is written: with the token of the cluster, if it has it."""
+        if not file.token:
+            return file
+        return evolve(file, content=inserted(file.content, self._token), mode=file.mode & 0o700)
 
     def forget(self, instance_id: InstanceId) -> None:
         """Drop the pooled connection, if any."""
@@ -286,7 +297,7 @@ class PlanRunner:
             await self._progressed(waited_for, span)
 
     async def _write(self, files: Sequence[WriteFile]) -> None:
-        command, content = shell.write_files(files)
+        command, content = shell.write_files([self._shells.filled(f) for f in files])
         machine = files[0].machine
         result = await self._run(machine, _WRITE, command, content, _WRITE_S, None)
         if result.exit_code != 0:

@@ -166,6 +166,7 @@ def write_files(files: Sequence[WriteFile]) -> tuple[str, bytes]:
         "trap 'rm -f \"$all\"' EXIT",
         'cat >"$all"',
         "mkdir -p -- " + " ".join(shlex.quote(f) for f in folders),
+        "umask 077",  # a file may hold a secret until its mode is set
         "put() {",
         '    tail -c "+$1" "$all" | head -c "$2" >"$4.svcd-new"',
         '    chmod "$3" "$4.svcd-new"',

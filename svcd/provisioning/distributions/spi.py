@@ -100,12 +100,17 @@ class Machine:
 
 @frozen(kw_only=True)
 class WriteFile:
-    """Write `content` to the absolute `path`, atomically. svcd makes missing folders."""
+    """Write `content` to the absolute `path`, atomically. svcd makes missing folders.
+
+    token: `***` in the content stands for the token of the cluster (see
+    `svcd.model.cluster_token`). Only the owner may read such a file, whatever `mode` says.
+    """
 
     machine: InstanceId
     path: str
     content: bytes = field(repr=False)
     mode: int = 0o644
+    token: bool = False
 
 
 @frozen(kw_only=True)

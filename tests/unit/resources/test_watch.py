@@ -21,6 +21,7 @@ from svcd.model.ids import DataSourceId
 from svcd.testing import Effect, FakeService, FaultRule
 from tests.contract.store.rows import source
 from tests.support.api import daemon_of, now
+from tests.support.fakes import MASTER, cluster_body
 from tests.unit.resources.test_channel import Connected
 
 _SOURCE = {
@@ -631,6 +632,31 @@ class EndTests(WatchCase):
         for each in (peer, other):
             self.assertEqual(each.events, ["hello", "data_source", "data_source"])
             self.assertTrue(each.body.count(b":\n"))
+
+    def test_watchers_see_the_token_of_a_cluster_as_their_roles_allow(self) -> None:
+        """In the link of Spark Connect."""
+        peer = self.peer()
+        peer.watch("?kinds=clusters")
+        other = self.peer(peer)
+        other.watch("?kinds=clusters")
+        feeds = daemon_of(peer.service).services.feeds
+        (group,) = feeds._feeds["demo"].groups.values()
+
+        async def hides() -> bool:
+            return True
+
+        self.patch(group[1], "access", hides)
+        peer.advance(16)
+        body = cluster_body(peer.service, "mine", 1)
+        body["node_groups"][0]["node_processes"] = [*MASTER, "sparkconnect"]
+        made = peer.service.call("POST", "/v1.1/demo/clusters", json=body)
+        peer.service.advance(60)
+        peer.advance(2)
+        path = f"/v1.1/demo/clusters/{made.json['cluster']['id']}"
+        shown = peer.service.call("GET", path).json["cluster"]["info"]["Spark"]["Connect"]
+        found = [[f.data for f in each.frames if f.event == "cluster"] for each in (peer, other)]
+        seen, masked = (each[-1]["info"]["Spark"]["Connect"] for each in found)
+        self.assertEqual((seen, masked), (shown, re.sub("=.*", "=***", shown)))
 
     def test_a_fault_after_a_read_silences_nobody(self) -> None:
         """The watchers that had not been served get the changes from the next read."""

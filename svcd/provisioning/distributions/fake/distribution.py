@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from zope.interface import implementer
 
 from svcd.errors import SvcdError
+from svcd.model import cluster_token
 from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId
 from svcd.model.job import JobType
@@ -82,7 +83,7 @@ class Fake:
         self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
     ) -> Plan:
         chosen = [m for m in machines if m.instance_id in on]
-        return _stage("configure", *((_configuration(cluster, m),) for m in chosen))
+        return _stage("configure", *(tuple(_configuration(cluster, m)) for m in chosen))
 
     def start(
         self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
@@ -123,6 +124,10 @@ class Fake:
         endpoints = self.endpoints(cluster, machines)
         if endpoints:
             found[topology.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
+        if connect := _holder(machines, topology.SPARKCONNECT):
+            found[topology.SPARK] = {
+                "Connect": cluster_token.link(f"sc://{connect.address}:15002/")
+            }
         return found
 
     def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
@@ -156,13 +161,21 @@ def _folder(machine: Machine) -> str:
     return f"{machine.home}/svcd-fake"
 
 
-def _configuration(cluster: Cluster, machine: Machine) -> WriteFile:
+def _configuration(cluster: Cluster, machine: Machine) -> Iterator[WriteFile]:
     lines = [f"cluster={cluster.id}", f"address={machine.address}", *machine.processes]
-    return WriteFile(
+    yield WriteFile(
         machine=machine.instance_id,
         path=f"{_folder(machine)}/processes",
         content="".join(f"{line}\n" for line in lines).encode(),
     )
+    if topology.SPARKCONNECT in machine.processes:
+        yield WriteFile(
+            machine=machine.instance_id,
+            path=f"{_folder(machine)}/token",
+            content=cluster_token.CONTENT,
+            mode=0o600,
+            token=True,
+        )
 
 
 def _command(machine: Machine, what: str, script: str) -> Command:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, cast
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -23,6 +24,7 @@ from svcd.runtime.clock import VirtualClock
 from tests.unit.provisioning.support import NOW, cluster, group, instance
 
 A, B = InstanceId("worker1"), InstanceId("worker2")
+TOKEN = Secret("c0ffee-token-of-the-cluster")
 
 
 def say(machine: InstanceId, script: str, **fields: Any) -> Command:
@@ -89,7 +91,7 @@ class RunnerTests(SynchronousTestCase):
         )
 
         self.journal = CountingJournal(cast(Any, None), self.clock, row)
-        shells = Shells(self.remote, row, Secret("key"), at_once)
+        shells = Shells(self.remote, row, Secret("key"), TOKEN, at_once)
         runner = PlanRunner(shells, self.probe, self.clock, random.Random(1), self.journal)
         results: list[Any] = []
         Deferred.fromCoroutine(runner.run(stages, deadline_s)).addBoth(results.append)
@@ -113,6 +115,16 @@ class RunnerTests(SynchronousTestCase):
         )
         self.assertIsInstance(done[0], Done)
         self.assertEqual([r.stdin for r in self.remote.ran], [b"ab", b"c", b"", b"d"])
+
+    def test_the_token_of_the_cluster_is_in_the_files_that_ask_for_it(self) -> None:
+        """Only their owner may read them, and a machine's answer that repeats it is masked."""
+        self.remote.script("", Said(exit_code=1, stderr="cannot write c0ffee-token-of-the-cluster"))
+        file = WriteFile(machine=A, path="/home/u/a", content=b"is ***", mode=0o755, token=True)
+        done = self.start(stage((file, evolve(file, path="/home/u/b", token=False))))
+        (ran,) = self.remote.ran
+        self.assertEqual(ran.stdin, b"is c0ffee-token-of-the-clusteris ***")
+        self.assertIn("put 1 30 0700 /home/u/a\nput 31 6 0755 /home/u/b\n", ran.command)
+        self.assertIn("cannot write ***", done[0].reason)
 
     def test_machines_are_addressed_from_outside(self) -> None:
         """By the management address where there is one."""
