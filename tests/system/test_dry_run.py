@@ -312,7 +312,8 @@ class VanillaTests(_Case):
         self.assertEqual(
             sorted(path for group, path in files if group == "worker"),
             ["/bin/daemon", "/conf/capacity-scheduler.xml", "/conf/core-site.xml",
-             "/conf/hdfs-site.xml", "/conf/log4j.properties", "/conf/mapred-site.xml",
+             "/conf/hdfs-site.xml", "/conf/log4j.properties", "/conf/log4j2.properties",
+             "/conf/mapred-site.xml", "/conf/spark-defaults.conf",
              "/conf/yarn-site.xml", "/env.sh"],
         )  # fmt: skip
         self.assertEqual(files["worker", "/env.sh"]["machines"], ["c1-worker-001", "c1-worker-002"])
