@@ -17,6 +17,9 @@ export function onRefusal(action) {
   refused = action;
 }
 
+// Whether there is a token in place of the refused one, at once or after a new login.
+export const renewed = async (token) => (token !== session.token && session.token ? true : refused());
+
 export const path = (...parts) => `/v1.1/${encodeURIComponent(session.project)}/${parts.map(encodeURIComponent).join("/")}`;
 
 // A key under which a request acts once, however often it is sent.
@@ -51,8 +54,8 @@ export async function send(method, address, { body, key, signal, token, stream =
     until.throwIfAborted();
   }
   if (response.status === 401 && token === undefined) {
-    const renewed = sent !== session.token && session.token ? true : refused();
-    if (!stream && (await renewed) && !login.aborted && !signal?.aborted) return send(method, address, { body, key, signal });
+    const isRenewed = renewed(sent);
+    if (!stream && (await isRenewed) && !login.aborted && !signal?.aborted) return send(method, address, { body, key, signal });
   }
   throw new ApiError(response.status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${response.status}`);
 }

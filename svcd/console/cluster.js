@@ -7,7 +7,7 @@ import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
 import { Command, Empty, Lines, Name, Outside, Problem, Question, State, Time, useTick, useTitle } from "./parts.js";
 import { Plan } from "./plan.js";
-import { hasEnded, isBusy, isUnwell, newestFirst, outcome, size, status } from "./records.js";
+import { ailing, hasEnded, isBusy, isUnwell, named, newestFirst, outcome, size, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, openEvents, useStore } from "./store.js";
 import { count, plain } from "./text.js";
@@ -53,20 +53,20 @@ const QUESTIONS = { scale: Scale, delete: Delete, retry: Retry };
 
 const Machine = (each, unwell) => html`<tr key=${each.instance_id}>
   <th scope="row"><${Name}>${each.instance_name}<//></th>
-  <td>${each.status ? html`<${State} word=${unwell ? "unwell" : each.status} />` : html`<span class="faint">not made yet</span>`}</td>
+  <td>${each.status ? html`<${State} word=${unwell && each.status === "ACTIVE" ? "unwell" : each.status} />` : html`<span class="faint">not made yet</span>`}</td>
   <td><code>${plain(each.management_ip ?? each.internal_ip ?? "–")}</code></td>
   <td class="wide"><code class="faint">${plain(each.server_id ?? "–")}</code></td>
   <td class="wide amount">${each.volumes.length || "–"}</td>
 </tr>`;
 
-function Group({ group, description }) {
+function Group({ group, ill }) {
   const [all, showAll] = useState(false);
   const shown = all ? group.instances : group.instances.slice(0, MOST_MACHINES);
   return html`<section class="group" aria-label=${plain(group.name)}>
     <div class="heading"><h3><${Name}>${group.name}<//> <span class="number">${group.instances.length}${group.instances.length === group.count ? "" : ` of ${group.count}`}</span></h3>
       <span class="tags">${group.node_processes.map((each) => html`<span key=${each}>${plain(each)}</span>`)}</span></div>
     ${group.instances.length > 0 && html`<div class="table"><table><thead><tr><th scope="col">Machine</th><th scope="col">State</th><th scope="col">Address</th><th scope="col" class="wide">Server</th><th scope="col" class="wide amount">Volumes</th></tr></thead>
-      <tbody>${shown.map((each) => Machine(each, description.includes(each.instance_name)))}</tbody></table></div>`}
+      <tbody>${shown.map((each) => Machine(each, ill.has(each.instance_name)))}</tbody></table></div>`}
     ${shown.length < group.instances.length && html`<button type="button" onClick=${() => showAll(true)}>Show all ${group.instances.length} machines</button>`}
   </section>`;
 }
@@ -90,8 +90,10 @@ const Links = ({ info }) => html`<section aria-labelledby="links"><h2 id="links"
   ${Object.entries(info).flatMap(([service, entries]) => Object.entries(entries).map(([name, address]) => html`<div key=${service + name}><dt>${plain(service)} <span class="faint">${plain(name)}</span></dt><dd><${Outside} address=${address} /></dd></div>`))}
 </dl></section>`;
 
-const Health = ({ cluster }) => html`<${Problem} title=${cluster.status === "Error" ? "This cluster failed" : "Not all of this cluster is well"}>
-  <${Lines} text=${cluster.status_description || "svcd gives no reason."} />
+const TITLES = { Error: "This cluster failed", Active: "Not all of this cluster is well" };
+
+const Health = ({ cluster, wrong }) => html`<${Problem} title=${TITLES[cluster.status] ?? "Not all of this cluster was well before this change"}>
+  <${Lines} text=${wrong || "svcd gives no reason."} />
   <${Command} text=${commands.why(cluster.id)} /><//>`;
 
 export function Cluster({ id, query }) {
@@ -107,6 +109,9 @@ export function Cluster({ id, query }) {
   const events = [...(kept.get(id)?.values() ?? [])];
   const all = changes(events);
   const generation = Number(query.change) || all.at(-1)?.generation;
+  // svcd forgets what health checks found when a change begins, and looks again after it
+  const before = isBusy(cluster) && cluster.status !== "Deleting" ? ailing(events, all.at(-1)?.generation - 1) : "";
+  const wrong = isUnwell(cluster) ? cluster.status_description : before;
   const runs = newestFirst([...executions.values()].filter((each) => each.cluster_id === id)).slice(0, 5);
   const Ask = QUESTIONS[question];
   return html`<header class="title">
@@ -119,13 +124,13 @@ export function Cluster({ id, query }) {
         <button type="button" class="danger" disabled=${cluster.status === "Deleting"} onClick=${() => ask("delete")}>Delete</button>
       </div></header>
     ${cluster.description && html`<p dir="auto">${plain(cluster.description)}</p>`}
-    ${isUnwell(cluster) && html`<${Health} cluster=${cluster} />`}
+    ${(isUnwell(cluster) || wrong) && html`<${Health} cluster=${cluster} wrong=${wrong} />`}
     ${!isUnwell(cluster) && cluster.status_description && html`<p class="faint"><${Lines} text=${cluster.status_description} /></p>`}
     <section aria-labelledby="change"><div class="heading"><h2 id="change">Provision</h2>
       ${all.length > 1 && html`<label class="push">Change <select value=${generation} onChange=${(e) => filter({ change: e.target.value }, true)}>${all.map((each) => html`<option key=${each.generation} value=${each.generation}>${each.generation}: ${plain(each.text).slice(0, 60) || "events"}</option>`)}</select></label>`}</div>
       ${generation ? html`<${Gantt} key=${generation} events=${events} generation=${generation} cluster=${cluster.name} />` : html`<p class="faint">No events are left.</p>`}
     </section>
-    <section aria-labelledby="machines"><h2 id="machines">Machines</h2>${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} description=${isUnwell(cluster) ? cluster.status_description : ""} />`)}</section>
+    <section aria-labelledby="machines"><h2 id="machines">Machines</h2>${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${named(wrong)} />`)}</section>
     ${Object.keys(cluster.info).length > 0 && html`<${Links} info=${cluster.info} />`}
     ${runs.length > 0 && html`<section aria-labelledby="runs"><div class="heading"><h2 id="runs">Newest runs</h2><a class="push" href=${to(["runs"], { cluster: id })}>All runs of this cluster</a></div>
       <ul class="plain">${runs.map((run) => html`<li key=${run.id}><${State} word=${status(run)} of=${outcome(run)} /> <a href=${to(["runs", run.id])}><${Name}>${job.get(run.job_id)?.name ?? "deleted job"}<//></a> <span class="faint"><${Time} at=${run.created_at} /></span></li>`)}</ul></section>`}

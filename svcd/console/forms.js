@@ -1,7 +1,7 @@
 // Forms: refusals of the API beside their fields, drafts that outlive the view but not the login, one act for two presses; uploads.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { ApiError, get, newKey, path, send } from "./api.js";
+import { ApiError, get, newKey, path, renewed, send } from "./api.js";
 import { addBinary } from "./commands.js";
 import { Command, Lines, Name, Problem, State } from "./parts.js";
 import { session } from "./session.js";
@@ -93,13 +93,27 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
 // A name that the API takes, from the name of a file.
 export const cleaned = (name) => name.replace(/[^A-Za-z0-9._-]+/g, "-").slice(-LONGEST).replace(/^[^A-Za-z0-9]+/, "") || "file";
 
-// Send the bytes of a file as data. fetch reports no progress, so an older interface does. tell(part): from 0 to 1.
-function put(name, file, tell, signal) {
+// Send the bytes of a file as data, again after a new login when the token has ended. tell(part): from 0 to 1.
+// A small request comes first: a browser may not see the refusal of a large one, whose connection is closed meanwhile.
+async function put(name, file, tell, signal) {
+  if (session.token) await get(`${path("job-binary-internals")}?limit=1`, signal);
+  const { token } = session;
+  try {
+    return await sendBytes(name, file, token, tell, signal);
+  } catch (error) {
+    if (error.status !== 401 || !(await renewed(token)) || signal.aborted) throw error;
+    tell(0);
+    return put(name, file, tell, signal);
+  }
+}
+
+// fetch reports no progress, so an older interface does.
+function sendBytes(name, file, token, tell, signal) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const request = new XMLHttpRequest();
     request.open("PUT", path("job-binary-internals", name));
-    if (session.token) request.setRequestHeader("X-Auth-Token", session.token);
+    if (token) request.setRequestHeader("X-Auth-Token", token);
     request.responseType = "json";
     let timer;
     const wait = () => {

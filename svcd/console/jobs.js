@@ -61,12 +61,22 @@ function NewSource() {
     first=${{ name: "", type: "hdfs", url: "", "credentials.user": "", "credentials.password": "", description: "" }} />`;
 }
 
+// A free name for a job like another one: count, count-2, count-3.
+function another(name) {
+  const taken = new Set([...store.job.values()].map((each) => each.name));
+  const [, stem] = /^(.*?)(?:-\d+)?$/s.exec(name);
+  let n = 2;
+  while (taken.has(`${stem.slice(0, 45)}-${n}`)) n += 1;
+  return `${stem.slice(0, 45)}-${n}`;
+}
+
 // The binaries of a new job: those of the project, and files that are uploaded now.
 const binaries = (name, label) => ({ name, label, draw: ({ values, change }) => html`<div class="choices">${newestFirst(store.job_binary.values()).slice(0, ROWS).map(({ id, name: text }) => html`<label class="check" key=${id}>
     <input type="checkbox" checked=${values[name].includes(id)} onChange=${(e) => change({ [name]: e.target.checked ? [...values[name], id] : values[name].filter((each) => each !== id) })} /> <${Name}>${text}<//></label>`)}</div>
   <${Drop} done=${(made) => change((before) => ({ [name]: [...before[name], made.id] }))} />` });
 
-function NewJob() {
+// like: a job whose values the form begins with. svcd cannot change a job: its runs refer to it.
+function NewJob({ like }) {
   const fields = () => [
     { name: "name", label: "Name", required: true, autofocus: true },
     { name: "type", label: "Type", options: TYPES.map((each) => [each, each]) },
@@ -74,8 +84,11 @@ function NewJob() {
     binaries("mains", "Main binaries: what the job starts"), binaries("libs", "Libraries"),
   ];
   const names = (ids) => ids.map((id) => store.job_binary.get(id)?.name ?? id);
-  return html`<${Form} name="job" title="New job" verb="Create the job" fields=${fields} act=${(values, key) => make(["jobs"], "job", values, key)} done=${(job) => (location.hash = to(["jobs", job.id]))}
-    command=${(values) => commands.addJob({ ...values, mains: names(values.mains), libs: names(values.libs) })} first=${{ name: "", type: "Pig", description: "", mains: [], libs: [] }} />`;
+  const ids = (rows) => rows?.map((each) => each.id) ?? [];
+  const first = { name: like ? another(like.name) : "", type: like?.type ?? "Pig", description: like?.description ?? "", mains: ids(like?.mains), libs: ids(like?.libs) };
+  return html`<${Form} name=${`job ${like?.id}`} title=${like ? html`New job like <bdi>${plain(like.name)}</bdi>` : "New job"} verb="Create the job" first=${first} fields=${fields}
+    act=${(values, key) => make(["jobs"], "job", values, key)} done=${(job) => (location.hash = to(["jobs", job.id]))}
+    command=${(values) => commands.addJob({ ...values, mains: names(values.mains), libs: names(values.libs) })} />`;
 }
 
 const NewBinary = () => html`<section class="sheet"><h2>New binaries</h2><${Drop} done=${() => {}} /><p class="faint">The same as a command:</p><${Command} text=${commands.addBinary("FILE", "FILE")} /></section>`;
@@ -98,7 +111,7 @@ export function Jobs({ query }) {
   return html`<header class="title"><h1 class="unseen">${of.title}</h1>
       <nav class="tabs" aria-label="Kinds">${Object.entries(KINDS).map(([key, each]) => html`<a key=${key} href=${to(["jobs"], { show: key })} aria-current=${key === show ? "page" : undefined}>${each.title} <span class="number">${store[each.kind].size}</span></a>`)}</nav>
       <a class="button" href=${to(["jobs"], { show, new: New ? "" : "1" })}>${New ? "Close the form" : `New ${of.one}`}</a></header>
-    ${New && html`<${New} key=${show} />`}
+    ${New && html`<${New} key=${`${show} ${query.like}`} like=${store.job.get(query.like)} />`}
     ${!rows.length ? !New && html`<${Empty} title=${`No ${of.title.toLowerCase()} yet`}><p>A job is a program of some binaries. It reads and writes data sources.</p><//>` : html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}><input type="search" placeholder=${`Find a ${of.one}`} aria-label=${`Find a ${of.one}`} value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} /></form>
     <div class="table"><table><thead><tr><th scope="col">Name</th>${of.columns.map(([title], at) => html`<th key=${title} scope="col" class=${side(at)}>${title}</th>`)}${of.word && html`<th scope="col"><span class="unseen">Action</span></th>`}</tr></thead>
@@ -141,15 +154,18 @@ function Execute({ job, like }) {
     <button type="button" class="small" onClick=${() => form.change((before) => ({ [configs]: `${before[configs].replace(/\n?$/, before[configs] && "\n")}${each.name}=${each.value}` }))}>${plain(each.name)}</button> <span class="faint">${plain(each.description)}</span></li>`)}</ul></details>`;
   const fields = () => [
     { name: "cluster_id", label: "Cluster", options: [["", "choose…"], ...clusters.map((each) => [each.id, each.status === "Active" ? each.name : `${each.name}: ${each.status}, the job waits for it`])] },
-    { name: "input_id", label: "Input", options: sources },
+    { name: "input_id", label: "Input", options: sources, advice: localInput },
     { name: "output_id", label: "Output, which must not exist yet", options: sources, hint: html`<p><a href=${to(["jobs"], { show: "sources", new: "1" })}>Make a data source</a>; what is typed here stays.</p>` },
     { name: configs, label: "Options: NAME=VALUE, one on a line", lines: 3, advice },
     ...(uses.includes("params") ? [{ name: "job_configs.params", label: "Parameters: NAME=VALUE, one on a line", lines: 2 }] : []),
     ...(uses.includes("args") ? [{ name: "job_configs.args", label: "Arguments, one on a line", lines: 2 }] : []),
   ];
+  const localInput = ({ values }) => html`<details><summary>Use a file of your computer</summary>
+    <p>The page cannot reach the object store. This command uploads a file or a folder to it with your login, and runs the job:</p>
+    <${Command} text=${command(values, "PATH")} /></details>`;
   const check = async (values) => html`<${Plan} plan=${(await (await send("POST", `${path("jobs", job.id, "execute")}?dry_run=true`, { body: request(values) })).json()).plan} />`;
-  const command = (values) => commands.runJob({ ...request(values).job_configs, type: job.type, files: [...job.mains, ...job.libs].map((each) => each.name),
-    cluster: store.cluster.get(values.cluster_id)?.name, input: store.data_source.get(values.input_id)?.name, output: store.data_source.get(values.output_id)?.name });
+  const command = (values, input = store.data_source.get(values.input_id)?.name) => commands.runJob({ ...request(values).job_configs, type: job.type, files: [...job.mains, ...job.libs].map((each) => each.name),
+    cluster: store.cluster.get(values.cluster_id)?.name, input, output: store.data_source.get(values.output_id)?.name });
   return html`<${Form} name=${`run ${job.id} ${like?.id}`} title="Run it" verb="Run the job" first=${first} fields=${fields} check=${check} command=${command}
     act=${(values, key) => make(["jobs", job.id, "execute"], "job_execution", request(values), key)} done=${(run) => (location.hash = to(["runs", run.id]))} />`;
 }
@@ -166,7 +182,7 @@ export function Job({ id, query }) {
   const runs = newestFirst([...store.job_execution.values()].filter((each) => each.job_id === id));
   return html`<header class="title"><div><p class="faint crumbs"><a href=${to(["jobs"])}>Jobs</a></p><h1><${Name}>${job.name}<//></h1>
       <p class="facts"><span>${plain(job.type)}</span><span>created <${Time} at=${job.created_at} /></span></p></div>
-      <div class="buttons"><a class="button" href=${to(["jobs", id], { run: query.run ? "" : "1" })}>${query.run ? "Close the form" : "Run it"}</a><button type="button" class="danger" onClick=${() => ask(true)}>Delete</button></div></header>
+      <div class="buttons"><a class="button" href=${to(["jobs", id], { run: query.run ? "" : "1" })}>${query.run ? "Close the form" : "Run it"}</a><a class="button" href=${to(["jobs"], { new: "1", like: id })}>New from this</a><button type="button" class="danger" onClick=${() => ask(true)}>Delete</button></div></header>
     <${Lines} text=${job.description} />
     ${query.run && html`<${Execute} key=${query.like} job=${job} like=${store.job_execution.get(query.like)} />`}
     <section aria-labelledby="binaries"><h2 id="binaries">Binaries</h2><dl class="values"><${Parts} title="Main" rows=${job.mains} /><${Parts} title="Libraries" rows=${job.libs} /></dl></section>

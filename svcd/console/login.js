@@ -73,7 +73,9 @@ function useForm(first, done) {
       const begun = await act(values);
       if (running.current === "gone") return undefined;
       if (begun) {
+        const { token, userId } = session;
         login(begun);
+        if (token && userId) endToken(token); // a pasted one may be in use elsewhere
         return done();
       }
     } catch (error) {

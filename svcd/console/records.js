@@ -8,6 +8,20 @@ const RESTING = new Set(["Active", "Error"]);
 export const isBusy = (cluster) => !RESTING.has(cluster.status);
 export const isUnwell = (cluster) => cluster.status === "Error" || Boolean(cluster.status === "Active" && cluster.status_description);
 
+// What health checks found in a generation of a cluster, and did not find well again.
+export function ailing(events, generation) {
+  let found = [];
+  for (const each of events) {
+    if (each.step !== "health" || each.generation !== generation) continue;
+    if (each.outcome === "failed") found.push(each.text);
+    else if (each.text.endsWith("all is well")) found = [];
+  }
+  return found.join("\n");
+}
+
+// The names of machines in a text, as far as they may be some.
+export const named = (text) => new Set(text.split(/[^\w.-]+/).map((word) => word.replace(/[.-]+$/, "")));
+
 export const machines = (cluster) => cluster.node_groups.flatMap((group) => group.instances);
 
 export function size(cluster) {

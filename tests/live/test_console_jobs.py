@@ -140,6 +140,34 @@ class JobsTests(ConsoleCase):
 
         await self.walk(walk)
 
+    async def test_a_job_is_made_like_another(self) -> None:
+        """With its binaries and a free name. A local input needs the command line, and says so."""
+
+        def walk(page: Any) -> None:
+            self.active()
+            job = self.job("count")
+            binary = self.call("GET", f"/jobs/{job}").json["job"]["mains"][0]["id"]
+            self.call("POST", "/jobs", {"name": "count-2", "type": "Pig", "mains": [binary]})
+            page.goto(f"/console/#/jobs/{job}")
+            page.get_by_role("link", name="New from this").click()
+            page.get_by_role("heading", name="New job like count").wait_for()
+            self.assertEqual(page.get_by_label("Name", exact=True).input_value(), "count-3")
+            self.assertEqual(page.get_by_label("Type").input_value(), "Pig")
+            mains = page.get_by_role("group", name="Main binaries")
+            self.assertTrue(mains.get_by_label("count.pig").is_checked())
+            page.get_by_label("Description").fill("better")
+            page.get_by_role("button", name="Create the job").click()
+            page.locator("h1", has_text="count-3").wait_for()
+            made = {each["name"]: each for each in self.call("GET", "/jobs").json["jobs"]}
+            for key in ("type", "mains", "libs"):
+                self.assertEqual(made["count-3"][key], made["count"][key])
+            self.assertEqual(made["count-3"]["description"], "better")
+            page.get_by_role("link", name="Run it").click()
+            page.get_by_text("Use a file of your computer").click()
+            page.get_by_text("svcd run count.pig --on etl --type Pig --input PATH").wait_for()
+
+        await self.walk(walk)
+
     async def test_events_of_everything_are_seen_as_they_come(self) -> None:
         """The address keeps the filters, texts of tenants are text, the list is bounded."""
         message = json.dumps({"forbidden": {"message": f"Quota exceeded {HOSTILE}"}})

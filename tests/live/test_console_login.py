@@ -14,6 +14,14 @@ from tests.support.console import ConsoleCase
 ALICE = {"User": "alice", "Password": "alice"}
 
 
+def revoke(case: ConsoleCase, token: str) -> None:
+    """At the identity service; the daemon finds out after `auth.cache_s`."""
+    headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+    url = f"{CLOUD_URL}/identity/v3/auth/tokens"
+    case.in_reactor(lambda: case.svcd.call("DELETE", url, headers=headers))
+    case.in_reactor(lambda: case.svcd.advance(400))
+
+
 class PasswordTests(ConsoleCase):
     settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "3600"}
 
@@ -86,6 +94,9 @@ class PasswordTests(ConsoleCase):
                 self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
                 self.in_reactor(self.listen)  # the page learns the time when it connects again
 
+            def token() -> str:
+                return str(page.evaluate("JSON.parse(sessionStorage.svcd).token"))
+
             def is_the_same_view() -> bool:
                 return bool(page.evaluate("document.querySelector('main section').mine === 1"))
 
@@ -109,7 +120,12 @@ class PasswordTests(ConsoleCase):
             page.get_by_role("button", name="Log in again").click()
             page.get_by_role("button", name="Later").click()
             page.get_by_role("button", name="Log in again").click()
-            log_in()
+            before = token()
+            self.assertTrue(self.svcd.cloud.core.living_token(before))
+            with page.expect_response("**/console/logout"):
+                log_in()
+            self.assertFalse(self.svcd.cloud.core.living_token(before))
+            self.assertTrue(self.svcd.cloud.core.living_token(token()))
             page.get_by_text("Your login ends in").wait_for(state="detached")
             page.get_by_text("Live", exact=True).wait_for()
             later(3700)
@@ -118,6 +134,41 @@ class PasswordTests(ConsoleCase):
             log_in()
             page.get_by_text("Live", exact=True).wait_for()
             self.assertTrue(is_the_same_view())
+
+        await self.walk(walk)
+
+    async def test_an_upload_waits_for_a_new_login(self) -> None:
+        """Whether the small request before it or the upload itself is refused."""
+
+        def walk(page: Any) -> None:
+            def renew() -> None:
+                dialog = page.get_by_role("dialog")
+                dialog.get_by_text("Your login has ended").wait_for()
+                dialog.get_by_label("Password").fill("alice")
+                page.keyboard.press("Enter")
+
+            def upload(name: str) -> None:
+                file = {"name": name, "mimeType": "text/plain", "buffer": b"x" * 100}
+                page.get_by_label("Upload").set_input_files([file])
+
+            page.goto("/console/#/jobs?show=binaries&new=1")
+            self.fill(page)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("heading", name="New binaries").wait_for()
+            revoke(self, page.evaluate("JSON.parse(sessionStorage.svcd).token"))
+            upload("one.pig")
+            renew()
+            page.locator("li", has_text="one.pig").get_by_text("Uploaded").wait_for()
+            refused = '{"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "x"}'
+            page.route(
+                "**/job-binary-internals/two*",
+                lambda route: route.fulfill(status=401, body=refused),
+                times=1,
+            )
+            upload("two.pig")
+            renew()
+            page.locator("li", has_text="two.pig").get_by_text("Uploaded").wait_for()
+            page.locator("tbody th", has_text="two.pig").wait_for()
 
         await self.walk(walk)
 
@@ -200,13 +251,6 @@ class SharedLoginTests(ConsoleCase):
 
         context.on("request", note)
 
-    def revoke(self, token: str) -> None:
-        """At the identity service; the daemon finds out after `auth.cache_s`."""
-        headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-        url = f"{CLOUD_URL}/identity/v3/auth/tokens"
-        self.in_reactor(lambda: self.svcd.call("DELETE", url, headers=headers))
-        self.in_reactor(lambda: self.svcd.advance(400))
-
     async def test_eight_tabs_of_one_user_read_one_watch(self) -> None:
         """A tab whose token is refused or over ends alone, shows nothing new, and comes back."""
 
@@ -228,7 +272,7 @@ class SharedLoginTests(ConsoleCase):
             self.assertEqual(page.get_by_role("link", name="first").count(), 0)
 
             first, *others = tabs
-            self.revoke(kept[0]["token"])
+            revoke(self, kept[0]["token"])
             first.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
             self.make(name="second")
             for each in others:
