@@ -357,7 +357,8 @@ class ScriptedEngines(Service[Call]):
     @route(app, ["GET"], "/<key>/yarn/ws/v1/cluster/<path:path>")
     def yarn(self, call: Call, key: str, path: str) -> Reply:
         engine = self.engine(key)
-        tree = engine.yarn.answer(path, engine.jobs.values(), engine.now())
+        tag = (call.query.get("applicationTags") or [""])[0]
+        tree = engine.yarn.answer(path, engine.jobs.values(), engine.now(), tag)
         return _error(404, "Not Found") if tree is None else _json(tree)
 
     @route(app, ["PUT"], "/<key>/yarn/ws/v1/cluster/<path:path>")

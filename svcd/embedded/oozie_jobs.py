@@ -19,6 +19,8 @@ from attrs import define, field
 
 OUTCOMES: Final = frozenset({"succeed", "fail", "silent", "error", "suspend", "hang", "launcher"})
 TERMINAL: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
+SUBMIT_SPARK: Final = "org.svcd.spark.SubmitSpark"
+"""The main class of an action that submits a program of Spark."""
 
 _SCHEMAS: Final = frozenset(
     f"uri:oozie:workflow:{v}" for v in ("0.1", "0.2", "0.2.5", "0.3", "0.4", "0.4.5", "0.5", "1.0")
@@ -108,6 +110,11 @@ class Job:
         """Its id in YARN."""
         number = int(re.sub(r"\D", "", self.id[:7]) or "0") + 1
         return f"application_1767225600000_{number:04d}"
+
+    @property
+    def spark_application(self) -> str:
+        """The id in YARN of the program that a Spark job submits; "" for any other job."""
+        return f"{self.application}2" if SUBMIT_SPARK in self.definition.xml else ""
 
     def in_yarn(self, now: float) -> bool:
         """Whether its application runs at `now`."""
@@ -264,6 +271,8 @@ class Job:
             node.update(startTime=None, trackerUri=None, consoleUrl=None)
             if self.holding == "START_RETRY":
                 node.update(errorCode="  JA006", errorMessage="JA006: Connection refused")
+        if node["externalStatus"] in ("SUCCEEDED", "FAILED/KILLED"):  # not known before, or killed
+            node["externalChildIDs"] = self.spark_application or None
         node["toString"] = f"Action name[{name}] status[{node['status']}]"
         yield node
         if status == "SUCCEEDED":
@@ -396,7 +405,8 @@ def _properties_of(body: ElementTree.Element) -> Iterator[tuple[str, str]]:
     for child in body.iter():
         if _split(child.tag)[1] == "property":
             texts = {_split(c.tag)[1]: (c.text or "").strip() for c in child}
-            yield texts.get("name", ""), texts.get("value", "")
+            # an option of Hadoop in a job of Spark
+            yield texts.get("name", "").removeprefix("spark.hadoop."), texts.get("value", "")
 
 
 def _ended(

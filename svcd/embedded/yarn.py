@@ -37,8 +37,13 @@ class ScriptedYarn:
         """Nodes that take work."""
         return sum(state == "RUNNING" for state, _ in self.nodes.values())
 
-    def answer(self, path: str, jobs: Iterable[Job], now: float) -> Mapping[str, object] | None:
-        """The answer of `/ws/v1/cluster/<path>`; None for an unknown path."""
+    def answer(
+        self, path: str, jobs: Iterable[Job], now: float, tag: str = ""
+    ) -> Mapping[str, object] | None:
+        """The answer of `/ws/v1/cluster/<path>`; None for an unknown path.
+
+        tag: of the applications that are asked for, also ended ones; "": all live ones.
+        """
         match path.split("/"):
             case ["metrics"]:
                 states = [state for state, _ in self.nodes.values()]
@@ -52,8 +57,13 @@ class ScriptedYarn:
                 ]
                 return {"nodes": {"node": nodes} if nodes else None}
             case ["apps"]:
-                apps = [self._application(job, now) for job in jobs if job.in_yarn(now)]
-                apps += [_child(job) for job in jobs if _is_live(job, now)]
+                known = list(jobs)
+                apps = [self._application(job, now) for job in known if job.in_yarn(now)]
+                apps += [_child(job) for job in known if _is_live(job, now)]
+                begun = [job for job in known if job.spark_application and job.started_at]
+                apps += [_spark(job, now) for job in begun if tag or job.in_yarn(now)]
+                if tag:
+                    apps = [app for app in apps if app["applicationTags"] == tag]
                 return {"apps": {"app": apps} if apps else None}
             case ["apps", id_]:
                 for job in jobs:
@@ -101,6 +111,26 @@ def _child(job: Job) -> Mapping[str, object]:
         "finalStatus": "UNDEFINED",
         "diagnostics": "",
         "elapsedTime": 1000,
+        "applicationTags": tag_of(f"{job.id}@{job.definition.action}"),
+    }
+
+
+def _spark(job: Job, now: float) -> Mapping[str, object]:
+    status = job.status(now)
+    ended = {"SUCCEEDED": ("FINISHED", "SUCCEEDED"), "KILLED": ("FINISHED", "FAILED")}
+    state, final = ended.get(status, ("RUNNING", "UNDEFINED"))
+    if job.killed_at is not None:
+        state, final = "KILLED", "KILLED"
+    return {
+        "id": job.spark_application,
+        "name": "a program of Spark",
+        "applicationType": "SPARK",
+        "state": state,
+        "finalStatus": final,
+        "diagnostics": "",
+        "progress": 100.0 if state == "FINISHED" else job.progress(now),
+        "elapsedTime": 1000,
+        "trackingUrl": f"{job.console}/proxy/{job.spark_application}/",
         "applicationTags": tag_of(f"{job.id}@{job.definition.action}"),
     }
 

@@ -29,6 +29,8 @@ from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.causes import cause, own_words, script_end
+from svcd.workflow.decide.progress import SPARK
+from svcd.workflow.decide.stalls import tag_of
 
 _CALL_S: Final = 5.0
 """Time-out of one request."""
@@ -84,7 +86,7 @@ class Containers:
         parts: list[Part] = []
         for action in record.actions:
             step = action.name
-            for id_ in _ids(action):
+            for id_ in [*_ids(action), *await reading.spark_of(action)]:
                 if sum(len(part.content) for part in parts) >= limit:
                     return reading.output(parts)
                 if _APPLICATION.match(id_):
@@ -202,6 +204,15 @@ class _Reading:
             return []
         origin = f"{node.scheme}://{node.netloc}"
         return await self._container(origin, container.group(), f"{step} {id_}", limit)
+
+    async def spark_of(self, action: Action) -> Sequence[str]:
+        """Ids of the Spark applications that the action has submitted and the record lacks."""
+        if action.type != "java" or action.child_ids or not action.external_id:
+            return []
+        base = manager_of(action.console_url, self._manager_host)
+        query = f"apps?applicationTags={tag_of(action.id)}&applicationTypes={SPARK}"
+        rows = rows_of(await self._json(f"{base}/ws/v1/cluster/{query}"), "apps", "app")
+        return [id_ for row in rows if _APPLICATION.match(id_ := str(row.get("id")))]
 
     async def end_of(self, action: Action, id_: str) -> str:
         """The resource manager's text on an application's end, or on its own silence, or ""."""

@@ -321,9 +321,11 @@ class EngineJobs:
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
         for row in running:
-            share = progress_of(row, metrics.applications or ())
-            if share != row.progress:
-                await self._rows.change(row.id, partial(with_progress, found=share))
+            seen = metrics.applications or ()
+            measured = with_progress(row, progress_of(row, seen), seen)
+            if measured != row:
+                write = partial(with_progress, found=measured.progress, applications=seen)
+                await self._rows.change(row.id, write)
         if not rows:
             return
         memory = self._memory.get(cluster_id, Memory())

@@ -25,17 +25,21 @@ from urllib.parse import quote
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.model.engine_record import Record
+from svcd.model.engine_record import Action, Record
 from svcd.model.job import Failure
+from svcd.ports.engine import EngineError
+from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.runtime.tasks import sleep
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, below, manager_of
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
-from svcd.workflow.decide.stalls import tag_of
+from svcd.workflow.decide.progress import SPARK, is_program, submitter
+from svcd.workflow.decide.stalls import Application, tag_of
 
 _LOOK_S: Final = 0.5
 """Time between two checks whether the children have ended."""
+_LIVE: Final = frozenset(ALIVE.split(","))
 _BUDGET_S: Final = 15.0
 """Time for killing all children of one launcher."""
 
@@ -55,8 +59,7 @@ class Launchers:
         action = suspect(record)
         if action is None:
             return None
-        host = place.endpoints.resource_manager.rpartition(":")[0]
-        base = place.at(manager_of(action.console_url, host))
+        base = self._manager(place, action)
         if base is None:
             return None
         try:
@@ -67,6 +70,40 @@ class Launchers:
             return None
         sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
         return lost(action, str(application.get("diagnostics") or ""), sweep)
+
+    async def children(self, place: Place, record: Record) -> Sequence[Application] | None:
+        """The Spark applications of the job's action, ended ones too. None: not known."""
+        action = submitter(record)
+        base = None if action is None else self._manager(place, action)
+        if action is None or base is None:
+            return ()
+        query = f"apps?applicationTags={tag_of(action.id)}&applicationTypes={SPARK}"
+        try:
+            found = applications_of(await ask(self._probe, base, query))
+        except ProbeError:
+            return None
+        return None if found is None else [a for a in found if is_program(action, a)]
+
+    async def end_children(self, place: Place, record: Record) -> Sequence[str]:
+        """Kill the Spark applications of a job that has ended, and return the ids of all.
+
+        A cancel may come at the moment of a submit, before the engine sees the application. Raises
+        EngineError when svcd cannot ask, or when one still runs.
+        """
+        found = await self.children(place, record)
+        if found is None:
+            raise EngineError(Fault.UNREACHABLE, "the resource manager does not answer")
+        action = submitter(record)
+        base = None if action is None else self._manager(place, action)
+        if action is not None and base is not None and any(a.state in _LIVE for a in found):
+            sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
+            if sweep.left is None or sweep.left:
+                raise EngineError(Fault.UNREACHABLE, f"applications still run: {sweep.reason}")
+        return [a.id for a in found]
+
+    def _manager(self, place: Place, action: Action) -> Location | None:
+        host = place.endpoints.resource_manager.rpartition(":")[0]
+        return place.at(manager_of(action.console_url, host))
 
     async def _sweep(self, base: Location, tag: str, user: str) -> Sweep:
         """Kill all applications with the tag, and wait until they have ended."""

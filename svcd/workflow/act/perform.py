@@ -39,7 +39,7 @@ from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
 from svcd.workflow.decide.planner import News
-from svcd.workflow.decide.progress import return_code
+from svcd.workflow.decide.progress import return_code, with_children, with_known_children
 from svcd.workflow.decide.steps import (
     Denied,
     Done,
@@ -216,6 +216,8 @@ class Performer:
             return None
         secrets = await self._rows.secrets(row)
         read = await read_record(self._clock, raw, secrets)
+        children = await self._launchers.children(place, read)
+        read = with_children(with_known_children(read, row.engine_record), children or ())
         if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
             return News(status=status, record=read)
         lost = await self._launchers.settle(place, read)
@@ -240,9 +242,13 @@ class Performer:
         if row.workflow_job_id is not None and planner.needs_last_record(row):
             raw = await self._engine.record(place.engine, row.workflow_job_id)
             last = await read_record(self._clock, raw, await self._rows.secrets(row))
+            last = with_known_children(last, row.engine_record)
             await self._rows.change(row.id, partial(planner.completed, record=last))
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
+        if row.status is not ExecutionStatus.SUCCEEDED:  # else the program's submitter did it
+            for id_ in await self._launchers.end_children(place, row.engine_record):
+                await self._remove(f"/user/{place.endpoints.user}/.sparkStaging/{id_}", place)
 
     async def _remove(self, folder: str, place: Place) -> None:
         await self._files.delete(place.webhdfs, folder, place.endpoints.user)

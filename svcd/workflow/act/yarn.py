@@ -127,6 +127,8 @@ def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
             progress=_share(row.get("progress")),
             tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
             diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
+            kind=str(row.get("applicationType") or ""),
+            tracking_url=str(row.get("trackingUrl") or ""),
         )
         for row in rows
     ]

@@ -1,23 +1,35 @@
-"""Finds the progress of an execution and the exit code of its program. Pure.
+"""Finds the progress of an execution, its Spark application, and its exit code. Pure.
 
-The engine's record has neither. The ResourceManager knows the progress of an execution's
-applications, and the texts of a failure contain the exit code.
+The engine's record has no progress and no exit code, and names a Spark application only after its
+end. The ResourceManager knows the applications of an execution and their progress, and the texts of
+a failure contain the exit code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attrs import evolve
 
-from svcd.model.engine_record import Record
+from svcd.model.engine_record import Action, Record, parsed
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.workflow.decide.stalls import LAUNCHER, Application, applications_of_action, launched
+from svcd.workflow.decide.stalls import (
+    LAUNCHER,
+    Application,
+    applications_of_action,
+    launched,
+    tag_of,
+)
 
+SPARK: Final = "SPARK"
+"""YARN's type of an application of Spark."""
+_MOST_URL: Final = 2000
 _SHELL_CODE: Final = re.compile(r"Exit code of the Shell command (-?\d{1,10})\b")
 _MAIN_CODE: Final = re.compile(r"exit code \[(-?\d{1,10})\]")
+_PYTHON_CODE: Final = re.compile(r"User application exited with (?:status )?(-?\d{1,10})\b")
+"""YARN's words on a Python program of Spark."""
 
 
 def progress_of(row: Execution, applications: Sequence[Application]) -> float | None:
@@ -40,9 +52,78 @@ def progress(applications: Sequence[Application], before: float | None) -> float
     return 0.0 if applications and before is None else before
 
 
-def with_progress(row: Execution, found: float | None) -> Execution:
-    """`row` with its progress, if it still runs."""
-    return evolve(row, progress=found) if row.status is ExecutionStatus.RUNNING else row
+def with_progress(
+    row: Execution, found: float | None, applications: Sequence[Application] = ()
+) -> Execution:
+    """`row` with its progress and its Spark applications that have not ended, if it still runs."""
+    if row.status is not ExecutionStatus.RUNNING:
+        return row
+    record = with_children(row.engine_record, applications)
+    return evolve(row, progress=found, record=record.tree)
+
+
+def submitter(record: Record) -> Action | None:
+    """The action whose program may have submitted an application of Spark, or None."""
+    return next((a for a in record.actions if a.type == "java" and a.external_id), None)
+
+
+def is_program(action: Action, application: Application) -> bool:
+    """Whether `application` is the program of Spark that the action has submitted."""
+    return application.kind == SPARK and tag_of(action.id) in application.tags
+
+
+def with_children(record: Record, applications: Sequence[Application]) -> Record:
+    """`record` with the Spark applications of its action in the keys of the action.
+
+    `externalChildIDs` has their ids, as the engine writes them at the end, and `children` what
+    YARN says of each. applications: any of the cluster; without one of the action nothing changes.
+    """
+    action = submitter(record)
+    if action is None:
+        return record
+    mine = [a for a in applications if is_program(action, a)]
+    if not mine:
+        return record
+    ids = dict.fromkeys([*action.child_ids, *(a.id for a in mine)])
+    shown = [
+        {
+            "id": a.id,
+            "state": a.state,
+            "progress": a.progress,
+            "trackingUrl": a.tracking_url[:_MOST_URL],
+        }
+        for a in mine
+    ]
+    return _with(record, action, {"externalChildIDs": ",".join(ids), "children": shown})
+
+
+def with_known_children(record: Record, known: Record) -> Record:
+    """`record` with the Spark applications that `known`, an older record of the job, shows."""
+    action = submitter(record)
+    if action is None:
+        return record
+    for each in _trees(known):
+        if each.get("id") == action.id and isinstance(each.get("children"), list | tuple):
+            kept = {"children": each["children"]}
+            if not action.child_ids:
+                kept["externalChildIDs"] = each.get("externalChildIDs")
+            return _with(record, action, kept)
+    return record
+
+
+def _with(record: Record, action: Action, keys: Mapping[str, object]) -> Record:
+    """`record` with further keys of one action."""
+    actions = [{**each, **keys} if each.get("id") == action.id else each for each in _trees(record)]
+    return evolve(parsed({**record.tree, "actions": actions}), status=record.status)
+
+
+def _trees(record: Record) -> Sequence[Mapping[str, object]]:
+    actions = record.tree.get("actions")
+    return (
+        [each for each in actions if isinstance(each, Mapping)]
+        if isinstance(actions, list | tuple)
+        else []
+    )
 
 
 def return_code(record: Record, diagnosis: str) -> int | None:
@@ -57,5 +138,6 @@ def return_code(record: Record, diagnosis: str) -> int | None:
     if action.type == "shell":
         found = _SHELL_CODE.search(diagnosis)
     else:
-        found = _MAIN_CODE.search(action.error_message)
+        message = action.error_message
+        found = _PYTHON_CODE.search(message) or _MAIN_CODE.search(message)
     return None if found is None else int(found[1])

@@ -31,6 +31,12 @@ QUIET_S: Final = 30.0
 LOOK_S: Final = 20.0
 """Time between two rounds of requests to one ResourceManager."""
 
+_SOON_S: Final = 5.0
+"""The same while a new step of type java may have submitted a program that is not known yet."""
+
+_NEW_S: Final = 90.0
+"""A step is new for this time."""
+
 _ROUNDS: Final = 2
 """Rounds in a row with a trouble; then svcd accepts it."""
 _OURS: Final = frozenset(
@@ -65,7 +71,8 @@ class Application:
     """A YARN application that has not ended. age_s: since YARN has taken it.
 
     progress: 0.0 to 1.0, as the application's master has reported it.
-    tags: those of the engine name the action that the application belongs to.
+    tags: those of the engine name the action that the application belongs to. kind: YARN's type,
+    for example SPARK. tracking_url: a page about it.
     """
 
     id: str
@@ -75,6 +82,8 @@ class Application:
     progress: float = 0.0
     tags: frozenset[str] = frozenset()
     diagnostics: str = ""
+    kind: str = ""
+    tracking_url: str = ""
 
 
 @frozen(kw_only=True)
@@ -179,9 +188,16 @@ def to_measure(
     memory: the result of `consider`. asks: svcd asks the ResourceManager in any case.
     """
     running = [row for row in rows if row.id in memory.steps]
-    if not running or (not asks and now - memory.measured_at < LOOK_S):
+    new = any(_may_submit(row) and now - memory.steps[row.id][1] < _NEW_S for row in running)
+    pause_s = _SOON_S if new else LOOK_S
+    if not running or (not asks and now - memory.measured_at < pause_s):
         return memory, ()
     return evolve(memory, measured_at=now), running
+
+
+def _may_submit(row: Execution) -> bool:
+    action = launched(row.engine_record)
+    return action is not None and action.type == "java" and not action.child_ids
 
 
 def answered(memory: Memory, metrics: ClusterMetrics) -> Memory:

@@ -1,0 +1,122 @@
+"""Jobs of type Spark on the scripted engine: what is shown of them, and what is left of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svcd.clients.probe import HttpProbe
+from svcd.embedded.faults import Effect, FaultRule
+from svcd.errors import InvalidData
+from svcd.model.job import Execution, JobConfigs, JobType
+from svcd.model.requests import NewJob, NewJobBinary
+from tests.unit.workflow.support import CALLER, WorkflowCase
+
+LAUNCHER = "application_1767225600000_0001"
+PROGRAM = f"{LAUNCHER}2"
+STAGING = f"/user/hadoop/.sparkStaging/{PROGRAM}"
+SLOW = {"svcd.fake.run_s": "60"}
+
+
+class SparkTests(WorkflowCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.fake_engines.types = (JobType.SPARK,)
+        self.asks = HttpProbe(self.agent, self.clock)
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
+
+    def spark(self, name: str = "count.py", configs: Any = None, **fields: Any) -> Execution:
+        job = self.run_to_end(self.jobs.create_job(CALLER, self.job(name)))
+        return self.execute(job.id, configs, **fields)
+
+    def job(self, name: str) -> NewJob:
+        new = NewJobBinary(name=name, url="internaldb://i1")
+        binary = self.run_to_end(self.jobs.create_job_binary(CALLER, new))
+        return NewJob(name=name, type=JobType.SPARK, mains=(binary.id,))
+
+    def action(self, row: Execution) -> Any:
+        (action,) = [a for a in self.info(row.id)["actions"] if a["name"] == "job-node"]
+        return action
+
+    def test_program_lies_beside_the_libraries(self) -> None:
+        """So it is not on the launcher's class path."""
+        row = self.spark(configs=SLOW)
+        self.clock.advance(5)
+        self.assertTrue(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}/count.py"))
+
+    def test_wrong_program_is_refused_at_the_creation(self) -> None:
+        new = self.job("count")
+        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
+        self.assertIn("$.mains[0]: the program of a Spark job is a .jar, a .py", str(error.message))
+
+    def test_hive_is_refused_at_the_creation(self) -> None:
+        new = NewJob(name="h", type=JobType.HIVE, mains=self.job("q.sql").mains)
+        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
+        self.assertIn("$.type: svcd runs no Hive jobs", str(error.message))
+
+    def test_program_is_shown_while_it_runs(self) -> None:
+        """The engine names it only after its end."""
+        row = self.spark(configs=SLOW)
+        self.clock.advance(30)
+        action = self.action(row)
+        self.assertEqual(action["externalChildIDs"], PROGRAM)
+        (child,) = action["children"]
+        self.assertEqual((child["id"], child["state"]), (PROGRAM, "RUNNING"))
+        self.assertGreater(child["progress"], 0)
+        self.assertTrue(child["trackingUrl"].endswith(f"/proxy/{PROGRAM}/"))
+
+    def test_program_is_shown_after_its_end(self) -> None:
+        row = self.spark(configs={"svcd.fake.run_s": "20"})
+        self.clock.advance(40)
+        self.assertEqual(self.info(row.id)["status"], "SUCCEEDED")
+        (child,) = self.action(row)["children"]
+        self.assertEqual((child["id"], child["state"]), (PROGRAM, "FINISHED"))
+        self.assertEqual(self.execution(row.id).progress, 1.0)
+
+    def test_silent_manager_leaves_the_program_as_it_was(self) -> None:
+        row = self.spark(configs=SLOW)
+        self.clock.advance(30)
+        self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
+        self.run_to_end(self.jobs.refresh(CALLER, row.id))
+        self.assertEqual(self.action(row)["externalChildIDs"], PROGRAM)
+
+    def test_cancel_leaves_no_staging_folder(self) -> None:
+        """Spark itself leaves it when YARN kills the application."""
+        row = self.spark(configs=SLOW)
+        self.clock.advance(20)
+        files = self.scripted.files
+        files.write(f"{STAGING}/__spark_conf__.zip", "svcd", b"x", self.clock.seconds())
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.assertEqual(self.info(row.id)["status"], "KILLED")
+        self.clock.advance(10)
+        self.assertFalse(files.exists(STAGING))
+        (child,) = self.action(row)["children"]
+        self.assertEqual(child["id"], PROGRAM)
+
+    def test_staging_folder_goes_when_the_manager_answers_again(self) -> None:
+        row = self.spark(configs=SLOW)
+        self.clock.advance(20)
+        files = self.scripted.files
+        files.write(f"{STAGING}/__spark_conf__.zip", "svcd", b"x", self.clock.seconds())
+        rule = FaultRule(where="yarn", effect=Effect.RESET_BEFORE)
+        self.faults.add(rule)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        self.clock.advance(10)
+        self.assertTrue(files.exists(STAGING))
+        self.faults.clear()
+        self.clock.advance(40)
+        self.assertFalse(files.exists(STAGING))
+
+    def test_exit_code_of_a_python_program(self) -> None:
+        words = f"{PROGRAM} FAILED: User application exited with status 3"
+        row = self.spark(configs={"svcd.fake.outcome": "fail", "svcd.fake.error": words})
+        self.clock.advance(20)
+        self.assertEqual(self.execution(row.id).return_code, 3)
+        self.assertIn("status 3", self.info(row.id)["failure"]["text"])
+
+    def test_variables_of_a_script(self) -> None:
+        row = self.spark("q.sql", job_configs=JobConfigs(params={"LEAST": 2}))
+        self.clock.advance(20)
+        self.assertEqual(self.info(row.id)["status"], "SUCCEEDED")
