@@ -88,6 +88,11 @@ export function drawing(events, generation, now) {
   const last = Math.max(begin, ...ends);
   const until = settled ? last : Math.max(last, now);
   const bars = barsOf(own, until);
+  // A wait for a server has one event, at its end. Until then the drawing shows it after the create call.
+  if (!settled) for (const last of new Map(bars.map((each) => [each.machine, each])).values()) {
+    const { step, machine, outcome, end } = last;
+    if (step === "create server" && outcome === "done") bars.push({ ...last, step: "wait for server", waitedFor: { step, machine }, begin: end, end: until, open: true });
+  }
   const start = Math.min(begin, ...bars.map((each) => each.begin));
   const path = markPath(bars);
   const machines = new Map();

@@ -275,6 +275,14 @@ class ModuleTests(ConsoleCase):
                 [(f["code"], f["machines"], f["times"]) for f in drawn["failures"]],
                 [("SSH_TIMEOUT", ["a"], 2)],
             )
+            going = [each | {"step": "create server"} for each in EVENTS[:2]]
+            at = "Date.UTC(2026, 0, 1, 0, 0, 7)"
+            drawn = of("gantt", f"m.drawing({json.dumps(going)}, 1, {at})")
+            waits = [row["bars"][-1] for row in drawn["rows"]]
+            self.assertEqual(
+                [(e["step"], e["open"], e["end"] - e["begin"]) for e in waits],
+                [("wait for server", True, 6000), ("wait for server", True, 5000)],
+            )
             self.assertEqual(of("gantt", "m.marks(9000, 5)"), [0, 2000, 4000, 6000, 8000])
 
         await self.walk(walk)

@@ -23,7 +23,6 @@ from tests.support.processes import reactor
 CHROMIUM = shutil.which("chromium") or ""
 WAIT_MS = 10_000
 _TICK_S = 0.05
-SPEED = 8.0
 MASTER = ["namenode", "resourcemanager", "historyserver", "oozie"]
 IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOMPLETE")
 """Messages of Chromium about answers that a test provokes."""
@@ -74,9 +73,13 @@ class BrowserCase(TestCase):
 
 
 class ConsoleCase(BrowserCase):
-    """A FakeService behind a socket, and pages that show it."""
+    """A FakeService behind a socket, and pages that show it.
+
+    speed: virtual seconds in a real one.
+    """
 
     timeout = 55
+    speed = 8.0
     settings: Mapping[str, str] = {}
     headers: Mapping[str, str] = {}
 
@@ -88,7 +91,7 @@ class ConsoleCase(BrowserCase):
         self.number = 0
         self.listen()
         self.addCleanup(self.deaf)
-        clock = LoopingCall(lambda: self.svcd.advance(_TICK_S * SPEED))
+        clock = LoopingCall(lambda: self.svcd.advance(_TICK_S * self.speed))
         clock.clock = reactor
         clock.start(_TICK_S)
         self.addCleanup(clock.stop)
