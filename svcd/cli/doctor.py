@@ -43,7 +43,12 @@ from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
-from svcd.provisioning.distributions.vanilla.image.layout import verify
+from svcd.provisioning.distributions.vanilla.image.layout import (
+    build_command,
+    has_spark,
+    read_record,
+    verify,
+)
 from svcd.runtime.preflight import check
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
@@ -260,8 +265,9 @@ def _jre() -> Finding:
 def _tree(prefix: Path) -> Finding:
     problems = verify(prefix, run=False)
     if problems:
-        return Finding("vanilla software", False, problems[0], f"svcd image build vanilla {prefix}")
-    return Finding("vanilla software", True, f"complete in {prefix}")
+        return Finding("vanilla software", False, problems[0], build_command(prefix))
+    spark = "" if has_spark(read_record(prefix)) else ", without Spark"
+    return Finding("vanilla software", True, f"complete in {prefix}{spark}")
 
 
 def _memory() -> Finding:

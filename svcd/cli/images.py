@@ -103,7 +103,7 @@ def verify(
     for problem in problems:
         print(f"svcd image verify: {problem}", file=sys.stderr)
     if problems:
-        print(f"to build it: {layout.remedy(tree)}", file=sys.stderr)
+        print(f"to build it: {layout.build_command(tree)}", file=sys.stderr)
     if sbom and tree.is_dir():
         from svcd.provisioning.distributions.vanilla.image.sbom import sbom as document
 

@@ -20,6 +20,7 @@ from svcd.cli.doctor import examine
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
 from svcd.settings import load
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
 
 class DoctorTests(SynchronousTestCase):
@@ -203,6 +204,16 @@ class DoctorTests(SynchronousTestCase):
         finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
         self.assertFalse(finding.good)
         self.assertEqual(finding.remedy, f"svcd image build vanilla {tree}")
+
+    def test_software_without_spark(self) -> None:
+        """It is complete as it was asked for; the command that makes it again keeps the choice."""
+        tree = self.state / "image" / "vanilla-3.5.0"
+        empty_tree(tree, spark=False)
+        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
+        self.assertEqual((finding.good, finding.text), (True, f"complete in {tree}, without Spark"))
+        (tree / "java/opens").unlink()
+        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
+        self.assertEqual(finding.remedy, f"svcd image build vanilla {tree} --without spark")
 
     def test_identity_service(self) -> None:
         """Answering, answering wrongly, and not there."""

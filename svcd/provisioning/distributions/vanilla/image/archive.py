@@ -119,7 +119,7 @@ def unpack(
     target: Path,
     url: str,
     progress: Callable[[str], None],
-    pause: Callable[[float], None] = time.sleep,
+    opener: Callable[..., Any] = urlopen,
 ) -> None:
     """Fetches the archive from `url` and puts the wanted members into `target`/FOLDER.
 
@@ -127,7 +127,7 @@ def unpack(
     OSError (a member could not be written).
     """
     left = {archive.name_of(each): each for each in wanted}
-    with Download(url, archive.size_bytes, progress, pause) as download:
+    with Download(url, archive.size_bytes, progress, opener=opener) as download:
         try:
             for name, size_bytes, data in members(download):
                 if artifact := left.get(name):
@@ -197,7 +197,9 @@ class Download:
         size_bytes: int,
         progress: Callable[[str], None],
         pause: Callable[[float], None] = time.sleep,
+        opener: Callable[..., Any] = urlopen,
     ) -> None:
+        self._opener = opener
         self._url, self._size_bytes = url, size_bytes
         self._progress, self._pause = progress, pause
         self._answer: Any = None
@@ -250,7 +252,7 @@ class Download:
         headers = {"User-Agent": "svcd"}
         if self._done_bytes:
             headers["Range"] = f"bytes={self._done_bytes}-"
-        answer = urlopen(Request(self._url, headers=headers), timeout=READ_TIMEOUT_S)
+        answer = self._opener(Request(self._url, headers=headers), timeout=READ_TIMEOUT_S)
         left = 0 if getattr(answer, "status", None) == 206 else self._done_bytes
         while left and (passed := answer.read(min(left, _CHUNK_BYTES))):
             left -= len(passed)

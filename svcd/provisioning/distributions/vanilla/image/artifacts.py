@@ -46,7 +46,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "hadoop": ("hadoop/lib",),
     "oozie": ("oozie/lib",),
     "launcher": ("oozie/sharelib/oozie", "oozie/sharelib/mapreduce-streaming"),
-    "pig": ("oozie/sharelib/pig",),
+    "pig": ("oozie/sharelib/pig", "pig/published"),
     "spark": ("spark/jars",),
     "python": ("spark/python/lib",),
     "notices": ("spark",),

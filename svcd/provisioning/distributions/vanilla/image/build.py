@@ -13,9 +13,6 @@ the tree works wherever it is copied.
 from __future__ import annotations
 
 import argparse
-import ctypes
-import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -24,8 +21,7 @@ import signal
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +51,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     RECIPE,
     SCRIPTS,
     SPARK_JAVA,
+    build_command,
     digests,
     file_list,
     has_spark,
@@ -63,10 +60,16 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     missing_files,
     own_classes,
     read_record,
-    remedy,
     verify,
 )
 from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
+from svcd.provisioning.distributions.vanilla.image.staging import (
+    check_room,
+    exchange,
+    explained,
+    locked,
+    removed_unless_told,
+)
 from svcd.provisioning.distributions.vanilla.image.trees import add_tree, list_file, read_trees
 
 __all__ = [
@@ -78,10 +81,6 @@ Progress = Callable[[str], None]
 
 # these decide nothing about the tree
 _NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py", "pin_archive.py", "sbom.py"))
-
-# what a build writes at the most; the download of Spark is never on the disk as a whole
-DISK_NEEDED_BYTES = 300 * 2**20
-DISK_SPARK_BYTES = 300 * 2**20
 
 
 @dataclass(frozen=True)
@@ -128,15 +127,14 @@ def problem(
     run; a tree of an older recipe can, unless our own classes have changed since.
     """
     if missing := next(missing_files(prefix), None):
-        return f"no complete software image ({missing}): {remedy(prefix)}"
+        return f"no complete software image ({missing}): {build_command(prefix)}"
     record = read_record(prefix)
     pairs = [(record.get("helpers"), helpers_digest())]
     if has_spark(record):
         pairs.append((record.get("spark_helpers"), helpers_digest(folder=SPARK_JAVA)))
     if any(found != expected for found, expected in pairs):
-        return (
-            f"the helper classes of the software image are not those of this svcd: {remedy(prefix)}"
-        )
+        remedy = build_command(prefix)
+        return f"the helper classes of the software image are not those of this svcd: {remedy}"
     try:
         find_jre(environ, roots)
     except ImageError as error:
@@ -166,34 +164,26 @@ def build(
     jdk = find_jdk()
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
-        _check_room(prefix.parent, left_out)
-        with _locked(prefix, progress):
+        check_room(prefix.parent, spark="spark" not in left_out)
+        with locked(prefix, progress):
             if not force and is_current(prefix, without=left_out):
                 return _result(prefix, started, made=False)
             for left in prefix.parent.glob(f".{prefix.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
             # of this process alone: a compiler that outlived a killed build may write to its own
             stage = prefix.with_name(f".{prefix.name}.building-{os.getpid()}")
-            with _removed_unless_told(stage):
+            with removed_unless_told(stage):
                 _make(stage, prefix, stamp, jdk, progress, started, left_out)
                 progress("checking")
                 if problems := verify(stage):
                     raise ImageError(f"not complete, see {stage}: {'; '.join(problems)}")
-                _exchange(stage, prefix)
+                exchange(stage, prefix)
     except OSError as error:
-        hint = _HINTS.get(error.errno or 0, "")
-        raise ImageError(f"{error.filename or prefix}: {error.strerror or error}{hint}") from error
+        raise ImageError(explained(error, prefix)) from error
     add_tree(list_file(os.environ), prefix, progress)
     done = _result(prefix, started, made=True)
     progress(f"built {prefix}: {done.size_bytes // 2**20} MiB in {done.seconds:.0f} s")
     return done
-
-
-_HINTS = {
-    errno.EACCES: ": name a prefix that you can write to",
-    errno.EPERM: ": name a prefix that you can write to",
-    errno.ENOSPC: ": free some, or name another prefix",
-}
 
 
 def versions(recipe: Path = RECIPE) -> dict[str, str]:
@@ -223,41 +213,6 @@ def _result(prefix: Path, started: float, *, made: bool) -> BuiltImage:
     )
 
 
-def _check_room(folder: Path, without: frozenset[str]) -> None:
-    free = shutil.disk_usage(folder).free
-    needed = DISK_NEEDED_BYTES + (0 if "spark" in without else DISK_SPARK_BYTES)
-    if free < needed:
-        less = "" if "spark" in without else ", or leave Spark out (--without spark)"
-        raise ImageError(
-            f"{folder} has {free // 2**20} MiB left and a build needs {needed // 2**20}:"
-            f" free some, or name another prefix{less}"
-        )
-
-
-@contextmanager
-def _locked(prefix: Path, progress: Progress) -> Iterator[None]:
-    with prefix.with_name(f".{prefix.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress(f"waiting for another build of {prefix}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _removed_unless_told(stage: Path) -> Iterator[None]:
-    """Removes the stage at the end, however that comes, unless an error refers to what is in it."""
-    try:
-        yield
-    except ImageError:
-        raise  # names a log or the tree itself; the next build tidies up
-    except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
-        raise
-    shutil.rmtree(stage, ignore_errors=True)
-
-
 def _make(
     stage: Path,
     prefix: Path,
@@ -270,7 +225,7 @@ def _make(
     work = stage / ".work"
     work.mkdir(parents=True)
     progress(f"JDK {jdk.version} at {jdk.home}")
-    progress("collecting jars (the first time a download of 200 MB)")
+    progress("collecting the jars of Hadoop, Pig and Oozie")
     jars = work / "jars"
     trees = (prefix, *read_trees(list_file(os.environ)))
     kept = local_copies(trees, Path.home() / ".m2" / "repository")
@@ -278,6 +233,7 @@ def _make(
     fetch(read_list(RECIPE), jars, repository, kept, progress)
     spark = None if "spark" in without else read_archive(RECIPE)
     if spark is not None:
+        progress("collecting the jars of Spark")
         _fetch_spark(spark, jars, kept, progress)
     progress("laying out")
     _lay_out(stage, jars, jdk)
@@ -333,7 +289,7 @@ def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
     sharelib = stage / "oozie/sharelib"
     (jars / "launcher").rename(sharelib / "oozie")
     (jars / "pig").rename(sharelib / "pig")
-    _adapt_pig(sharelib / "pig")
+    _adapt_pig(sharelib / "pig", stage)
     for jar in sharelib.glob("oozie/oozie-sharelib-streaming-*.jar"):
         _move(jar, sharelib / "mapreduce-streaming")
     for jar in stage.glob("hadoop/lib/hadoop-streaming-*.jar"):
@@ -353,14 +309,14 @@ def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
     _put(stage / "java/recorded", f"{jdk.home}\n".encode())
 
 
-def _adapt_pig(folder: Path) -> None:
+def _adapt_pig(folder: Path, stage: Path) -> None:
     """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
     for jar in folder.glob("pig-[0-9]*.jar"):
         try:
             adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"), AVRO_RENAMES)
         except (ValueError, zipfile.BadZipFile) as error:
             raise ImageError(f"cannot adapt Pig to Avro: {error}") from error
-        jar.unlink()
+        _move(jar, stage / "pig/published")  # for the next build
 
 
 def _web(stage: Path) -> None:
@@ -440,27 +396,6 @@ def _record(
         "jar_bytes": sum(jars.values()),
     }
     _put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())
-
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-
-
-def _exchange(stage: Path, prefix: Path) -> None:
-    """Puts the tree `stage` at `prefix`; what was there lies at `stage` afterwards."""
-    if not prefix.exists():
-        stage.rename(prefix)
-        return
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    pair = (os.fsencode(stage), _AT_FDCWD, os.fsencode(prefix))
-    if rename is not None and rename(_AT_FDCWD, *pair, _RENAME_EXCHANGE) == 0:
-        return
-    # file systems without the exchange: two steps, in whose middle there is no tree
-    old = prefix.with_name(f".{prefix.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    prefix.rename(old)
-    stage.rename(prefix)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def main(arguments: Sequence[str]) -> int:

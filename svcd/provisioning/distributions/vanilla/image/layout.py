@@ -162,7 +162,7 @@ def has_spark(record: Mapping[str, Any]) -> bool:
     return "spark" in record.get("versions", {})
 
 
-def remedy(prefix: Path) -> str:
+def build_command(prefix: Path) -> str:
     """The command that makes the tree at `prefix` again, with what it has."""
     parts = read_record(prefix).get("without", ())
     return " ".join(

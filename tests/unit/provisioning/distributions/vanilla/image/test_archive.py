@@ -7,7 +7,10 @@ import gzip
 import hashlib
 import io
 import tarfile
+from email.message import Message
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
@@ -219,13 +222,101 @@ class UnpackTest(SynchronousTestCase):
         )
 
 
+class Broken(io.BytesIO):
+    """An answer that breaks off after some bytes. status: that of HTTP."""
+
+    def __init__(self, data: bytes, status: int, error: Exception | None) -> None:
+        super().__init__(data)
+        self.status, self.error = status, error
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        if not data and self.error is not None:
+            raise self.error
+        return data
+
+
 class DownloadTest(SynchronousTestCase):
-    """A file that is read once."""
+    """A file that is read once, from a server whose answers are scripted."""
+
+    def setUp(self) -> None:
+        self.said: list[str] = []
+        self.pauses: list[float] = []
+        self.ranges: list[str | None] = []
+
+    def download(self, size_bytes: int, *answers: Broken | Exception) -> Download:
+        left = list(answers)
+
+        def opener(request: Request, timeout: float) -> Broken:
+            self.ranges.append(request.get_header("Range"))
+            answer = left.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return Download(URL, size_bytes, self.said.append, self.pauses.append, opener=opener)
+
+    def test_broken_connection_is_continued(self) -> None:
+        """The server is asked for the rest, and the digest is that of the whole."""
+        reset = ConnectionResetError(104, "Connection reset by peer")
+        answers = Broken(b"a", 200, reset), TimeoutError("timed out"), Broken(b"bc", 206, None)
+        with self.download(3, *answers) as download:
+            self.assertEqual(download.rest(), ABC)
+        self.assertEqual(self.ranges, [None, "bytes=1-", "bytes=1-"])
+        self.assertEqual(self.pauses, [1, 2])
+        self.assertEqual(
+            self.said,
+            [
+                "  the download broke off ([Errno 104] Connection reset by peer), continuing",
+                "  the download broke off (timed out), continuing",
+            ],
+        )
+
+    def test_server_that_knows_no_ranges(self) -> None:
+        """What was read is passed over."""
+        with self.download(3, Broken(b"ab", 200, None), Broken(b"abc", 200, None)) as download:
+            self.assertEqual(download.rest(), ABC)
+
+    def test_tries_end(self) -> None:
+        """Three failures without a byte between them; each byte gives new tries."""
+        gone = OSError("Network is unreachable")
+        answers = (gone, gone, Broken(b"a", 200, gone), gone, gone)
+        with self.download(3, *answers) as download:
+            error = self.assertRaises(ImageError, download.rest)
+        self.assertEqual(
+            str(error),
+            f"{URL}: Network is unreachable: check the network, or download the file in another"
+            " way and name it in SVCD_SPARK_ARCHIVE (a URL or a path); without Spark: --without"
+            " spark",
+        )
+        self.assertEqual(self.pauses, [1, 2, 1, 2])
+
+    def test_refusal_is_final(self) -> None:
+        """A server that knows no such file is asked once."""
+        with self.download(3, HTTPError(URL, 404, "Not Found", Message(), None)) as download:
+            error = self.assertRaises(ImageError, download.read, 3)
+        self.assertIn(f"{URL}: HTTP Error 404: Not Found: check", str(error))
+        self.assertEqual(self.pauses, [])
+
+    def test_time_limit(self) -> None:
+        """A server that is slow for ever does not hold a build."""
+        self.patch(module, "FETCH_TIMEOUT_S", -1.0)
+        with self.download(3, Broken(b"abc", 200, None)) as download:
+            error = self.assertRaises(ImageError, download.read, 1)
+        self.assertIn("not complete after", str(error))
+
+    def test_progress(self) -> None:
+        """How much has come, now and then."""
+        self.patch(module, "REPORT_S", 0.0)
+        with self.download(2 * 10**6, Broken(bytes(2 * 10**6), 200, None)) as download:
+            download.read(10**6)
+        self.assertEqual(self.said, ["  1 of 2 MB"])
 
     def test_absent_file(self) -> None:
-        """The message says where it was looked for and what to set."""
+        """A path is looked at once."""
         url = (Path(self.mktemp()).absolute() / "none").as_uri()
-        with Download(url, 3, lambda line: None) as download:
+        with Download(url, 3, self.said.append, self.pauses.append) as download:
             error = self.assertRaises(ImageError, download.read, 3)
         self.assertIn(f"{url}: ", str(error))
         self.assertIn("name it in SVCD_SPARK_ARCHIVE", str(error))
+        self.assertEqual(self.pauses, [])

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.provisioning.distributions.vanilla.image import build as module
 from svcd.provisioning.distributions.vanilla.image.build import (
     RECIPE,
     build,
@@ -112,17 +111,6 @@ class BuildTest(SynchronousTestCase):
                 ended = self.assertRaises(SystemExit, main, arguments)
             self.assertEqual(ended.code, 2)
             self.assertIn("usage: build", said.getvalue())
-
-    def test_exchange_keeps_the_old_tree_aside(self) -> None:
-        """The staged tree is at the prefix, the old one where the staged was."""
-        stage = self.prefix.with_name("stage")
-        stage.mkdir()
-        (stage / "new").touch()
-        (self.prefix / "old").touch()
-        module._exchange(stage, self.prefix)
-        self.assertTrue((self.prefix / "new").exists())
-        self.assertTrue((stage / "old").exists())
-        self.assertFalse((self.prefix / "old").exists())
 
 
 class ProblemTest(SynchronousTestCase):

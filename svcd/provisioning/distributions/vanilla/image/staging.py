@@ -1,0 +1,98 @@
+"""The folder beside the prefix in which a tree is made, until it takes the prefix's place."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+
+# what a build writes at the most; the archive of Spark is never on the disk as a whole
+DISK_NEEDED_BYTES = 250 * 2**20
+DISK_SPARK_BYTES = 250 * 2**20
+
+_HINTS = {
+    errno.EACCES: ": name a prefix that you can write to",
+    errno.EPERM: ": name a prefix that you can write to",
+    errno.ENOSPC: ": free some, or name another prefix",
+    errno.EDQUOT: ": free some, or name another prefix",
+}
+
+
+def explained(error: OSError, prefix: Path) -> str:
+    """Where the system refused what, and what to do."""
+    hint = _HINTS.get(error.errno or 0, "")
+    return f"{error.filename or prefix}: {error.strerror or error}{hint}"
+
+
+def room_problem(folder: Path, free_bytes: int, *, spark: bool) -> str:
+    """Why a build does not fit into the room that is left in `folder`; empty when it does."""
+    needed = DISK_NEEDED_BYTES + (DISK_SPARK_BYTES if spark else 0)
+    if free_bytes >= needed:
+        return ""
+    less = ""
+    if spark and free_bytes >= DISK_NEEDED_BYTES:
+        less = ", or leave Spark out (--without spark)"
+    return (
+        f"{folder} has {free_bytes // 2**20} MiB left and a build needs {needed // 2**20}:"
+        f" free some, or name another prefix{less}"
+    )
+
+
+def check_room(folder: Path, *, spark: bool) -> None:
+    """Raises: ImageError."""
+    if text := room_problem(folder, shutil.disk_usage(folder).free, spark=spark):
+        raise ImageError(text)
+
+
+@contextmanager
+def locked(prefix: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """Keeps a second build of the same prefix out."""
+    with prefix.with_name(f".{prefix.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another build of {prefix}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def removed_unless_told(stage: Path) -> Iterator[None]:
+    """Removes the stage at the end, however that comes, unless an error refers to what is in it."""
+    keep = False
+    try:
+        yield
+    except ImageError as error:
+        keep = str(stage) in str(error)  # a log or the tree itself; the next build tidies up
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def exchange(stage: Path, prefix: Path) -> None:
+    """Puts the tree `stage` at `prefix`; what was there lies at `stage` afterwards."""
+    if not prefix.exists():
+        stage.rename(prefix)
+        return
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    pair = (os.fsencode(stage), _AT_FDCWD, os.fsencode(prefix))
+    if rename is not None and rename(_AT_FDCWD, *pair, _RENAME_EXCHANGE) == 0:
+        return
+    # file systems without the exchange: two steps, in whose middle there is no tree
+    old = prefix.with_name(f".{prefix.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    prefix.rename(old)
+    stage.rename(prefix)
+    shutil.rmtree(old, ignore_errors=True)

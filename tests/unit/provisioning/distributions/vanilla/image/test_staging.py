@@ -1,0 +1,100 @@
+"""The folder in which a tree is made."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.staging import (
+    exchange,
+    explained,
+    removed_unless_told,
+    room_problem,
+)
+
+
+class RoomTest(SynchronousTestCase):
+    """What a build needs of the disk."""
+
+    def test_enough(self) -> None:
+        """With and without Spark."""
+        self.assertEqual(room_problem(Path("/x"), 500 * 2**20, spark=True), "")
+        self.assertEqual(room_problem(Path("/x"), 250 * 2**20, spark=False), "")
+
+    def test_too_little_for_spark(self) -> None:
+        """The way without Spark is offered when it fits."""
+        self.assertEqual(
+            room_problem(Path("/x"), 499 * 2**20, spark=True),
+            "/x has 499 MiB left and a build needs 500: free some, or name another prefix, or leave"
+            " Spark out (--without spark)",
+        )
+
+    def test_too_little(self) -> None:
+        """No build fits."""
+        for spark, needed in ((True, 500), (False, 250)):
+            self.assertEqual(
+                room_problem(Path("/x"), 2**20, spark=spark),
+                f"/x has 1 MiB left and a build needs {needed}: free some, or name another prefix",
+            )
+
+    def test_full_disk(self) -> None:
+        """The prefix stands for a file without a name."""
+        full = OSError(errno.ENOSPC, "No space left on device")
+        self.assertEqual(
+            explained(full, Path("/x/vanilla")),
+            "/x/vanilla: No space left on device: free some, or name another prefix",
+        )
+
+    def test_folder_of_somebody_else(self) -> None:
+        """What was refused is named."""
+        refused = PermissionError(errno.EACCES, "Permission denied", "/x/.vanilla.lock")
+        self.assertEqual(
+            explained(refused, Path("/x/vanilla")),
+            "/x/.vanilla.lock: Permission denied: name a prefix that you can write to",
+        )
+
+
+class StageTest(SynchronousTestCase):
+    """From the stage to the prefix."""
+
+    def setUp(self) -> None:
+        self.base = Path(self.mktemp()).absolute()
+        self.stage, self.prefix = self.base / "stage", self.base / "vanilla"
+        self.stage.mkdir(parents=True)
+        (self.stage / "new").touch()
+
+    def test_exchange_keeps_the_old_tree_aside(self) -> None:
+        """The staged tree is at the prefix, the old one where the staged was."""
+        self.prefix.mkdir()
+        (self.prefix / "old").touch()
+        exchange(self.stage, self.prefix)
+        self.assertTrue((self.prefix / "new").exists())
+        self.assertTrue((self.stage / "old").exists())
+        self.assertFalse((self.prefix / "old").exists())
+
+    def test_first_tree(self) -> None:
+        """Nothing is left aside."""
+        exchange(self.stage, self.prefix)
+        self.assertTrue((self.prefix / "new").exists())
+        self.assertFalse(self.stage.exists())
+
+    def broken(self, error: BaseException) -> None:
+        with removed_unless_told(self.stage):
+            raise error
+
+    def test_failed_download_leaves_nothing(self) -> None:
+        """Half a download is of no use to anybody."""
+        for error in (ImageError("https://x: no"), OSError("disk"), KeyboardInterrupt()):
+            self.stage.mkdir(exist_ok=True)
+            self.assertRaises(type(error), self.broken, error)
+            self.assertFalse(self.stage.exists())
+
+    def test_error_that_names_a_log_keeps_it(self) -> None:
+        """The reader can look."""
+        self.assertRaises(
+            ImageError, self.broken, ImageError(f"javac failed, see {self.stage}/log")
+        )
+        self.assertTrue(self.stage.exists())
