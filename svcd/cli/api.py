@@ -1,4 +1,4 @@
-"""The v1.1 interface of one tenant, for commands: requests with retries, renewal of the token.
+"""The v1.1 interface of one project, for commands: requests with retries, renewal of the token.
 
 A command calls `get`, `post`, `put`, `delete` and `listed`. They return parsed JSON and raise
 CommandError with the exit code of the refusal. `get` returns None for status 404.
@@ -40,6 +40,17 @@ _MOST_EVENT_BYTES: Final = 64 * 2**20
 """Longest event of a stream that is read."""
 _SILENCE_S: Final = 60.0
 """Longest time without a byte of a stream: the API sends a comment every 15 s."""
+
+
+class _Body(dict[str, Any]):
+    """The answer to a request that makes or changes something. odd: the refusal of a wrong one."""
+
+    def __init__(self, fields: Mapping[str, Any], odd: CommandError) -> None:
+        super().__init__(fields)
+        self._odd = odd
+
+    def __missing__(self, key: str) -> Any:
+        raise self._odd
 
 
 class Api:
@@ -125,7 +136,10 @@ class Api:
         return body
 
     def post(self, path: str, body: object, key: str = "") -> Any:
-        """Create something; the JSON of the answer. key: of idempotency, else a new one."""
+        """Create something; the JSON of the answer. key: of idempotency, else a new one.
+
+        A key that the answer lacks raises CommandError when it is read.
+        """
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         return self._done(self.call("POST", path, body, headers), path)
 
@@ -255,7 +269,7 @@ class Api:
     def _done(self, answer: Answer, path: str) -> Any:
         if answer.status == 404:
             raise self._refused(path, answer)
-        return self._body(answer, path) if answer.body else None
+        return _Body(self._body(answer, path) if answer.body else {}, self.odd(path))
 
     def _body(self, answer: Answer, path: str) -> Any:
         """The JSON of a success. Here every resource enters the commands. Raises CommandError."""

@@ -273,6 +273,16 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             with self.assertRaisesRegex(CommandError, "is not one of svcd"):
                 list(why.history(api, "c-1"))
 
+    def test_answer_to_a_post_that_lacks_its_key_is_refused(self) -> None:
+        """When the key is read."""
+        answer = Answer(status=202, headers={}, body=b'{"jobs": []}')
+        api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_: answer)
+        made = api.post("/jobs", {})
+        self.assertEqual(made["jobs"], [])
+        with self.assertRaisesRegex(CommandError, "is not one of svcd") as raised:
+            made["job"]
+        self.assertEqual(raised.exception.code, UNREACHABLE)
+
     def test_fields_of_other_types_are_refused(self) -> None:
         """One line with exit code 5, whatever a field holds."""
         id_ = "11111111-1111-4111-8111-111111111111"
@@ -363,7 +373,7 @@ class FindTests(SynchronousTestCase):
     def test_no_tenant(self) -> None:
         with self.assertRaises(CommandError) as raised:
             self.find(api="http://a")
-        self.assertIn("--tenant ID", str(raised.exception))
+        self.assertIn("--project ID", str(raised.exception))
 
     def test_embedded_daemon_without_anything_given(self) -> None:
         """URL, tenant and a login from endpoints.json."""
