@@ -141,7 +141,7 @@ class Demo:
         token, _ = log_in(endpoints["identity"], identity, scope, connections.send)
         self._api = Api(Door(api=endpoints["api"], tenant=tenant), connections.send)
         self._store = ObjectStore(connections, endpoints["object_store"], lambda: token)
-        self._steps.say(f"API at {endpoints['api']}, tenant {endpoints['tenant']}")
+        self._steps.say(f"API at {endpoints['api']}, project {endpoints['tenant']}")
         self._remove_leftovers()
 
         self._steps.begin("register the image, create templates")

@@ -1,11 +1,11 @@
-"""Finds the daemon for a command, and logs in: URL, tenant, token.
+"""Finds the daemon for a command, and logs in: URL, project, token.
 
 URL: `--api`, `SVCD_API`, else `endpoints.json` of the state folder. Token: `--token` or `OS_TOKEN`,
 else a login with the variables of the `openstack` command (`OS_AUTH_URL`, `OS_USERNAME`,
 `OS_PASSWORD`, `OS_PROJECT_ID` or `OS_PROJECT_NAME`, domains; or an application credential), else a
-login of the user that `endpoints.json` names (embedded cloud). Tenant: `--tenant`, `OS_PROJECT_ID`,
-the project of the token, the tenant of `endpoints.json`. It never writes, and never prints a token
-or password.
+login of the user that `endpoints.json` names (embedded cloud). Project: `--project`,
+`OS_PROJECT_ID`, the project of the token, the tenant of `endpoints.json`. This module never writes,
+and never prints a token or password.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Door(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The URL of the tenant's resources."""
+        """The URL of the project's resources."""
         return f"{self.api.rstrip('/')}/v1.1/{quote(self.tenant, safe='')}"
 
 
@@ -113,7 +113,7 @@ def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Fo
     tenant = tenant or ("" if given.api else str(known.get("tenant", "")))
     if not tenant:
         send("GET", f"{str(api).rstrip('/')}/", None, {})  # a daemon that is away comes first
-        raise CommandError("no tenant is given: use --tenant ID, or set OS_PROJECT_ID", USAGE)
+        raise CommandError("no project is given: use --project ID, or set OS_PROJECT_ID", USAGE)
     return Found(
         door=Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url), again=again
     )

@@ -94,4 +94,4 @@ def chosen(rows: Sequence[Any], kind: Kind, what: str, tenant: str) -> Any:
         advice = f"there are {listed(names)}"
     else:
         advice = "there are none"
-    raise CommandError(f"tenant {tenant} has no {kind.noun} {what!r}; {advice}", NOT_FOUND)
+    raise CommandError(f"project {tenant} has no {kind.noun} {what!r}; {advice}", NOT_FOUND)

@@ -26,7 +26,7 @@ _WRONG_SHAPE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueErr
 
 
 class NotThere(CommandError):
-    """The tenant has no cluster, execution or job of that name or id."""
+    """The project has no cluster, execution or job of that name or id."""
 
 
 @click.command("why", cls=Command)

@@ -186,7 +186,7 @@ class RefusalTests(FakeDaemonCase):
         self.assertEqual((wrong.code, wrong.out), (3, ""))
         self.assertEqual(
             wrong.err,
-            "svcd cluster show: tenant demo has no cluster 'firts'; did you mean first?\n",
+            "svcd cluster show: project demo has no cluster 'firts'; did you mean first?\n",
         )
         several = await self.ran("cluster", "show", "fi")
         self.assertEqual(several.code, 2)

@@ -31,7 +31,7 @@ class WhyTests(DaemonCase):
         self.assertEqual((absent.code, absent.out), (3, ""))
         self.assertEqual(
             absent.err,
-            "svcd why: tenant demo has no cluster and no job execution 'nothing'; "
+            "svcd why: project demo has no cluster and no job execution 'nothing'; "
             "svcd keeps no history of deleted ones\n",
         )
         wrong = await self.why("--set", place)
@@ -57,7 +57,7 @@ class WhyTests(DaemonCase):
         }
         let_in = await self.why("nothing", *api, **user)
         self.assertEqual(let_in.code, 3)
-        self.assertIn("tenant alpha has no cluster", let_in.err)
+        self.assertIn("project alpha has no cluster", let_in.err)
         refused = await self.why("nothing", *api, "--tenant", "alpha")
         self.assertEqual(refused.code, 4)
         self.assertIn("the daemon accepts only requests with a login; set OS_T", refused.err)

@@ -41,9 +41,9 @@ class ChosenTests(SynchronousTestCase):
         self.assertEqual(
             [str(self.refused(*given)) for given in (("frist",), ("zzz",), ("zzz", []), ("",))],
             [
-                "tenant t has no cluster 'frist'; did you mean first?",
-                "tenant t has no cluster 'zzz'; there are first, first-2, other",
-                "tenant t has no cluster 'zzz'; there are none",
-                "tenant t has no cluster ''; there are first, first-2, other",
+                "project t has no cluster 'frist'; did you mean first?",
+                "project t has no cluster 'zzz'; there are first, first-2, other",
+                "project t has no cluster 'zzz'; there are none",
+                "project t has no cluster ''; there are first, first-2, other",
             ],
         )
