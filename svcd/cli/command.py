@@ -57,8 +57,8 @@ SHARED: Final[Sequence[click.Option]] = (
                  " else the other OS_ variables)"),
     click.Option(["--token"], metavar="TOKEN", help="use this token (default: OS_TOKEN, or a"
                  " login)"),
-    click.Option(["--tenant"], metavar="ID", help="project id (default: OS_PROJECT_ID, or the"
-                 " token's)"),
+    click.Option(["--project", "--tenant", "tenant"], metavar="ID", help="project id (default:"
+                 " OS_PROJECT_ID, or the token's)"),
     click.Option(["--cacert"], metavar="FILE", help="trust the certificate authorities in FILE too"
                  " (default: OS_CACERT)"),
     click.Option(["-o", "--output"], type=click.Choice(FORMATS), help="form of the output"
@@ -135,6 +135,20 @@ def form_of(form: str | None) -> str:
     """The value of `form_option`, else the one given to `svcd` itself: table, json or yaml."""
     given = form or click.get_current_context().find_root().params.get("output")
     return given if given in ("json", "yaml") else "table"
+
+
+class CommandWithOutput(Command):
+    """`--output` names the job's output here, so the form of the answer is `-o` alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        form = click.Option(
+            ["-o", "output"], type=click.Choice(FORMATS), help="with --detach: form of the output"
+        )
+        at = next(
+            n for n, each in enumerate(self.params) if each in SHARED and each.name == "output"
+        )
+        self.params = [*self.params[:at], form, *self.params[at + 1 :]]
 
 
 class Group(click.Group):
@@ -223,9 +237,8 @@ def door_options(function: F) -> F:
     """Add the options that find the daemon to an operator's command; `door_given` reads them."""
     for option in reversed(SHARED):
         if option.name in ("api", "os_cloud", "token", "tenant"):
-            function = click.option(*option.opts, metavar=option.metavar, help=option.help)(
-                function
-            )
+            add = click.option(*option.opts, option.name, metavar=option.metavar, help=option.help)
+            function = add(function)
     return function
 
 

@@ -285,14 +285,12 @@ def with_configs(
 
 
 def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -> None:
-    """Show what the daemon would make. An older daemon would create it: so ask what it knows.
+    """Show what the daemon would make.
 
     local: an image that is not registered yet.
     """
     api = session.api
-    root = f"{api.door.api.rstrip('/')}/openapi.json"
-    described = session.connections.send("GET", root, None, {"Accept": "application/json"})
-    if described.status != 200 or b'"dry_run"' not in described.body:
+    if not session.can_plan():
         text = f"the daemon at {api.door.api} cannot plan a cluster: it is an older release"
         raise CommandError(text, REFUSED)
     query = "?dry_run=true"

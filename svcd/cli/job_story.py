@@ -232,7 +232,4 @@ def outcome(execution: Json) -> tuple[int, Sequence[str]]:
 
 
 def _elsewhere(execution: Json) -> str:
-    return (
-        "svcd run … --output URL, or svcd source add NAME URL and"
-        f" svcd job rerun {execution['id']} --output-source NAME"
-    )
+    return f"svcd job rerun {execution['id']} --output URL"

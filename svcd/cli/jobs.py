@@ -15,7 +15,7 @@ import click
 
 from svcd.cli import names
 from svcd.cli.api import Api, safe
-from svcd.cli.command import Group
+from svcd.cli.command import CommandWithOutput, Group
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
@@ -72,7 +72,7 @@ def table(
         ),
         known=lambda: (*others(), *jobs.values(), *clusters, *clusters.values()),
         name=lambda row: get(row, "id"),
-        empty="no job has run yet: svcd run FILE --on CLUSTER",
+        empty="there is no job execution: svcd run FILE --on CLUSTER makes one",
     )
 
 
@@ -140,11 +140,16 @@ def _latest(api: Api, of: Row) -> Any:
     latest = deque(api.rows(path, "job_executions"), 1)
     if latest:
         return latest[0]
-    text = f"job {get(of, 'name')} has not run yet: svcd run FILE --on CLUSTER runs a job"
+    text = (
+        f"job {get(of, 'name')} has no execution: it has not run, or its executions are deleted;"
+        " svcd run FILE --on CLUSTER runs a job"
+    )
     raise CommandError(text, NOT_FOUND)
 
 
-job: Final = Group("job", help="List, show, follow, cancel, repeat and delete job executions.")
+job: Final = Group(
+    "job", help="List, show, follow, cancel, repeat and delete job executions; delete jobs."
+)
 
 
 @job.command("ls")
@@ -258,15 +263,36 @@ def rm(session: Session, what: Sequence[str], yes: bool) -> None:
         session.note(f"deleted job execution {id_}")
 
 
-@job.command("rerun")
+@job.command("forget")
+@click.argument("what", metavar="JOB…", nargs=-1, required=True)
+@yes_option
+@click.pass_obj
+def forget(session: Session, what: Sequence[str], yes: bool) -> None:
+    """Delete jobs that have no execution left. Their programs stay: svcd binary rm."""
+    api = session.api
+    found = [names.find(api, JOB, each) for each in what]
+    confirm("delete job", [get(each, "name") for each in found], yes)
+    for each in found:
+        api.delete(f"{JOB.path}/{safe(get(each, 'id'))}")
+        session.note(f"deleted job {get(each, 'name')}")
+
+
+@job.command("rerun", cls=CommandWithOutput)
 @click.argument("what", metavar="J")
 @click.option("--on", metavar="CLUSTER", help="another cluster")
-@click.option("--output-source", "to", metavar="SOURCE", help="another data source for output")
+@click.option(
+    "--output",
+    "--output-source",
+    "place",
+    metavar="URL",
+    help="another output: hdfs:///… or objstore://…, which must not exist, or a data source",
+)
 @click.option("--detach", is_flag=True, help="print the execution and do not follow it")
 @click.pass_obj
-def rerun(session: Session, what: str, on: str | None, to: str | None, detach: bool) -> int:
+def rerun(session: Session, what: str, on: str | None, place: str | None, detach: bool) -> int:
     """Run the job of an execution again, with the same data and configuration."""
     from svcd.cli.followed_execution import Followed
+    from svcd.cli.job_data import JobData, Place
 
     api = session.api
     before = execution_of(api, what)
@@ -280,9 +306,12 @@ def rerun(session: Session, what: str, on: str | None, to: str | None, detach: b
         raise CommandError(f"{text}: run the job anew with svcd run", REFUSED)
     if on:
         body["cluster_id"] = names.find(api, names.CLUSTER, on)["id"]
-    if to:
-        body["output_id"] = names.find(api, SOURCE, to)["id"]
     key = uuid.uuid4().hex
+    if place:
+        data = JobData(session, key)
+        output = data.place("--output", place)
+        data.check(Place(), output)
+        body["output_id"] = data.source_id(output)
     made = api.post(f"/jobs/{safe(before['job_id'])}/execute", body, key)["job_execution"]
     if detach:
         session.show(made, table_of(session))

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from svcd.cli import local_input, names, swift
+from svcd.cli import names
 from svcd.cli.api import name_taken, safe
-from svcd.cli.command import FORMATS, SHARED, Command
+from svcd.cli.command import CommandWithOutput
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.followed_execution import Followed
+from svcd.cli.job_data import JobData
 from svcd.cli.job_files import (
     Reuse,
     Unusable,
@@ -28,50 +29,16 @@ from svcd.cli.job_files import (
     kind_of,
     missing_places,
     pairs,
-    place_type,
-    source,
     spark_faults,
     takes_mains,
 )
-from svcd.cli.local_input import LocalInput
 from svcd.cli.session import Session
-from svcd.cli.uploads import Program, kept, read, size, stored
-from svcd.cli.uploads import files as count
+from svcd.cli.uploads import Program, kept, read, stored
 from svcd.model.choices import listed
 from svcd.model.job import JobType
-from svcd.model.redaction import shown_url
-from svcd.workflow.decide.document import container_of
 
 
-class _Run(Command):
-    """`--output` names the job's output here, so the form of the answer is `-o` alone."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        form = click.Option(
-            ["-o", "output"], type=click.Choice(FORMATS), help="with --detach: form of the output"
-        )
-        at = next(
-            n for n, each in enumerate(self.params) if each in SHARED and each.name == "output"
-        )
-        self.params = [*self.params[:at], form, *self.params[at + 1 :]]
-
-
-@frozen(kw_only=True)
-class Place:
-    """Input or output. id: of a data source that exists. local: what is uploaded first."""
-
-    type: str = ""
-    url: str = field(default="", repr=shown_url)
-    id: str = ""
-    local: LocalInput | None = None
-
-    @property
-    def needs_account(self) -> bool:
-        return self.type == "objstore" and not self.id
-
-
-@click.command("run", cls=_Run)
+@click.command("run", cls=CommandWithOutput)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("args", nargs=-1, metavar="[-- ARGS]")
 @click.option("--on", metavar="CLUSTER", help="name or id of the cluster")
@@ -177,6 +144,7 @@ class Run:
         self._invocation = uuid.uuid4().hex
         self._on, self._transient, self._image, self._keypair = on, transient, image, keypair
         self._input, self._output = input_, place
+        self._data = JobData(session, self._invocation)
         self._configs, self._params = pairs("-c", configs), pairs("-p", params)
         self._args = list(args)
         self._main = read(file)
@@ -203,8 +171,8 @@ class Run:
         try:
             return self._started()
         except (CommandError, KeyboardInterrupt) as error:
-            if self._made:
-                made = listed(self._made)
+            if self._made or self._data.made:
+                made = listed([*self._made, *self._data.made])
                 self._session.note(f"made and kept for the next svcd run of this file: {made}")
             if not isinstance(error, CommandError):
                 begun = "the job may run already: svcd job ls shows it"
@@ -217,27 +185,25 @@ class Run:
 
     def _started(self) -> Any:
         where = self._place_to_run()
-        places = [self._place("--input", self._input), self._place("--output", self._output)]
-        account = self._account(places)
-        store = swift.of(self._session) if any(e.needs_account for e in places) else None
-        if store is not None:
-            _refuse_present(store, places[1])
+        data = self._data
+        places = [data.place("--input", self._input), data.place("--output", self._output)]
+        data.check(*places)
         why = f" ({self._kind.why})" if self._kind.why else ""
         self._session.note(f"{self._main.name} is a {self._kind.type.value} job{why}")
         job_id = self._job()
-        ids = []
-        for each in places:
-            if each.local is not None and store is not None:
-                self._upload(store, each.local)
-            ids.append(self._source(each, account) if each.type and not each.id else each.id)
+        ids = {"input_id": data.source_id(places[0]), "output_id": data.source_id(places[1])}
         body = {
             **where,
-            **{name: id_ for name, id_ in zip(("input_id", "output_id"), ids, strict=True) if id_},
+            **{name: id_ for name, id_ in ids.items() if id_},
             "job_configs": {"configs": self._configs, "params": self._params, "args": self._args},
         }
+        path = f"/jobs/{safe(job_id)}/execute"
+        if places[0].local is not None:
+            if self._session.can_plan():  # a job that is refused needs no data
+                self._post(f"{path}?dry_run=true", body, "plan")
+            data.upload(places[0])
         self._asked = True
-        made = self._post(f"/jobs/{safe(job_id)}/execute", body, "execute")
-        return made["job_execution"]
+        return self._post(path, body, "execute")["job_execution"]
 
     # ---- checks ---------------------------------------------------------------------------------
 
@@ -257,36 +223,6 @@ class Run:
         if self._keypair:
             cluster["user_keypair_id"] = self._keypair
         return {"cluster": cluster}
-
-    def _place(self, option: str, text: str | None) -> Place:
-        """The place that an option names. Raises CommandError."""
-        if not text:
-            return Place()
-        type_ = place_type(option, text)
-        if type_:
-            return Place(type=type_, url=text)
-        if option == "--input" and Path(text).exists():
-            local = local_input.gather(Path(text))
-            return Place(type="objstore", url=local.url, local=local)
-        rows = self._listed("/data-sources", "data_sources", name=text)
-        if rows:
-            return Place(type=str(rows[0]["type"]), id=str(rows[0]["id"]))
-        path = f"hdfs:///{text.strip('/')}"
-        if option == "--input":
-            raise Unusable(
-                f"--input {text}: there is neither a file nor a data source of this name; a path in"
-                f" HDFS is written {path}"
-            )
-        raise Unusable(
-            f"--output {text}: there is no data source of this name; write {path} or"
-            " objstore://CONTAINER/PATH"
-        )
-
-    def _account(self, places: Sequence[Place]) -> Mapping[str, str]:
-        """User and password that the job uses at the object store; {} when it needs none."""
-        if not any(each.needs_account for each in places):
-            return {}
-        return swift.account(self._session)
 
     # ---- what is made ---------------------------------------------------------------------------
 
@@ -362,45 +298,3 @@ class Run:
         data = stored(self._session, file)
         step, body = f"binary-{number}", {"url": data.url}
         return self._kept("/job-binaries", "job_binary", step, lambda: look(data.id), body).id
-
-    def _upload(self, store: swift.ObjectStore, wanted: LocalInput) -> None:
-        there = store.list(local_input.CONTAINER, f"{wanted.prefix}/")
-        files = local_input.missing(wanted, there)
-        if not files:
-            self._session.note(f"input {wanted.url}: uploaded already")
-            return
-        store.make(local_input.CONTAINER)
-        for each in files:
-            name = f"{wanted.prefix}/{each.name}"
-            store.upload(local_input.CONTAINER, name, each.path, each.size)
-        sent = size(sum(each.size for each in files))
-        left = f"; hidden, so left out: {count(wanted.ignored)}" if wanted.ignored else ""
-        self._session.note(f"uploaded {count(len(files))}, {sent}, to {wanted.url}{left}")
-
-    def _source(self, place: Place, account: Mapping[str, str]) -> str:
-        given = account if place.type == "objstore" else {}
-        known = self._listed("/data-sources", "data_sources", url=place.url)
-        user, password = given.get("user", ""), given.get("password", "")
-        found = source(place.type, place.url, user, password, known, self._invocation)
-        if found.id:
-            return found.id
-        body: dict[str, Any] = {"name": found.name, "type": place.type, "url": place.url}
-        if given:
-            body["credentials"] = given
-        id_ = str(self._post("/data-sources", body, found.name)["data_source"]["id"])
-        self._made.append(f"data source {found.name}")
-        return id_
-
-
-def _refuse_present(store: swift.ObjectStore, output: Place) -> None:
-    """Refuse an output in the object store that cannot be written. Raises CommandError."""
-    if not output.needs_account:
-        return
-    container = container_of(output.url)
-    path = output.url.removeprefix("objstore://").partition("/")[2]
-    if not store.has(container):
-        text = f"--output: there is no container {container} in the object store: create it first"
-        raise CommandError(text, REFUSED)
-    if store.list(container, path.rstrip("/") + "/"):
-        text = f"--output {output.url} exists already: name another folder, or remove it first"
-        raise CommandError(text, REFUSED)

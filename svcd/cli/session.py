@@ -126,6 +126,13 @@ class Session:
         """The connections of this command."""
         return self.new_connections(READ_S)
 
+    def can_plan(self) -> bool:
+        """Whether the daemon knows `dry_run`. An older one would do what it should only plan."""
+        headers = {"Accept": "application/json"}
+        url = f"{self.api.door.api.rstrip('/')}/openapi.json"
+        described = self.connections.send("GET", url, None, headers)
+        return described.status == 200 and b'"dry_run"' in described.body
+
     def new_connections(self, read_s: float) -> Connections:
         """Further connections, with another time for connecting and for each read."""
         return Connections(self._cacert or self.environment.get("OS_CACERT") or "", read_s)

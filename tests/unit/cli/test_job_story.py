@@ -163,8 +163,7 @@ class StoryTests(SynchronousTestCase):
         self.assertTrue(lines[4].startswith("  what to do: "))
         self.assertEqual(
             lines[5],
-            "  either remove it, or name another place: svcd run … --output URL, or svcd source add"
-            " NAME URL and svcd job rerun e1 --output-source NAME",
+            "  either remove it, or name another place: svcd job rerun e1 --output URL",
         )
         self.assertEqual(lines[6], "its program ended with exit code 2")
 

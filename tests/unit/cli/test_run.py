@@ -11,7 +11,7 @@ from typing import IO, Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import api as client
-from svcd.cli import followed_execution, run
+from svcd.cli import followed_execution, job_data
 from svcd.cli.exits import OutOfTime
 from svcd.testing import FakeServiceMixin
 from tests.support.commands import Said, Shown
@@ -192,6 +192,15 @@ class LocalInputTests(RunCase):
         self.file("text/a.txt", "changed")
         self.assertIn("uploaded 2 files", self.run_it().err)
 
+    def test_refused_job_uploads_no_data(self) -> None:
+        """The dry run refuses it first."""
+        self.file("text/a", "1")
+        said = self.run_it("-c", "oozie.wf.external.id=x")
+        self.assertEqual(said.code, 4, said)
+        self.assertIn("svcd sets this configuration itself; remove it", said.err)
+        self.assertEqual(list(self.fake.cloud.core.state.objects.values()), [])
+        self.assertNotIn("the job may run already", said.err)
+
     def test_interrupted_upload_goes_on(self) -> None:
         """What is there already is not sent again."""
         self.file("text/a", "1")
@@ -339,7 +348,7 @@ class RefusalTests(RunCase):
         def interrupt(*_given: Any) -> str:
             raise KeyboardInterrupt
 
-        self.patch(run.Run, "_source", interrupt)
+        self.patch(job_data.JobData, "source_id", interrupt)
         said = self.pig()
         self.assertEqual((said.code, self.made_and_kept(said)), (130, 1), said)
         self.assertTrue(said.err.endswith("svcd run: interrupted; nothing runs\n"), said)
@@ -478,7 +487,9 @@ class JobTests(RunCase):
     def test_list_and_show(self) -> None:
         """A table for people; the API's JSON for scripts; the name of a job is its latest run."""
         empty = self.shown.run("job", "ls")
-        self.assertEqual(empty.out, "no job has run yet: svcd run FILE --on CLUSTER\n")
+        self.assertEqual(
+            empty.out, "there is no job execution: svcd run FILE --on CLUSTER makes one\n"
+        )
         self.pig()
         self.pig("-c", "svcd.fake.outcome=fail")
         first, second = self.executions()
@@ -576,7 +587,31 @@ class JobTests(RunCase):
         self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
         said = self.shown.run("job", "show", "count")
         self.assertEqual(said.code, 3)
-        self.assertIn("job count has not run yet", said.err)
+        self.assertIn(
+            "job count has no execution: it has not run, or its executions are deleted", said.err
+        )
+
+    def test_forget(self) -> None:
+        """A job goes when it has no execution left; the question comes first."""
+        self.pig("--detach")
+        refused = self.shown.run("job", "forget", "count")
+        self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
+        self.assertIn("delete job count needs --yes", refused.err)
+        refused = self.shown.run("job", "forget", "count", "--yes")
+        self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
+        self.assertIn("execution", refused.err)
+        self.assertEqual(self.shown.run("job", "rm", "count", "--yes").code, 0)
+        said = self.shown.run("job", "forget", "count", "--yes")
+        self.assertEqual((said.code, said.err), (0, "deleted job count\n"), said)
+        self.assertEqual(self.api.get("/jobs")["jobs"], [])
+        self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 1)
+
+    def test_answer_without_its_key(self) -> None:
+        """Another program than svcd answers: it is named, and the exit code is 5."""
+        self.shown.before = lambda method, path: 202 if path.endswith("/execute") else None
+        said = self.pig()
+        self.assertEqual(said.code, 5, said)
+        self.assertIn("/execute is not one of svcd: does --api name svcd's daemon?", said.err)
 
     def test_open(self) -> None:
         """The page of a cluster or an execution, by a name or the beginning of an id."""
@@ -630,6 +665,22 @@ class JobTests(RunCase):
         first, second = self.executions()
         for name in ("job_id", "cluster_id", "input_id", "output_id", "job_configs"):
             self.assertEqual(first[name], second[name])
+
+    def test_rerun_with_another_output(self) -> None:
+        """A URL, for which a data source is made, or a data source."""
+        self.pig()
+        said = self.shown.run("job", "rerun", "count", "--output", "hdfs:///again", "-o", "json")
+        self.assertEqual(said.code, 0, said)
+        again = self.executions()[1]
+        source = self.api.get(f"/data-sources/{again['output_id']}")["data_source"]
+        self.assertEqual(source["url"], "hdfs:///again")
+        for name in (source["name"], source["id"]):
+            said = self.shown.run("job", "rerun", "count", "--output", name, "--detach")
+            self.assertEqual(said.code, 0, said)
+            self.assertEqual(self.executions()[-1]["output_id"], source["id"])
+        said = self.shown.run("job", "rerun", "count", "--output", "s3://bucket/x")
+        self.assertEqual(said.code, 2, said)
+        self.assertIn("expected hdfs:///PATH or objstore://CONTAINER/PATH", said.err)
 
     def test_why(self) -> None:
         """The history of the latest run."""
