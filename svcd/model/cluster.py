@@ -62,12 +62,14 @@ class MachineFacts:
     """Facts that svcd read from a machine at the first contact.
 
     home: home folder of the login user. root: prefix of "/" on machines that are folders, else "".
-    prefix: folder of the distribution's software. cores, memory_mib: size of the machine.
+    prefix: folder of the distribution's software. software: names of the folders in it; empty also
+    where an older svcd read the facts. cores, memory_mib: size of the machine.
     """
 
     home: str
     root: str = ""
     prefix: str = ""
+    software: tuple[str, ...] = ()
     cores: int = 1
     memory_mib: int = 1024
 

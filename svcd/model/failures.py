@@ -34,6 +34,7 @@ class Code(enum.StrEnum):
     SSH_TIMEOUT = "SSH_TIMEOUT"
     HOST_KEY_CHANGED = "HOST_KEY_CHANGED"
     MACHINE_UNREACHABLE = "MACHINE_UNREACHABLE"
+    SOFTWARE_MISSING = "SOFTWARE_MISSING"
     PREPARE_FAILED = "PREPARE_FAILED"
     COMMAND_FAILED = "COMMAND_FAILED"
     COMMAND_TIMEOUT = "COMMAND_TIMEOUT"
@@ -175,6 +176,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.MACHINE_UNREACHABLE: _cluster(
         "svcd can no longer reach a machine.",
         "check the machine and the network; retry with an empty resize",
+    ),
+    Code.SOFTWARE_MISSING: _cluster(
+        "The image of a machine lacks software that the processes of the cluster need.",
+        "make an image with the command that the message names, and create the cluster again with "
+        "that image; with the embedded cloud run the command and retry with an empty resize",
     ),
     Code.PREPARE_FAILED: _cluster(
         "svcd could not set up host names, volumes or the user of the daemons on a machine.",

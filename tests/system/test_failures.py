@@ -10,12 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from svcd.embedded.faults import Effect
 from svcd.embedded.scripted import Said
+from svcd.model.cluster import Cluster
 from svcd.model.failures import KNOWN, Code, Of
 from svcd.ports.machines import Host
 from svcd.provisioning.distributions.fake import Fake
+from svcd.provisioning.distributions.spi import IImageCheck, Machine
 from svcd.testing import FakeService, FaultRule
 from tests.support.cloud_watch import NEVER, WatchedCloudTestCase
 from tests.support.fakes import Api
@@ -254,6 +257,25 @@ def host_key_changed(case: FailureTests) -> str:
 def machine_unreachable(case: FailureTests) -> str:
     case.fault("ssh", path=START, effect=Effect.RESET_BEFORE)
     return case.broken()
+
+
+@reaches(Code.SOFTWARE_MISSING, CLUSTER)
+def software_missing(case: FailureTests) -> str:
+    """The distribution finds no Spark on the machine."""
+
+    @implementer(IImageCheck)
+    class Sparkless(Fake):
+        name = "sparkless"
+
+        def image_fault(self, cluster: Cluster, machine: Machine) -> str:
+            return f"no Spark in {machine.prefix}"
+
+    case.begin_with(Sparkless())
+    cluster_id = case.create(plugin_name="sparkless", workers=1)
+    case.failed(cluster_id)
+    shown = case.api.cluster(cluster_id)["status_description"]
+    case.assertIn("-master-001: no Spark in /opt/svcd/vanilla", shown)
+    return cluster_id
 
 
 @reaches(Code.PREPARE_FAILED, CLUSTER)

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from svcd.errors import NotFound
 from svcd.model import ownership_tags
 from svcd.model.cloud import Network
-from svcd.model.cluster import Cluster, Instance, Volume
+from svcd.model.cluster import Cluster, Instance, MachineFacts, Volume
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
@@ -39,7 +39,7 @@ from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code, code_of
 from svcd.provisioning.decide.firewall import Firewall
-from svcd.provisioning.decide.machines_view import machines
+from svcd.provisioning.decide.machines_view import machines, seen
 from svcd.provisioning.decide.observed import VISIBLE_S, Observed
 from svcd.provisioning.decide.steps import (
     AnyStep,
@@ -70,6 +70,7 @@ from svcd.provisioning.decide.steps import (
     Interrupted as WasInterrupted,
 )
 from svcd.provisioning.distributions.registry import Distributions
+from svcd.provisioning.distributions.spi import image_fault
 from svcd.runtime.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
 from svcd.settings import Provisioning
 
@@ -398,7 +399,19 @@ class Performer:
             if fault is not None and fault.kind is Fault.FORBIDDEN:
                 reason = f"{step.machine}: {fault.text}. {_FORWARD_ADVICE}"
                 return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
+        if lacks := self._image_fault(step.instance, facts):
+            reason = f"{step.machine}: {lacks}"
+            return Fail(code=Code.SOFTWARE_MISSING, reason=reason, machine=step.machine)
         return Done(instances={step.instance: {"facts": facts, "host_key": result.host_key}})
+
+    def _image_fault(self, instance_id: InstanceId, facts: MachineFacts) -> str:
+        """The software that the image of the machine lacks; "" when nothing is missing."""
+        cluster = self._cluster
+        try:
+            distribution = self._ports.distributions.get(cluster.plugin_name)
+        except NotFound:
+            return ""  # a later step fails for this reason
+        return image_fault(distribution, cluster, seen(cluster, instance_id, facts))
 
     async def _prepare(self, step: Prepare) -> Outcome:
         shells = self._machines()

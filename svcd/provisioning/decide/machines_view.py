@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
+from attrs import evolve
+
 from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup
 from svcd.model.ids import InstanceId
 from svcd.model.template import Configs, ConfigValue
@@ -39,6 +41,7 @@ def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Con
         storage=mounted or (f"{home}/data",),
         root=facts.root,
         prefix=facts.prefix,
+        software=facts.software,
         processes=group.node_processes,
         ram_mib=group.flavor_ram_mib,
         vcpus=group.flavor_vcpus,
@@ -58,6 +61,16 @@ def machines(cluster: Cluster, absent: Container[InstanceId] = ()) -> Sequence[M
             if i.internal_ip is not None and i.instance_id not in absent
         )
     return result
+
+
+def seen(cluster: Cluster, instance_id: InstanceId, facts: MachineFacts) -> Machine:
+    """The machine of an instance with facts that are not in the row yet. Its address may be ""."""
+    group = next(
+        g for g in cluster.node_groups for i in g.instances if i.instance_id == instance_id
+    )
+    instance = next(i for i in group.instances if i.instance_id == instance_id)
+    configs = merged(cluster.cluster_configs, group.node_configs)
+    return machine(cluster, group, evolve(instance, facts=facts), configs)
 
 
 def planned(cluster: Cluster) -> Sequence[Machine]:

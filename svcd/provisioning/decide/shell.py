@@ -18,7 +18,11 @@ FACTS = f"""\
 : svcd-facts
 printf 'home=%s\\n' "$HOME"
 printf 'root=%s\\n' "${{SVCD_MACHINE_ROOT:-}}"
-printf 'prefix=%s\\n' "${{SVCD_VANILLA_PREFIX:-{DEFAULT_PREFIX}}}"
+prefix=${{SVCD_VANILLA_PREFIX:-{DEFAULT_PREFIX}}}
+printf 'prefix=%s\\n' "$prefix"
+for each in "$prefix"/*/; do
+    [ ! -d "$each" ] || printf 'software=%s\\n' "$(basename "$each")"
+done
 printf 'cores=%s\\n' "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)"
 printf 'memory_mib=%s\\n' "$(awk '/^MemTotal:/ {{print int($2/1024)}}' /proc/meminfo)"
 """
@@ -27,9 +31,12 @@ printf 'memory_mib=%s\\n' "$(awk '/^MemTotal:/ {{print int($2/1024)}}' /proc/mem
 def facts(output: str) -> MachineFacts | None:
     """The facts in the output of FACTS; None for other text (a banner alone, a cut line)."""
     values: dict[str, str] = {}
+    software: list[str] = []
     for line in output.splitlines():
         name, equals, value = line.partition("=")
-        if equals:
+        if equals and name.strip() == "software":
+            software.append(value.strip())
+        elif equals:
             values[name.strip()] = value.strip()
     home = values.get("home", "")
     if not home.startswith("/"):
@@ -38,6 +45,7 @@ def facts(output: str) -> MachineFacts | None:
         home=home,
         root=values.get("root", ""),
         prefix=values.get("prefix", "") or DEFAULT_PREFIX,
+        software=tuple(software),
         cores=_number(values.get("cores"), 1),
         memory_mib=_number(values.get("memory_mib"), 1024),
     )

@@ -35,6 +35,7 @@ __all__ = [
     "Hint",
     "HttpProbe",
     "IDistribution",
+    "IImageCheck",
     "IPlugin",
     "IUnprivileged",
     "IWebPorts",
@@ -43,6 +44,7 @@ __all__ = [
     "Scope",
     "Stage",
     "WriteFile",
+    "image_fault",
     "web_ports",
 ]
 
@@ -77,7 +79,8 @@ class Machine:
     runs_as: the system user who runs the commands and owns the files; "": the login user.
     home: home folder of this system user. storage: folders for data (the mounted volumes, or one
     folder below home), never empty. root: prefix of "/" on machines that are folders, else "".
-    prefix: the folder of the installed software. ram_mib, vcpus: of the flavor.
+    prefix: the folder of the installed software. software: names of the folders in it; empty where
+    they are not known. ram_mib, vcpus: of the flavor.
     configs: the effective options of its group (cluster_configs merged with node_configs).
     """
 
@@ -94,6 +97,7 @@ class Machine:
     processes: tuple[str, ...]
     ram_mib: int
     vcpus: int
+    software: tuple[str, ...] = ()
     runs_as: str = ""
     configs: Mapping[str, Mapping[str, ConfigValue]] = field(factory=dict, repr=False)
 
@@ -184,6 +188,17 @@ class IWebPorts(Interface):
         """
 
 
+class IImageCheck(Interface):
+    """A part of a distribution that is optional. Without it each image is good for each cluster."""
+
+    def image_fault(cluster: Cluster, machine: Machine) -> str:
+        """The software that the image of `machine` lacks, with the remedy; "" when nothing is.
+
+        svcd asks in the status `Preparing`, when it has read `machine.software`; the address of the
+        machine may be unknown. The text ends the work on the cluster.
+        """
+
+
 class IUnprivileged(Interface):
     """A mark of a distribution whose commands and daemons never need root. It is optional.
 
@@ -259,3 +274,9 @@ def web_ports(distribution: IDistribution, version: str, processes: Sequence[str
     """The web ports of processes of a distribution."""
     asked = IWebPorts(distribution, None)
     return (distribution.open_ports if asked is None else asked.web_ports)(version, processes)
+
+
+def image_fault(distribution: IDistribution, cluster: Cluster, machine: Machine) -> str:
+    """The software that the image of a machine lacks; "" also for a distribution without checks."""
+    asked = IImageCheck(distribution, None)
+    return "" if asked is None else str(asked.image_fault(cluster, machine))

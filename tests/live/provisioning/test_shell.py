@@ -53,6 +53,18 @@ class FactsTests(ShellTestCase):
         self.assertGreaterEqual(facts.cores, 1)
         self.assertGreater(facts.memory_mib, 100)
 
+    def test_machine_names_the_parts_of_its_software(self) -> None:
+        """The folders below the prefix, one of them with a blank; none without a prefix."""
+        self.assertEqual(getattr(shell.facts(self.sh(shell.FACTS)), "software", None), ())
+        prefix = self.root / "soft ware"
+        for name in ("hadoop", "spark", "a b"):
+            (prefix / name).mkdir(parents=True)
+        (prefix / "image.json").touch()
+        self.env["SVCD_VANILLA_PREFIX"] = str(prefix)
+        facts = shell.facts(self.sh(shell.FACTS))
+        assert facts is not None
+        self.assertEqual(sorted(facts.software), ["a b", "hadoop", "spark"])
+
     def test_server_has_the_defaults(self) -> None:
         """Without the variables of a loopback machine: root is "", the prefix the standard one."""
         self.env = {

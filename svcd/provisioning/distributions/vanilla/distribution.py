@@ -19,16 +19,16 @@ from svcd.provisioning.distributions.spi import (
     Endpoints,
     Hint,
     IDistribution,
+    IImageCheck,
     IUnprivileged,
     IWebPorts,
     Machine,
     Plan,
 )
-from svcd.provisioning.distributions.vanilla import stages, topology
+from svcd.provisioning.distributions.vanilla import spark, stages, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
 from svcd.provisioning.distributions.vanilla.layout import holder
-from svcd.provisioning.distributions.vanilla.spark import HISTORY_PORT
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HDFS,
@@ -54,11 +54,11 @@ _PORTS: Mapping[str, tuple[int, ...]] = {
     NODEMANAGER: (8042,),
     HISTORYSERVER: (19888,),
     OOZIE: (11000,),
-    SPARKHISTORY: (HISTORY_PORT,),
+    SPARKHISTORY: (spark.HISTORY_PORT,),
 }
 
 
-@implementer(IDistribution, IUnprivileged, IWebPorts)
+@implementer(IDistribution, IImageCheck, IUnprivileged, IWebPorts)
 class Vanilla:
     """The distribution `vanilla`."""
 
@@ -90,6 +90,9 @@ class Vanilla:
 
     def web_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
         return sorted({port for process in processes for port in _PORTS.get(process, ())})
+
+    def image_fault(self, cluster: Cluster, machine: Machine) -> str:
+        return spark.image_fault(cluster, machine)
 
     def check_topology(self, cluster: Cluster) -> Sequence[SvcdError]:
         return topology.creation_faults(cluster)
@@ -128,8 +131,8 @@ class Vanilla:
             found[YARN] = {"Web UI": f"http://{manager.public}:8088"}
         if history := holder(machines, HISTORYSERVER):
             found[MAPREDUCE] = {"Web UI": f"http://{history.public}:19888"}
-        if spark := holder(machines, SPARKHISTORY):
-            found[SPARK] = {"Web UI": f"http://{spark.public}:{HISTORY_PORT}"}
+        if server := holder(machines, SPARKHISTORY):
+            found[SPARK] = {"Web UI": f"http://{server.public}:{spark.HISTORY_PORT}"}
         if oozie := holder(machines, OOZIE):
             base = f"http://{oozie.public}:11000"
             found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}

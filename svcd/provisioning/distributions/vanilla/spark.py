@@ -11,13 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.hadoop import name_node
 from svcd.provisioning.distributions.vanilla.layout import holder
 from svcd.provisioning.distributions.vanilla.sites import Properties, asked
-from svcd.provisioning.distributions.vanilla.topology import SPARKHISTORY
+from svcd.provisioning.distributions.vanilla.topology import (
+    NODEMANAGER,
+    PROCESSES,
+    SPARK,
+    SPARKHISTORY,
+    count,
+)
 
 HISTORY_PORT = 18080
 HISTORY_FOLDER = "/spark-history"
@@ -37,6 +44,21 @@ def spark_defaults(machines: Sequence[Machine], machine: Machine) -> Properties:
     if _DYNAMIC not in given and "spark.executor.instances" in given:
         found[_DYNAMIC] = "false"  # the caller has counted the executors
     return found
+
+
+def image_fault(cluster: Cluster, machine: Machine) -> str:
+    """The lack of Spark in the image of a machine that needs it; "" when nothing is missing.
+
+    Node managers need it too when the cluster has a process of Spark: they run its executors.
+    """
+    asked_for = [p for p in PROCESSES[SPARK] if count(cluster, p)]
+    needing = [p for p in (*PROCESSES[SPARK], NODEMANAGER) if p in machine.processes]
+    if not asked_for or not needing or "spark" in machine.software:
+        return ""
+    return (
+        f"{asked_for[0]} needs Spark, and the software in {machine.prefix} comes without it: "
+        f"svcd image build vanilla {machine.prefix}"
+    )
 
 
 def _jobs(machines: Sequence[Machine], machine: Machine) -> Properties:

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Scope
+from svcd.provisioning.distributions.spi import Scope, image_fault
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.layout import spark_sizes
@@ -122,6 +122,29 @@ class TestDefaults(SynchronousTestCase):
         self.assertEqual(
             properties({"a": "b", "c": " \\d\n\te"}), "# Made by svcd.\na=b\nc=\\ \\\\d\\n\\te\n"
         )
+
+
+class TestImage(SynchronousTestCase):
+    def faults(self, of: Cluster, software: tuple[str, ...]) -> list[str]:
+        """The fault of each machine, in the order of the groups."""
+        return [image_fault(Vanilla(), of, evolve(m, software=software)) for m in machines(of)]
+
+    def test_processes_of_spark_need_an_image_with_spark(self) -> None:
+        """So do node managers, which run executors; the text names the command."""
+        told = (
+            "sparkhistory needs Spark, and the software in /opt/svcd/vanilla comes without it: "
+            "svcd image build vanilla /opt/svcd/vanilla"
+        )
+        self.assertEqual(self.faults(made(HISTORY), ("bin", "hadoop")), ["", told, told, told])
+
+    def test_image_with_spark_is_good(self) -> None:
+        """The folder is what counts."""
+        self.assertEqual(self.faults(made(HISTORY), ("hadoop", "spark")), [""] * 4)
+
+    def test_cluster_without_its_processes_needs_no_spark(self) -> None:
+        """Also where an older svcd has not read what the software holds."""
+        self.assertEqual(self.faults(made(), ("bin", "hadoop")), [""] * 3)
+        self.assertEqual(self.faults(made(), ()), [""] * 3)
 
 
 class TestSizes(SynchronousTestCase):
