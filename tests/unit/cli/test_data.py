@@ -1,10 +1,11 @@
-"""Which objects `svcd source get` downloads."""
+"""`svcd source` and `svcd binary`, and the objects that `svcd source get` downloads."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.data import below
+from tests.unit.cli.test_run import RunCase
 
 
 class BelowTests(SynchronousTestCase):
@@ -13,3 +14,62 @@ class BelowTests(SynchronousTestCase):
         names = ["in", "in/a", "in/b/c", "input", "i", ""]
         self.assertEqual(below("in", names), ["in", "in/a", "in/b/c"])
         self.assertEqual(below("", ["a", "b/c"]), ["a", "b/c"])
+
+
+class DataTests(RunCase):
+    def test_source(self) -> None:
+        """Made with the account of the login, shown, and deleted."""
+        said = self.shown.run("source", "add", "in", "objstore://c/in")
+        self.assertEqual(said.code, 0, said)
+        self.assertRegex(said.out, r"\ANAME .*\nin +objstore +objstore://c/in +demo ")
+        (row,) = self.shown.body("source", "ls")["data_sources"]
+        self.assertEqual((row["name"], row["credentials"]["user"]), ("in", "demo"))
+        head = self.shown.run("source", "ls").out.splitlines()[0]
+        self.assertEqual(head.split(), ["NAME", "TYPE", "URL", "USER", "CREATED"])
+        self.assertEqual(self.shown.body("source", "show", "in"), {"data_source": row})
+        self.assertEqual(self.shown.run("source", "add", "x", "/in").code, 2)
+        self.assertEqual(self.shown.run("source", "rm", "in", "--yes").code, 0)
+        self.assertEqual(self.shown.body("source", "ls")["data_sources"], [])
+
+    def test_data_of_a_source(self) -> None:
+        """The objects become files; a source in HDFS is refused with the way out."""
+        self.file("text/a.txt", "one")
+        self.file("text/b/c.txt", "two")
+        self.shown.run(
+            "run", self.file("count.pig"), "--on", "first", "--output", "hdfs:///out",
+            "--input", str(self.folder / "text"),
+        )  # fmt: skip
+        rows = {row["type"]: row for row in self.shown.body("source", "ls")["data_sources"]}
+        to = self.folder / "got"
+        said = self.shown.run("source", "get", rows["objstore"]["name"], str(to))
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual((to / "a.txt").read_text(), "one")
+        self.assertEqual((to / "b" / "c.txt").read_text(), "two")
+        said = self.shown.run("source", "get", rows["hdfs"]["name"])
+        self.assertEqual((said.code, said.err.count("\n")), (4, 1), said)
+        self.assertIn("hdfs dfs -cat hdfs:///out/*", said.err)
+
+    def test_binary(self) -> None:
+        """Its content comes back as it was; its data goes with the last binary."""
+        content = bytes(range(256)) * 1000
+        file = self.file("tool.bin", content)
+        said = self.shown.run("binary", "add", file)
+        self.assertEqual(said.code, 0, said)
+        self.assertRegex(said.out, r"\ANAME .*\ntool\.bin +internaldb://")
+        self.assertEqual(self.shown.run("binary", "add", file, "--name", "two").code, 0)
+        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
+        to = self.folder / "got.bin"
+        self.assertEqual(self.shown.run("binary", "get", "two", str(to)).code, 0)
+        self.assertEqual(to.read_bytes(), content)
+        self.assertEqual(self.shown.run("binary", "rm", "two", "--yes").code, 0)
+        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
+        self.assertEqual(self.shown.run("binary", "rm", "tool.bin", "--yes").code, 0)
+        self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
+
+    def test_folder_that_cannot_be_written(self) -> None:
+        """One line; no part of a file stays."""
+        self.shown.run("binary", "add", self.file("a.pig"))
+        target = self.folder / "a.pig" / "x"
+        said = self.shown.run("binary", "get", "a.pig", str(target))
+        self.assertEqual((said.code, said.err.count("\n")), (1, 1), said)
+        self.assertIn("cannot be written: ", said.err)

@@ -1,4 +1,4 @@
-"""`svcd image`, `plugin`, `template`, `source`, `binary`, `apply`, `diff` and `export`."""
+"""`svcd apply`, `diff` and `export` against the in-process fake behind a socket."""
 
 from __future__ import annotations
 
@@ -11,105 +11,6 @@ import yaml
 from svcd.cli import waiting
 from tests.support.commands import Said
 from tests.unit.cli.test_run import RunCase
-
-
-class ImageTests(RunCase):
-    def test_life_of_a_registration(self) -> None:
-        """By the name in the cloud before, by the name in the registry after."""
-        said = self.shown.run("image", "rm", "plain", "--yes")
-        self.assertEqual(said.code, 4, said)
-        self.assertIn("is used by cluster", said.err)
-        image = self.shown.body("image", "register", "vanilla-3.5.0", "--user", "me", "--tag", "a")
-        self.assertEqual((image["image"]["username"], image["image"]["tags"]), ("me", ["a"]))
-        self.shown.run("image", "tag", "vanilla", "b", "c")
-        self.shown.run("image", "untag", "vanilla-3.5.0", "a")
-        (row,) = self.shown.body("image", "ls", "--tag", "b")["images"]
-        self.assertEqual(row["tags"], ["b", "c"])
-        self.assertIn("vanilla-3.5.0", self.shown.run("image", "ls").out)
-        self.assertEqual(self.shown.run("image", "rm", "vanilla-3.5.0", "--yes").code, 0)
-        self.assertEqual(len(self.shown.body("image", "ls")["images"]), 1)
-
-    def test_unknown_image(self) -> None:
-        """One line, exit code 3."""
-        said = self.shown.run("image", "register", "nothing", "--user", "me")
-        self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
-        self.assertIn("the cloud has no image of the name nothing: give the id", said.err)
-
-
-class PluginTests(RunCase):
-    def test_plugins(self) -> None:
-        """The list, a version, and its options by a part of their text."""
-        self.assertEqual(self.shown.body("plugin", "ls"), self.api.get("/plugins"))
-        shown = self.shown.body("plugin", "show", "fake")
-        self.assertEqual(shown, self.api.get("/plugins/fake/0.1"))
-        all_ = self.shown.body("plugin", "configs", "fake")["configs"]
-        self.assertEqual(all_, shown["plugin"]["configs"])
-        name = all_[0]["name"]
-        some = self.shown.body("plugin", "configs", "fake", name.upper())["configs"]
-        self.assertIn(all_[0], some)
-        self.assertIn(f".{name}", self.shown.run("plugin", "configs", "fake", name).out)
-        said = self.shown.run("plugin", "show", "fake", "9")
-        self.assertEqual(said.code, 3, said)
-        self.assertIn("plugin fake has no version 9; it has 0.1", said.err)
-
-
-class DataTests(RunCase):
-    def test_source(self) -> None:
-        """Made with the account of the login, shown, and deleted."""
-        said = self.shown.run("source", "add", "in", "objstore://c/in")
-        self.assertEqual(said.code, 0, said)
-        self.assertRegex(said.out, r"\ANAME .*\nin +objstore +objstore://c/in +demo ")
-        (row,) = self.shown.body("source", "ls")["data_sources"]
-        self.assertEqual((row["name"], row["credentials"]["user"]), ("in", "demo"))
-        head = self.shown.run("source", "ls").out.splitlines()[0]
-        self.assertEqual(head.split(), ["NAME", "TYPE", "URL", "USER", "CREATED"])
-        self.assertEqual(self.shown.body("source", "show", "in"), {"data_source": row})
-        self.assertEqual(self.shown.run("source", "add", "x", "/in").code, 2)
-        self.assertEqual(self.shown.run("source", "rm", "in", "--yes").code, 0)
-        self.assertEqual(self.shown.body("source", "ls")["data_sources"], [])
-
-    def test_data_of_a_source(self) -> None:
-        """The objects become files; a source in HDFS is refused with the way out."""
-        self.file("text/a.txt", "one")
-        self.file("text/b/c.txt", "two")
-        self.shown.run(
-            "run", self.file("count.pig"), "--on", "first", "--output", "hdfs:///out",
-            "--input", str(self.folder / "text"),
-        )  # fmt: skip
-        rows = {row["type"]: row for row in self.shown.body("source", "ls")["data_sources"]}
-        to = self.folder / "got"
-        said = self.shown.run("source", "get", rows["objstore"]["name"], str(to))
-        self.assertEqual(said.code, 0, said)
-        self.assertEqual((to / "a.txt").read_text(), "one")
-        self.assertEqual((to / "b" / "c.txt").read_text(), "two")
-        said = self.shown.run("source", "get", rows["hdfs"]["name"])
-        self.assertEqual((said.code, said.err.count("\n")), (4, 1), said)
-        self.assertIn("hdfs dfs -cat hdfs:///out/*", said.err)
-
-    def test_binary(self) -> None:
-        """Its content comes back as it was; its data goes with the last binary."""
-        content = bytes(range(256)) * 1000
-        file = self.file("tool.bin", content)
-        said = self.shown.run("binary", "add", file)
-        self.assertEqual(said.code, 0, said)
-        self.assertRegex(said.out, r"\ANAME .*\ntool\.bin +internaldb://")
-        self.assertEqual(self.shown.run("binary", "add", file, "--name", "two").code, 0)
-        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
-        to = self.folder / "got.bin"
-        self.assertEqual(self.shown.run("binary", "get", "two", str(to)).code, 0)
-        self.assertEqual(to.read_bytes(), content)
-        self.assertEqual(self.shown.run("binary", "rm", "two", "--yes").code, 0)
-        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
-        self.assertEqual(self.shown.run("binary", "rm", "tool.bin", "--yes").code, 0)
-        self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
-
-    def test_folder_that_cannot_be_written(self) -> None:
-        """One line; no part of a file stays."""
-        self.shown.run("binary", "add", self.file("a.pig"))
-        target = self.folder / "a.pig" / "x"
-        said = self.shown.run("binary", "get", "a.pig", str(target))
-        self.assertEqual((said.code, said.err.count("\n")), (1, 1), said)
-        self.assertIn("cannot be written: ", said.err)
 
 
 class BundleTests(RunCase):

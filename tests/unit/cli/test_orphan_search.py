@@ -1,4 +1,4 @@
-"""`svcd orphans` on the embedded cloud, beside what others have there."""
+"""The search of `svcd orphans` on the embedded cloud, beside what others have there."""
 
 from __future__ import annotations
 
