@@ -1,5 +1,11 @@
 """The configuration of Hadoop's daemons and jobs.
 
+Note: progress. A launcher waits for the job that it started, and the application master of a job
+waits for containers. If launchers and masters filled the cluster, all would wait for ever. So
+launchers have a queue with a small share, masters have at most half of the rest, and the rest of
+the rest is so large that on one machine at least an executor of Spark finds room, however the
+others are spread. A job of MapReduce needs less. A test counts all cases.
+
 svcd writes addresses where Hadoop expects host names. So links in its pages and redirects of
 WebHDFS work from anywhere, and the same files work on servers and on machines that are folders of
 one host. On such folders two things differ: RPC sockets are bound to the machine's own address
@@ -14,11 +20,12 @@ from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import topology
-from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.layout import holders, layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of
 from svcd.provisioning.distributions.vanilla.topology import (
     HISTORYSERVER,
     NAMENODE,
+    NODEMANAGER,
     OOZIE,
     REPLICATION,
     RESOURCEMANAGER,
@@ -188,12 +195,8 @@ def _disk_checks(machine: Machine) -> Properties:
     }
 
 
-def queues() -> Properties:
-    """The queues of YARN. Launchers of Oozie have their own queue.
-
-    In a shared queue launchers could fill the cluster and wait for ever for the jobs that they
-    started.
-    """
+def queues(machines: Sequence[Machine]) -> Properties:
+    """The queues of YARN. Launchers of Oozie have their own queue; see the note on progress."""
     root = "yarn.scheduler.capacity"
     queues: Properties = {
         f"{root}.root.queues": f"default,{LAUNCHER_QUEUE}",
@@ -204,8 +207,8 @@ def queues() -> Properties:
         f"{root}.node-locality-delay": "1",
     }
     for name, capacity, most, masters in (
-        ("default", "60", "100", "0.5"),
-        (LAUNCHER_QUEUE, "40", "50", "1.0"),
+        ("default", "70", "100", "0.5"),
+        (LAUNCHER_QUEUE, "30", str(launcher_percent(machines)), "1.0"),
     ):
         queues |= {
             f"{root}.root.{name}.capacity": capacity,
@@ -215,6 +218,16 @@ def queues() -> Properties:
             f"{root}.root.{name}.state": "RUNNING",
         }
     return queues
+
+
+def launcher_percent(machines: Sequence[Machine]) -> int:
+    """The largest share of the cluster for launchers, in percent.
+
+    One launcher fits also when a single node manager is left, the smallest one.
+    """
+    offers = [places.containers_mib(m) for m in holders(machines, NODEMANAGER)]
+    launcher = places.task_sizes(machines).launcher
+    return max(30, -(-100 * launcher // min(offers))) if offers else 30
 
 
 def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
