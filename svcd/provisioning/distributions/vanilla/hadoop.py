@@ -151,6 +151,7 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.resourcemanager.recovery.enabled": "false",
         "yarn.scheduler.minimum-allocation-mb": "64",
         "yarn.scheduler.maximum-allocation-mb": str(most),
+        "yarn.scheduler.maximum-allocation-vcores": str(max(map(places.vcores, machines))),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
         "yarn.nodemanager.hostname": own,
         # makes the configured address the node's id, never a name that a resolver returns
@@ -172,6 +173,11 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.container-monitor.interval-ms": "1000",
         "yarn.nodemanager.env-whitelist": _PASSED_ON,
         "yarn.nodemanager.container-localizer.java.opts": "-Xmx64m",
+        # files of jobs that have ended hold their options, which may be secrets: none is kept
+        "yarn.nodemanager.localizer.cache.target-size-mb": "0",
+        "yarn.nodemanager.localizer.cache.cleanup.interval-ms": "60000"
+        if machine.root
+        else "300000",
         "yarn.application.classpath": CLASS_PATH,
         "yarn.client.app-submission.poll-interval": "100",
         "yarn.log-aggregation-enable": "false",

@@ -230,6 +230,23 @@ class TestSites(SynchronousTestCase):
                 rooms = room_for_an_executor((machine,) * count)
                 self.assertTrue(all(rooms), (machine.ram_mib, count, rooms))
 
+    def test_node_managers_keep_no_file_of_a_job(self) -> None:
+        """It may hold secrets."""
+        for machine, interval in (
+            (self.worker, "300000"),
+            (machines(self.cluster, root="/srv/cloud")[1], "60000"),
+        ):
+            yarn = site(self.cluster, self.machines, machine, "yarn-site")
+            cache = "yarn.nodemanager.localizer.cache"
+            self.assertEqual(yarn[f"{cache}.target-size-mb"], "0")
+            self.assertEqual(yarn[f"{cache}.cleanup.interval-ms"], interval)
+
+    def test_containers_may_have_all_cores_of_a_machine(self) -> None:
+        """The limit of YARN is 4, for each request of each cluster."""
+        large = [evolve(m, vcpus=16) for m in self.machines]
+        yarn = site(self.cluster, tuple(large), large[1], "yarn-site")
+        self.assertEqual(yarn["yarn.scheduler.maximum-allocation-vcores"], "32")
+
     def test_containers_carry_the_mark_of_their_machine(self) -> None:
         """Without it nobody finds them when the machine is deleted."""
         yarn = site(self.cluster, self.machines, self.worker, "yarn-site")
