@@ -14,7 +14,7 @@ import { duration, now } from "./time.js";
 const ROWS = 200; // of a list and of a choice
 const RUNS = 10;
 const MASK = "***";
-const TYPES = ["Pig", "Hive", "MapReduce", "Jar", "Java", "Shell", "Spark"];
+const TYPES = ["Pig", "MapReduce", "Jar", "Java", "Shell", "Spark"];
 const USES = { Jar: [], MapReduce: [], Java: ["args"] }; // what jobs of a type take beside options; other types take both
 
 const Long = ({ text }) => html`<code><${Cut} text=${text} most=${90} /></code>`;
