@@ -1,4 +1,4 @@
-"""`svcd tunnel`: shows the web pages of a cluster on this machine, through SSH.
+"""`svcd tunnel`: shows a cluster's web pages and Spark Connect on this machine, through SSH.
 
 It runs the system's `ssh` with the user's own key, and with the host key that svcd has pinned. The
 ports of the pages are forwarded to 127.0.0.1, and a SOCKS proxy reaches the pages of the other
@@ -25,26 +25,39 @@ from svcd.cli.command import Command, settings_options
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.session import Session
+from svcd.model.redaction import MASK
 
 _READY_POLLS: Final = 300
 _POLL_S: Final = 0.1
 """ssh has 30 s for the login."""
 
 
+_WEB: Final = "http"
+_SPARK_CONNECT: Final = "sc"
+
+
 @frozen(kw_only=True)
 class Page:
-    """A web page. local: its port on this machine; address, port: its place in the cluster."""
+    """A web page, or the place of Spark Connect (scheme `sc`).
+
+    local: its port on this machine; address, port: its place in the cluster.
+    """
 
     name: str
     local: int
     address: str
     port: int
     path: str = ""
+    scheme: str = _WEB
 
     @property
     def url(self) -> str:
-        """The page on this machine."""
-        return f"http://localhost:{self.local}{self.path}"  # a name that every page accepts
+        """The page on this machine.
+
+        Every page accepts the name localhost. With any other name, clients of Spark Connect send
+        their token over TLS only, which the server does not have.
+        """
+        return f"{self.scheme}://localhost:{self.local}{self.path}"
 
 
 def _key_file(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -84,9 +97,9 @@ def command(
     config: Path | None,
     flags: Sequence[str],
 ) -> int:
-    """Show the web pages of a cluster on this machine, through SSH.
+    """Show web pages and Spark Connect of a cluster on this machine, through SSH.
 
-    CLUSTER: id or name. TARGET: pages of this part only, for example YARN.
+    CLUSTER: id or name. TARGET: this part only, for example YARN or Spark.
     """
     session.configure(config, flags)
     try:
@@ -130,13 +143,20 @@ def pages(
         for name, url in links.items():
             place = urlsplit(url)
             address = internal.get(place.hostname or "")
-            if place.scheme == "http" and address is not None:
+            if place.scheme in (_WEB, _SPARK_CONNECT) and address is not None:
                 remote = place.port or 80
                 there = [p.local for p in made if (p.address, p.port) == (address, remote)]
                 local = there[0] if there else port(remote)
                 title = f"{part} {name}"
                 made.append(
-                    Page(name=title, local=local, address=address, port=remote, path=place.path)
+                    Page(
+                        name=title,
+                        local=local,
+                        address=address,
+                        port=remote,
+                        path=place.path,
+                        scheme=place.scheme,
+                    )
                 )
     if not made:
         parts = ", ".join(info) or "none: is it Active?"
@@ -216,7 +236,9 @@ def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -
             )
         for page in pages:
             print(f"{page.name}: {page.url}")
-            if show:
+            if page.url.endswith(MASK):
+                print("  svcd shows the token to users with a write role in the project only")
+            if show and page.scheme == _WEB:
                 webbrowser.open(page.url)
         print(f"SOCKS proxy for links to other machines: 127.0.0.1:{socks}")
         print("Ctrl-C ends the tunnel", flush=True)

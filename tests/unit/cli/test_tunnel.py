@@ -70,6 +70,15 @@ class CommandTests(SynchronousTestCase):
             ],
         )
 
+    def test_spark_connect_has_a_local_url(self) -> None:
+        """With the name localhost: to others the client sends its token over TLS only."""
+        info = {"Spark": {"Connect": "sc://10.0.0.3:15002/;token=c0ffee"}}
+        (page,) = tunnel.pages({**CLUSTER, "info": info}, MACHINES, "spark", lambda port: port)
+        self.assertEqual(
+            (page.name, page.url), ("Spark Connect", "sc://localhost:15002/;token=c0ffee")
+        )
+        self.assertEqual((page.address, page.port), ("10.0.0.3", 15002))
+
     def test_target_chooses_pages(self) -> None:
         """Without regard to case; an unknown one is refused with the known ones."""
         self.assertEqual([page.port for page in self.pages("yarn")], [8088])
