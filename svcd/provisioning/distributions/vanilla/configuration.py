@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from svcd.model import cluster_token
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine, WriteFile
 from svcd.provisioning.distributions.vanilla import hadoop, oozie, spark
@@ -16,6 +17,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     NAMENODE,
     OOZIE,
     RESOURCEMANAGER,
+    SPARKCONNECT,
     SPARKHISTORY,
 )
 
@@ -36,7 +38,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
             Site.YARN, hadoop.yarn_site(machines, machine), machine
         ),
         f"{conf}/mapred-site.xml": with_asked(Site.MAPRED, mapred, machine),
-        f"{conf}/capacity-scheduler.xml": hadoop.queues(machines),
+        f"{conf}/capacity-scheduler.xml": hadoop.queues(),
     }
     texts = {
         f"{conf}/log4j.properties": LOG4J,
@@ -49,8 +51,21 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         texts[f"{conf}/{hadoop.EXCLUDE_HDFS}"] = ""
     if RESOURCEMANAGER in machine.processes:
         texts[f"{conf}/{hadoop.EXCLUDE_YARN}"] = ""
-    if SPARKHISTORY in machine.processes:
+    if SPARKHISTORY in machine.processes or SPARKCONNECT in machine.processes:
         texts[place.spark_log4j] = spark.DAEMON_LOG4J2
+    tokens: list[WriteFile] = []
+    if SPARKCONNECT in machine.processes:
+        settings = spark.connect_settings(machines, machine)
+        texts[place.connect_conf] = spark.properties(settings)
+        tokens.append(
+            WriteFile(
+                machine=machine.instance_id,
+                path=place.connect_token,
+                content=cluster_token.CONTENT,
+                mode=0o600,
+                token=True,
+            )
+        )
     if OOZIE in machine.processes:
         folder = place.oozie_conf
         sites[f"{folder}/oozie-site.xml"] = with_asked(
@@ -61,14 +76,17 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         texts[f"{folder}/oozie-log4j.properties"] = oozie.log4j()
         texts[f"{folder}/adminusers.txt"] = ""
     written = {path: site_xml(properties) for path, properties in sites.items()} | texts
-    return tuple(
-        WriteFile(
-            machine=machine.instance_id,
-            path=path,
-            content=text.encode(),
-            mode=0o755 if path == place.daemon else 0o644,
-        )
-        for path, text in written.items()
+    return (
+        *tokens,
+        *(
+            WriteFile(
+                machine=machine.instance_id,
+                path=path,
+                content=text.encode(),
+                mode=0o755 if path == place.daemon else 0o644,
+            )
+            for path, text in written.items()
+        ),
     )
 
 

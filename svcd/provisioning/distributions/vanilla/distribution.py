@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from zope.interface import implementer
 
 from svcd.errors import SvcdError
+from svcd.model import cluster_token
 from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId
 from svcd.model.job import JobType
@@ -41,6 +42,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
     SPARK,
+    SPARKCONNECT,
     SPARKHISTORY,
     YARN,
 )
@@ -131,8 +133,15 @@ class Vanilla:
             found[YARN] = {"Web UI": f"http://{manager.public}:8088"}
         if history := holder(machines, HISTORYSERVER):
             found[MAPREDUCE] = {"Web UI": f"http://{history.public}:19888"}
+        of_spark: dict[str, str] = {}
         if server := holder(machines, SPARKHISTORY):
-            found[SPARK] = {"Web UI": f"http://{server.public}:{spark.HISTORY_PORT}"}
+            of_spark["Web UI"] = f"http://{server.public}:{spark.HISTORY_PORT}"
+        if connect := holder(machines, SPARKCONNECT):
+            of_spark["Connect"] = cluster_token.link(
+                f"sc://{connect.address}:{spark.CONNECT_PORT}/"
+            )
+        if of_spark:
+            found[SPARK] = of_spark
         if oozie := holder(machines, OOZIE):
             base = f"http://{oozie.public}:11000"
             found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}

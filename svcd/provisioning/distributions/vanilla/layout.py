@@ -70,6 +70,14 @@ class Layout:
         return f"{self.base}/conf/log4j2-daemons.properties"
 
     @property
+    def connect_conf(self) -> str:
+        return f"{self.base}/conf/spark-connect.conf"
+
+    @property
+    def connect_token(self) -> str:
+        return f"{self.base}/conf/spark-connect.token"
+
+    @property
     def logs(self) -> str:
         return f"{self.base}/logs"
 

@@ -22,6 +22,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARKCONNECT,
     SPARKHISTORY,
 )
 
@@ -34,12 +35,14 @@ LAUNCHERS = {
     HISTORYSERVER: "mapred",
     OOZIE: "oozied",
     SPARKHISTORY: "spark-class",
+    SPARKCONNECT: "spark-submit",
 }
+_CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
 _HEAD = """\
 #!/bin/sh
-# Made by svcd. daemon start|alive|stop NAME | admit hdfs|yarn
+# Made by svcd. daemon start|alive|stop NAME | listens|await NAME ADDRESS PORT | admit hdfs|yarn
 . {environment} || exit 2
 verb=${{1:-}} name=${{2:-}}
 pid_file=$SVCD_BASE/run/$name.pid
@@ -59,6 +62,14 @@ alive() {{
     sleep 0.1 # the environment is empty while a program replaces another one in the process
   done
   printf '%s\\n' "$environment" | grep -qxF "SVCD_DAEMON=$tag"
+}}
+
+listens() {{ # ADDRESS PORT: whether a program on this machine listens there
+  place=$(echo "$1.$2" | {{
+    IFS=. read -r a b c d port
+    printf '%02X%02X%02X%02X:%04X' "$d" "$c" "$b" "$a" "$port"
+  }})
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$place 0*:0000 0A "
 }}
 {hosts}
 unformatted() {{ # FOLDER...: true where no name node has ever served
@@ -88,6 +99,18 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
 }}
 
 case $verb:$name in
+  listens:?*)
+    alive || {{ echo "$name is not running" >&2; exit 1; }}
+    listens "$3" "$4" || {{ echo "$name does not listen on $3:$4 (yet)" >&2; exit 1; }}
+    ;;
+  await:?*)
+    while alive; do
+      listens "$3" "$4" && exit 0
+      sleep 0.25
+    done
+    echo "$name has died" >&2
+    exit 1
+    ;;
   alive:?*) alive || {{ echo "$name is not running" >&2; exit 1; }} ;;
   stop:?*)
     alive || exit 0
@@ -117,7 +140,11 @@ _TAIL = """\
     HADOOP_CLIENT_HEAPSIZE=64 {hadoop} org.svcd.hadoop.RefreshNodes "$name" ||
       {{ mv "$list.last" "$list"; exit 1; }}
     ;;
-  *) echo "usage: daemon start|alive|stop NAME | admit hdfs|yarn" >&2; exit 2 ;;
+  *)
+    echo "usage: daemon start|alive|stop NAME | listens|await NAME ADDRESS PORT |" \
+      "admit hdfs|yarn" >&2
+    exit 2
+    ;;
 esac
 """
 
@@ -153,6 +180,8 @@ def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:
                 yield f"      {process})\n"
                 yield from _spark(machine)
                 yield f"        launch {heap} {program} {_HISTORY_SERVER} ;;\n"
+            elif process == SPARKCONNECT:
+                yield from _connect(machine, program, heap)
             elif process == NAMENODE:
                 yield from _name_node(cluster, machine, program, heap)
             else:
@@ -189,6 +218,25 @@ def _spark(machine: Machine) -> Iterator[str]:
     """The environment of a daemon of Spark, which does not know the log settings of Hadoop."""
     file = shlex.quote(f"-Dlog4j2.configurationFile=file:{quote(layout(machine).spark_log4j)}")
     yield f'        export HADOOP_OPTS="$HADOOP_OPTS "{file}\n'
+
+
+def _connect(machine: Machine, program: str, heap: int) -> Iterator[str]:
+    """The start of Spark Connect. Its token is in the environment, which other users cannot see.
+
+    A server without memory ends: what it answers then is worth nothing.
+    """
+    place = layout(machine)
+    yield f"      {SPARKCONNECT})\n"
+    yield from _spark(machine)
+    yield '        export HADOOP_OPTS="$HADOOP_OPTS -XX:+ExitOnOutOfMemoryError"\n'
+    if machine.root:
+        yield f"        export SPARK_LOCAL_HOSTNAME={shlex.quote(machine.address)}\n"
+    yield f"        read -r SPARK_CONNECT_AUTHENTICATE_TOKEN <{shlex.quote(place.connect_token)}"
+    yield " || exit 2\n"
+    yield "        export SPARK_CONNECT_AUTHENTICATE_TOKEN\n"
+    settings = shlex.quote(place.connect_conf)
+    yield f"        launch {heap} {program} --properties-file {settings} \\\n"
+    yield f"          --class {_CONNECT_SERVER} spark-internal ;;\n"
 
 
 def daemon(machine: Machine, *words: str) -> str:

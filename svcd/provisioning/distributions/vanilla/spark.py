@@ -1,9 +1,16 @@
-"""The configuration of Spark: of its jobs on YARN, and of its history server.
+"""The configuration of Spark: of its jobs on YARN, of its history server, of Spark Connect.
 
 Every machine gets the same settings, also when no process of Spark runs there: a job is submitted
 from any machine. They name no folder or address of a single machine, because the configuration of
 the submitting machine travels to all containers of the job. Values that differ between machines are
 variables of the container (`$NM_HOST`, `${java.io.tmpdir}`).
+
+Note: Spark Connect. The server is a Spark application whose driver and application master run in
+the daemon itself, so that a server without work has no container at all. It gets executors when a
+query needs them, and returns them when they are idle: there is no shuffle service, so Spark tracks
+which executors hold the data of a shuffle. It writes no event log, which would grow for ever. The
+settings of jobs hold for it too, with the differences in `connect_settings`. Its token is in the
+environment of the daemon, because Spark copies each setting to the executors.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     NODEMANAGER,
     PROCESSES,
     SPARK,
+    SPARKCONNECT,
     SPARKHISTORY,
     count,
 )
@@ -29,10 +37,15 @@ from svcd.provisioning.distributions.vanilla.topology import (
 HISTORY_PORT = 18080
 HISTORY_FOLDER = "/spark-history"
 """The folder of HDFS where jobs record their events."""
+CONNECT_PORT = 15002
+CONNECT_NAME = "Spark Connect"
+"""The name of the server's application in YARN."""
 HOST_FILTER = "org.svcd.spark.HostFilter"
 
 _EVENT_LOG = "spark.eventLog.enabled"
 _DYNAMIC = "spark.dynamicAllocation.enabled"
+_IDLE = "spark.dynamicAllocation.executorIdleTimeout"
+_MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 
 
 def spark_defaults(machines: Sequence[Machine], machine: Machine) -> Properties:
@@ -83,7 +96,7 @@ def _jobs(machines: Sequence[Machine], machine: Machine) -> Properties:
         "spark.executor.memory": f"{sizes.executor_heap}m",
         "spark.executor.memoryOverhead": f"{sizes.executor - sizes.executor_heap}m",
         "spark.executor.cores": str(sizes.cores),
-    } | (_SHARED if shared else _SERVER | {"spark.dynamicAllocation.maxExecutors": str(sizes.most)})
+    } | (_SHARED if shared else _SERVER | {_MOST_EXECUTORS: str(sizes.most)})
 
 
 _SHARED: Properties = {
@@ -134,6 +147,43 @@ def _given(machine: Machine) -> Properties:
     return {name: value for name, value in found.items() if value not in ("", "0")}
 
 
+def connect_settings(machines: Sequence[Machine], machine: Machine) -> Properties:
+    """`spark-connect.conf`: all settings of the Spark Connect server on `machine`."""
+    given = _given(machine)
+    found = spark_defaults(machines, machine)
+    counted = found.pop("spark.executor.instances", None)
+    most = given.get(_MOST_EXECUTORS) or counted or str(places.spark_sizes(machines).most)
+    idle = given.get(_IDLE, "60s")
+    packages = f"{machine.prefix}/spark/python"
+    return found | {
+        "spark.app.name": CONNECT_NAME,
+        "spark.submit.deployMode": "client",
+        "spark.yarn.unmanagedAM.enabled": "true",
+        # the server ends with its application: it could serve nothing any more
+        "spark.yarn.am.clientModeExitOnError": "true",
+        "spark.driver.host": machine.address,
+        "spark.driver.bindAddress": machine.address,
+        "spark.connect.grpc.binding.address": machine.address,
+        "spark.connect.grpc.binding.port": str(CONNECT_PORT),
+        # a larger result is refused by name, before it fills the heap of the server
+        "spark.driver.maxResultSize": f"{places.heap_mib(machine, SPARKCONNECT) // 2}m",
+        _EVENT_LOG: "false",
+        "spark.ui.enabled": "false",
+        _DYNAMIC: "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "0",
+        "spark.dynamicAllocation.initialExecutors": "0",
+        _MOST_EXECUTORS: most,
+        _IDLE: idle,
+        "spark.dynamicAllocation.shuffleTracking.timeout": idle,
+        "spark.dynamicAllocation.cachedExecutorIdleTimeout": "1800s",
+        # plain functions then need no package on the workers
+        "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        "spark.executorEnv.PYTHONPATH": f"{packages}/packages:{packages}/svcd",
+        "spark.python.daemon.module": "svcd_daemon",
+    }
+
+
 def properties(values: Properties) -> str:
     """A file of Java properties, as Spark reads it."""
     lines = (f"{name}={_escaped(value)}\n" for name, value in values.items())
@@ -146,12 +196,11 @@ def _escaped(value: str) -> str:
     return f"\\{value}" if value.startswith(" ") else value
 
 
-_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c: %m%n%ex"
-"""With the whole name of the logger: `svcd job logs` leaves out the steps of Spark by it."""
+_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex"
 
 LOG4J2 = f"""\
 # Made by svcd. Jobs and command lines log to standard error.
-rootLogger.level = ${{sys:svcd.log.level:-info}}
+rootLogger.level = info
 rootLogger.appenderRef.main.ref = console
 appender.console.type = Console
 appender.console.name = console

@@ -6,6 +6,7 @@ Java virtual machines takes most of the time. Order matters only here:
     name node (formats itself) -> HDFS folders -> history servers, of MapReduce (without folders it
         sleeps 10 s) and of Spark (without its folder it ends)
     data nodes + HDFS folders + Oozie's answer -> share library -> Oozie reads it
+    resource manager + a data node -> Spark Connect (it is an application of YARN, and ends with it)
 
 Data nodes, node managers and Oozie start at once, and repeat their requests until the other daemons
 answer.
@@ -39,7 +40,7 @@ from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
 from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
 from svcd.provisioning.distributions.vanilla.script import daemon
-from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER, HISTORY_PORT
+from svcd.provisioning.distributions.vanilla.spark import CONNECT_PORT, HISTORY_FOLDER, HISTORY_PORT
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -48,6 +49,7 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
+    SPARKCONNECT,
     SPARKHISTORY,
 )
 
@@ -56,6 +58,7 @@ START_S = 600.0
 CONFIGURE_S = 300.0
 DECOMMISSION_S = 4 * 3600.0
 CHECK_S = 30.0
+CONNECT_S = 300.0
 GRACE_S = 900  # running applications keep a leaving node manager for this long at most
 LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
 
@@ -91,6 +94,7 @@ def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
         *_resource_manager_chain(new),
         *(c for m in new for c in _worker_chains(machines, m)),
         *_secondary_chain(new),
+        *_connect_chain(machines, new),
     )
     return admitted + _plan("start the daemons", chains, START_S, advice)
 
@@ -141,6 +145,7 @@ def check(machines: Sequence[Machine]) -> Plan:
         chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
     for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE, SPARKHISTORY):
         chains += [(evolve(_up(m, process), what=process),) for m in holders(machines, process)]
+    chains += [(_listening(m, "listens"),) for m in holders(machines, SPARKCONNECT)]
     advice = _advice(_CHECK_ADVICE, machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
 
@@ -199,15 +204,9 @@ def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Ite
 def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
     oozie, head = holder(new, OOZIE), holder(machines, NAMENODE)
     if oozie and head:
-        data = tuple(m.address for m in holders(machines, DATANODE))
         yield (
             _start(oozie, OOZIE),
-            HttpProbe(
-                machine=oozie.instance_id,
-                what="a data node for the share library",
-                url=_name_node_url(head),
-                missing=probes.LiveDataNodes(data, least=1),
-            ),
+            _some_data_node(machines, head, oozie, "a data node for the share library"),
             _library(oozie, head),
             _up(oozie, OOZIE),
             HttpProbe(
@@ -233,6 +232,20 @@ def _secondary_chain(new: Sequence[Machine]) -> Iterator[Chain]:
         yield (_start(machine, SECONDARYNAMENODE), _up(machine, SECONDARYNAMENODE))
 
 
+def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+    server, head = holder(new, SPARKCONNECT), holder(machines, NAMENODE)
+    manager = holder(machines, RESOURCEMANAGER)
+    if server and head and manager:
+        yield (
+            evolve(_up(manager, RESOURCEMANAGER), what="YARN for Spark Connect"),
+            _some_data_node(machines, head, server, "a data node for Spark Connect"),
+            _start(server, SPARKCONNECT),
+            evolve(
+                _listening(server, "await"), what="Spark Connect to listen", timeout_s=CONNECT_S
+            ),
+        )
+
+
 def _worker_chains(machines: Sequence[Machine], machine: Machine) -> Iterator[Chain]:
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if DATANODE in machine.processes and head:
@@ -251,6 +264,16 @@ def _start(machine: Machine, process: str) -> Command:
         script=daemon(machine, "start", process),
         timeout_s=60.0,
         log=layout(machine).log(process),
+    )
+
+
+def _listening(server: Machine, verb: str) -> Command:
+    """Whether Spark Connect runs and listens. It speaks gRPC, so no HTTP probe can ask it."""
+    return Command(
+        machine=server.instance_id,
+        what=SPARKCONNECT,
+        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT)),
+        log=layout(server).log(SPARKCONNECT),
     )
 
 
@@ -335,6 +358,18 @@ def _nodes_url(manager: Machine) -> str:
 
 def _name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], str]) -> HttpProbe:
     return _probe(head, NAMENODE, what, _name_node_url(head), missing)
+
+
+def _some_data_node(
+    machines: Sequence[Machine], head: Machine, waiting: Machine, what: str
+) -> HttpProbe:
+    data = tuple(m.address for m in holders(machines, DATANODE))
+    return HttpProbe(
+        machine=waiting.instance_id,
+        what=what,
+        url=_name_node_url(head),
+        missing=probes.LiveDataNodes(data, least=1),
+    )
 
 
 def _live(head: Machine, watched: Machine) -> HttpProbe:

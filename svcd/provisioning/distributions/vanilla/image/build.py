@@ -269,6 +269,9 @@ def _add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
     (jars / "spark").rename(stage / "spark/jars")
     (stage / "spark/python").mkdir()
     (jars / "python").rename(stage / "spark/python/lib")
+    (stage / "spark/python/svcd").mkdir()
+    for module in sorted((RECIPE / "spark/python").glob("*.py")):
+        _put(stage / "spark/python/svcd" / module.name, module.read_bytes())
     # objstore:// and the socket factory of machines that share a host
     _link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
     lib = f"{stage}/spark/jars/*"

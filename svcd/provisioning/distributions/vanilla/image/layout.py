@@ -103,6 +103,7 @@ FILES = (
 SPARK_FILES = (
     "spark/jars/svcd-hadoop-helpers.jar",
     "spark/python/lib/pyspark.zip",
+    "spark/python/svcd/svcd_daemon.py",
     "examples/svcd-spark-examples.jar",
     "examples/wordcount.py",
 )

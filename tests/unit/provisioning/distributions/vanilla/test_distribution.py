@@ -115,6 +115,13 @@ class TestLinks(SynchronousTestCase):
         self.assertEqual(links["Spark"], {"Web UI": "http://203.0.113.5:18080"})
         self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkhistory"]), [18080])
 
+    def test_spark_connect_has_a_link_with_a_token(self) -> None:
+        """With stars in its place. The port is no page, so no network of users gets it."""
+        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
+        links = Vanilla().links(made, machines(made))
+        self.assertEqual(links["Spark"], {"Connect": "sc://10.0.0.5:15002/;token=***"})
+        self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkconnect"]), [])
+
     def test_endpoints_are_where_jobs_go(self) -> None:
         """As the login user, who owns the cluster's HDFS."""
         self.assertEqual(

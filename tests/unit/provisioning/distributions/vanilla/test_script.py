@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from attrs import evolve
@@ -16,6 +17,17 @@ from svcd.provisioning.distributions.vanilla import Vanilla
 SLEEPER = """#!/bin/sh
 echo "$0 $* heap $HADOOP_HEAPSIZE $SPARK_DAEMON_MEMORY $HADOOP_OPTS" >>"$HADOOP_LOG_DIR/called"
 exec sleep 60
+"""
+LISTENER = f"""#!/bin/sh
+echo "$* heap $SPARK_DRIVER_MEMORY $SPARK_CONNECT_AUTHENTICATE_TOKEN" >>"$HADOOP_LOG_DIR/called"
+exec {sys.executable} -c '
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+name = os.environ["HADOOP_LOG_DIR"] + "/port"
+open(name + ".new", "w").write(str(server.getsockname()[1]))
+os.rename(name + ".new", name)
+time.sleep(60)
+'
 """
 
 
@@ -30,9 +42,13 @@ class TestDaemon(SynchronousTestCase):
             program = prefix / "bin" / name
             program.write_text(SLEEPER)
             program.chmod(0o755)
+        (prefix / "bin" / "spark-submit").write_text(LISTENER)
+        (prefix / "bin" / "spark-submit").chmod(0o755)
         (prefix / "bin" / "hadoop").write_text('#!/bin/sh\necho "$*" >>"$HADOOP_LOG_DIR/called"\n')
         (prefix / "bin" / "hadoop").chmod(0o755)
-        processes = ("namenode", "datanode", "resourcemanager", "sparkhistory")
+        processes = (
+            "namenode", "datanode", "resourcemanager", "sparkhistory", "sparkconnect"
+        )  # fmt: skip
         made = cluster(Vanilla(), group("all", 1, *processes))
         self.machine: Machine = evolve(
             machines(made)[0], home=f"{root}/home", storage=(f"{root}/disk 1",), prefix=str(prefix)
@@ -54,7 +70,7 @@ class TestDaemon(SynchronousTestCase):
         self.addCleanup(self._end)
 
     def _end(self) -> None:
-        for name in ("namenode", "datanode", "resourcemanager", "sparkhistory"):
+        for name in self.machine.processes:
             self.run_script("stop", name)
 
     def run_script(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -87,8 +103,10 @@ class TestDaemon(SynchronousTestCase):
             done = self.run_shell(["sh", "-c", command.script])
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(
-            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(4)),
+            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(5)),
             [
+                f"--properties-file {self.machine.home}/svcd/conf/spark-connect.conf "
+                "--class org.apache.spark.sql.connect.service.SparkConnectServer spark-internal",
                 "hdfs datanode",
                 "hdfs org.svcd.hadoop.FormatAndServe CID-6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31 "
                 f"{self.machine.home}/svcd/run/formatted",
@@ -110,6 +128,35 @@ class TestDaemon(SynchronousTestCase):
             ),
             options,
         )
+
+    def test_spark_connect_gets_its_token_by_the_environment(self) -> None:
+        """And its heap. Without the file of the token it does not start."""
+        self.run_script("start", "sparkconnect")
+        (line,) = self.wait_for_calls(1)
+        self.assertEqual(line.partition(" heap ")[2], "512 ***")
+        self.run_script("stop", "sparkconnect")
+        Path(f"{self.machine.home}/svcd/conf/spark-connect.token").unlink()
+        done = self.run_script("start", "sparkconnect")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("spark-connect.token", done.stderr)
+
+    def test_a_daemon_listens_when_its_port_is_open(self) -> None:
+        """`await` waits for this, and ends when the daemon has died."""
+        place = ("sparkconnect", "127.0.0.1")
+        done = self.run_script("listens", *place, "1")
+        self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect is not running\n"))
+        done = self.run_script("await", *place, "1")
+        self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect has died\n"))
+        self.run_script("start", "sparkconnect")
+        file = f"{self.machine.home}/svcd/logs/port"
+        self.run_shell(["sh", "-c", f'until [ -e "{file}" ]; do sleep 0.05; done'])
+        port = Path(file).read_text()
+        for verb in ("await", "listens"):
+            done = self.run_script(verb, *place, port)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.run_script("listens", "sparkconnect", "127.0.0.2", port)
+        text = f"sparkconnect does not listen on 127.0.0.2:{port} (yet)\n"
+        self.assertEqual((done.returncode, done.stderr), (1, text))
 
     def test_a_second_start_leaves_the_daemon_alone(self) -> None:
         """Starting is safe to repeat."""

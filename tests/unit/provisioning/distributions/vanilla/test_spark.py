@@ -13,11 +13,16 @@ from svcd.provisioning.distributions.spi import Scope, image_fault
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.layout import spark_sizes
-from svcd.provisioning.distributions.vanilla.spark import properties, spark_defaults
+from svcd.provisioning.distributions.vanilla.spark import (
+    connect_settings,
+    properties,
+    spark_defaults,
+)
 
 MASTER = group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie")
 WORKER = group("worker", 2, "datanode", "nodemanager")
 HISTORY = group("spark", 1, "sparkhistory")
+CONNECT = group("connect", 1, "sparkconnect")
 
 
 def made(*more: object, **configs: Mapping[str, str | int | bool]) -> Cluster:
@@ -171,3 +176,85 @@ class TestSizes(SynchronousTestCase):
     def test_cluster_without_node_managers_has_sizes(self) -> None:
         """Its settings are written all the same."""
         self.assertEqual(spark_sizes(machines(cluster(Vanilla(), MASTER))).most, 1)
+
+
+class TestConnect(SynchronousTestCase):
+    def settings(
+        self, *more: object, root: str = "", **configs: str | int | bool
+    ) -> Mapping[str, str]:
+        all_ = machines(made(*more, CONNECT, Spark=configs), root=root)
+        return connect_settings(all_, all_[-1])
+
+    def test_a_server_without_work_has_no_container(self) -> None:
+        """It is its own application master, and returns idle executors, also after a shuffle."""
+        for root in ("", "/srv/cloud"):
+            found = self.settings(root=root)
+            self.assertEqual(found["spark.yarn.unmanagedAM.enabled"], "true")
+            self.assertNotIn("spark.executor.instances", found)
+            prefix = "spark.dynamicAllocation."
+            allocation = {k.removeprefix(prefix): v for k, v in found.items() if prefix in k}
+            self.assertEqual(
+                allocation,
+                {
+                    "enabled": "true",
+                    "shuffleTracking.enabled": "true",
+                    "minExecutors": "0",
+                    "initialExecutors": "0",
+                    "maxExecutors": "1" if root else "6",
+                    "executorIdleTimeout": "60s",
+                    "shuffleTracking.timeout": "60s",
+                    "cachedExecutorIdleTimeout": "1800s",
+                },
+            )
+
+    def test_options_of_the_caller_limit_the_executors(self) -> None:
+        """A number of executors is the largest one."""
+        for configs, most in (
+            ({"spark.executor.instances": 3}, "3"),
+            ({"spark.dynamicAllocation.maxExecutors": 2}, "2"),
+        ):
+            found = self.settings(**configs)
+            self.assertEqual(found["spark.dynamicAllocation.maxExecutors"], most)
+            self.assertEqual(found["spark.dynamicAllocation.enabled"], "true")
+        found = self.settings(**{"spark.dynamicAllocation.executorIdleTimeout": "5s"})
+        self.assertEqual(found["spark.dynamicAllocation.shuffleTracking.timeout"], "5s")
+
+    def test_it_listens_on_the_own_address_and_ends_with_its_application(self) -> None:
+        """A result that does not fit is refused before it fills the heap."""
+        found = self.settings()
+        for name in (
+            "spark.driver.host",
+            "spark.driver.bindAddress",
+            "spark.connect.grpc.binding.address",
+        ):
+            self.assertEqual(found[name], "10.0.0.5")
+        self.assertEqual(found["spark.connect.grpc.binding.port"], "15002")
+        self.assertEqual(found["spark.yarn.am.clientModeExitOnError"], "true")
+        self.assertEqual(found["spark.driver.maxResultSize"], "256m")
+
+    def test_it_records_no_events(self) -> None:
+        """Its application never ends, and would fill HDFS."""
+        self.assertEqual(self.settings(HISTORY)["spark.eventLog.enabled"], "false")
+
+    def test_python_functions_need_no_package(self) -> None:
+        """Those that do find them in a folder of the image."""
+        found = self.settings()
+        self.assertEqual(found["spark.sql.execution.pythonUDF.arrow.enabled"], "false")
+        self.assertEqual(
+            found["spark.executorEnv.PYTHONPATH"],
+            "/opt/svcd/vanilla/spark/python/packages:/opt/svcd/vanilla/spark/python/svcd",
+        )
+        self.assertEqual(found["spark.python.daemon.module"], "svcd_daemon")
+
+    def test_only_its_machine_has_the_files(self) -> None:
+        """The token is in a file of its own, which has stars until svcd writes it."""
+        of = made(CONNECT)
+        all_ = machines(of)
+        for machine in all_:
+            found = {f.path.rpartition("/")[2]: f for f in files(of, all_, machine)}
+            own = {"spark-connect.conf", "spark-connect.token", "log4j2-daemons.properties"}
+            self.assertEqual(bool(own & set(found)), machine is all_[-1])
+        token = found["spark-connect.token"]
+        self.assertEqual((token.content, token.mode, token.token), (b"***\n", 0o600, True))
+        self.assertEqual([f.path for f in found.values() if f.token], [token.path])
+        self.assertNotIn(b"***", found["spark-connect.conf"].content)

@@ -85,6 +85,29 @@ class TestStart(SynchronousTestCase):
         )
         self.assertEqual(len(chains), 3 + 2 * 3)
 
+    def test_spark_connect_waits_for_yarn_and_a_data_node(self) -> None:
+        """It is an application of YARN that has files in HDFS, and it ends without them."""
+        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
+        all_ = machines(made)
+        (stage,) = Vanilla().start(made, all_, [m.instance_id for m in all_])
+        chain = stage.chains[-1]
+        self.assertEqual(
+            [(a.machine, a.what) for a in chain if not isinstance(a, WriteFile)],
+            [
+                ("master-1", "YARN for Spark Connect"),
+                ("spark-1", "a data node for Spark Connect"),
+                ("spark-1", "start sparkconnect"),
+                ("spark-1", "Spark Connect to listen"),
+            ],
+        )
+        last = chain[-1]
+        assert isinstance(last, Command)
+        self.assertEqual(
+            last.script, "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002"
+        )
+        self.assertEqual(last.timeout_s, 300.0)
+        self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
+
     def test_history_server_of_spark_waits_for_its_folder(self) -> None:
         """Both history servers start side by side, when HDFS has their folders."""
         spark = group("spark", 1, "sparkhistory")
@@ -187,6 +210,18 @@ class TestCheck(SynchronousTestCase):
 
 
 class TestDescribe(SynchronousTestCase):
+    def test_spark_connect_is_asked_by_its_port(self) -> None:
+        """It speaks gRPC, so a command on its machine looks whether it listens."""
+        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
+        (stage,) = Vanilla().check(made, machines(made))
+        (command,) = stage.chains[-1]
+        assert isinstance(command, Command)
+        self.assertEqual((command.machine, command.what), ("spark-1", "sparkconnect"))
+        self.assertEqual(
+            command.script,
+            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect 10.0.0.6 15002",
+        )
+
     def test_a_plan_can_be_read_before_it_runs(self) -> None:
         """Names of machines, what, within which time, and what to do if it fails."""
         told = describe(Vanilla().start(MADE, MACHINES, IDS[-1:]), MACHINES)

@@ -46,8 +46,7 @@ final class SparkProcess {
     String conf = System.getenv("HADOOP_CONF_DIR");
     List<String> command = new ArrayList<>();
     command.add(System.getenv("JAVA_HOME") + "/bin/java");
-    // its steps would hide the program's own output; the log settings of the machine have this level
-    command.addAll(List.of("-Xmx192m", "-XX:ActiveProcessorCount=1", "-Dsvcd.log.level=warn"));
+    command.addAll(List.of("-Xmx192m", "-XX:ActiveProcessorCount=1"));
     Path hosts = Path.of(conf, "hosts");
     if (Files.exists(hosts)) {
       command.add("-Djdk.net.hosts.file=" + hosts);
