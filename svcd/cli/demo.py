@@ -1,8 +1,9 @@
 """`svcd demo` (`make demo`): all main functions of svcd, through the public HTTP interface only.
 
 The demo registers the image, creates templates, and creates a cluster of real Hadoop, Pig and Oozie
-on loopback machines. It counts the words of a text with a Jar and a Pig job and compares the counts
-with Python's. It cancels a long job, scales up and down, runs a job again, and deletes everything.
+on loopback machines. It counts the words of a text with a Jar, a Pig and a PySpark job, the last
+one if the image has Spark, and compares the counts with Python's. It cancels a long job, scales up
+and down, runs a job again, and deletes everything.
 However it ends, it leaves no process, and no file outside its state folder.
 """
 
@@ -29,6 +30,7 @@ from svcd.cli.door import Door, log_in
 from svcd.cli.exits import CommandError
 from svcd.cli.swift import ObjectStore
 from svcd.provisioning.distributions.vanilla.image import build
+from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 
 CONTAINER = "demo"
@@ -172,6 +174,9 @@ class Demo:
         self._times.append(("from the start to the first result", self._steps.elapsed_s()))
         self._steps.begin("count words with a Pig job")
         self._word_count("Pig", "pig", self._pig_job, expected)
+        if self._spark_job:
+            self._steps.begin("count words with a PySpark job")
+            self._word_count("Spark", "spark", self._spark_job, expected)
 
         self._steps.begin("cancel a long job")
         self._cancel()
@@ -244,6 +249,11 @@ class Demo:
         pig_binary = self._binary("demo-count.pig", PIG_SCRIPT.encode())
         self._jar_job = self._job("demo-jar", "Jar", [], [jar_binary])
         self._pig_job = self._job("demo-pig", "Pig", [pig_binary], [])
+        program = image / "examples" / "wordcount.py"
+        self._spark_job = ""
+        if "spark" in read_record(image).get("versions", {}):
+            main = self._binary("demo-count.py", program.read_bytes())
+            self._spark_job = self._job("demo-spark", "Spark", [main], [])
         self._input = self._source("demo-in", "in")
         return text
 

@@ -20,7 +20,7 @@ of other programs stay.
 
 Note: dumps. A heading, a rule, the settings or files, the same rule. Within a dump nothing is
 shown: the values have any form. A dump without its rules, as where a part of the log is missing,
-is no dump.
+is no dump. The driver of a Spark program logs one, up to the second rule or the next message.
 
 Source: Oozie 5.2.1, `LauncherAM`, `LauncherMain`, `JavaMain`, `MapReduceMain`, `PigMain`,
 `ShellMain`; recorded output of the four types of jobs.
@@ -114,6 +114,15 @@ _FRAMEWORK: Final = _pattern(
     r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))"
 )
 """Steps of Hadoop and Pig, except Hadoop's examples, the progress of Pig's jobs and statistics."""
+_SPARK: Final = _pattern(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?:INFO|DEBUG|TRACE) "
+    r"org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)"
+    r"|WARNING: Using incubator modules: jdk\.incubator\.vector\Z"
+)
+"""Steps of Spark, except its examples, in the errors of a driver."""
+_SPARK_MOMENT: Final = _pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ")
+_CONTEXT: Final = "=" * 79
+"""The rule around the command of the executors, which the driver logs."""
 _MOMENT: Final = _pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
 _EXCEPTION: Final = _pattern(r"(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b")
 _JVM: Final = _pattern(
@@ -209,15 +218,18 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
     if _FRAME.match(words):
         return "", before
     if _is_known(title, words, before) or (before.left_out and _continues(title, words)):
-        return "", evolve(before, left_out=True)
-    before = evolve(before, left_out=False)
+        within = "" if before.phase is None else before.within
+        return "", evolve(before, left_out=True, within=within)
     if before.phase is None:
-        return line, before
+        return _of_driver(line, words, before)
+    before = evolve(before, left_out=False)
     return _of_launcher(line, words, before)
 
 
 def _is_known(title: str, words: str, before: FileState) -> bool:
     """Whether it is a step of Hadoop or Pig, or a warning about the launcher itself."""
+    if before.phase is None and _SPARK.match(words):
+        return True
     if _FRAMEWORK.match(words):
         return before.phase is not Phase.PROGRAM or before.pig
     return _LAUNCHER_ERRORS.search(title) is not None and _JVM.match(words) is not None
@@ -228,6 +240,15 @@ def _continues(title: str, words: str) -> bool:
     if not title.endswith(" syslog"):
         return False
     return not _MOMENT.match(words) and not _EXCEPTION.match(words)
+
+
+def _of_driver(line: str, words: str, before: FileState) -> tuple[str, FileState]:
+    """A line of any file but a launcher's output; the dump is in that of a Spark driver."""
+    within = before.within and not _SPARK_MOMENT.match(words)
+    if within or (before.left_out and words == _CONTEXT):
+        ends = within and words == _CONTEXT
+        return "", evolve(before, left_out=False, within="" if ends else _CONTEXT)
+    return line, evolve(before, left_out=False, within="")
 
 
 def _of_launcher(line: str, words: str, before: FileState) -> tuple[str, FileState]:

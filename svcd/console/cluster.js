@@ -5,7 +5,7 @@ import { path, send } from "./api.js";
 import * as commands from "./commands.js";
 import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
-import { Command, Empty, Lines, Name, Outside, Problem, Question, State, Time, useTick, useTitle } from "./parts.js";
+import { Command, Empty, Filter, Lines, Name, Outside, Problem, Question, State, Table, Time, useTick, useTitle } from "./parts.js";
 import { Plan } from "./plan.js";
 import { ailing, hasEnded, isBusy, isUnwell, named, newestFirst, outcome, size, status } from "./records.js";
 import { filter, to } from "./route.js";
@@ -65,8 +65,8 @@ function Group({ group, ill }) {
   return html`<section class="group" aria-label=${plain(group.name)}>
     <div class="heading"><h3><${Name}>${group.name}<//> <span class="number">${group.instances.length}${group.instances.length === group.count ? "" : ` of ${group.count}`}</span></h3>
       <span class="tags">${group.node_processes.map((each) => html`<span key=${each}>${plain(each)}</span>`)}</span></div>
-    ${group.instances.length > 0 && html`<div class="table"><table><thead><tr><th scope="col">Machine</th><th scope="col">State</th><th scope="col">Address</th><th scope="col" class="wide">Server</th><th scope="col" class="wide amount">Volumes</th></tr></thead>
-      <tbody>${shown.map((each) => Machine(each, ill.has(each.instance_name)))}</tbody></table></div>`}
+    ${group.instances.length > 0 && html`<${Table} columns=${{ Machine: "", State: "", Address: "", Server: "wide", Volumes: "wide amount" }}>
+      ${shown.map((each) => Machine(each, ill.has(each.instance_name)))}<//>`}
     ${shown.length < group.instances.length && html`<button type="button" onClick=${() => showAll(true)}>Show all ${group.instances.length} machines</button>`}
   </section>`;
 }
@@ -117,7 +117,9 @@ export function Cluster({ id, query }) {
   return html`<header class="title">
       <div><p class="faint crumbs"><a href=${to([])}>Clusters</a></p>
         <h1><${Name}>${cluster.name}<//></h1>
-        <p class="facts"><${State} word=${cluster.status} of=${isUnwell(cluster) ? "Error" : cluster.status} /><span>${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</span><span>${size(cluster)} machines</span><span>created <${Time} at=${cluster.created_at} /></span>${cluster.is_transient && html`<span>transient</span>`}</p></div>
+        <p class="facts"><${State} word=${cluster.status} of=${isUnwell(cluster) ? "Error" : cluster.status} />
+          <span>${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</span><span>${size(cluster)} machines</span>
+          <span>created <${Time} at=${cluster.created_at} /></span>${cluster.is_transient && html`<span>transient</span>`}</p></div>
       <div class="buttons">
         ${cluster.status === "Error" && html`<button type="button" class="primary" onClick=${() => ask("retry")}>Try again</button>`}
         <button type="button" disabled=${cluster.status !== "Active"} title=${cluster.status === "Active" ? "" : "An Active cluster can change its size"} onClick=${() => ask("scale")}>Scale</button>
@@ -127,7 +129,7 @@ export function Cluster({ id, query }) {
     ${(isUnwell(cluster) || wrong) && html`<${Health} cluster=${cluster} wrong=${wrong} />`}
     ${!isUnwell(cluster) && cluster.status_description && html`<p class="faint"><${Lines} text=${cluster.status_description} /></p>`}
     <section aria-labelledby="change"><div class="heading"><h2 id="change">Provision</h2>
-      ${all.length > 1 && html`<label class="push">Change <select value=${generation} onChange=${(e) => filter({ change: e.target.value }, true)}>${all.map((each) => html`<option key=${each.generation} value=${each.generation}>${each.generation}: ${plain(each.text).slice(0, 60) || "events"}</option>`)}</select></label>`}</div>
+      ${all.length > 1 && html`<${Filter} class="push" label="Change" value=${generation} rows=${all.map((each) => [each.generation, `${each.generation}: ${each.text.slice(0, 60) || "events"}`])} choose=${(e) => filter({ change: e.target.value }, true)} />`}</div>
       ${generation ? html`<${Gantt} key=${generation} events=${events} generation=${generation} cluster=${cluster.name} />` : html`<p class="faint">No events are left.</p>`}
     </section>
     <section aria-labelledby="machines"><h2 id="machines">Machines</h2>${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${named(wrong)} />`)}</section>

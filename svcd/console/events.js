@@ -1,8 +1,8 @@
 // The events of everything: what happens to clusters, and when runs begin and end. Newest first.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { Empty, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
-import { newestFirst, outcome, status } from "./records.js";
+import { Empty, Filter, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
+import { clusterChoices, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
 import { plain } from "./text.js";
@@ -80,8 +80,8 @@ export function Events({ query }) {
   return html`<header class="title"><h1>Events <span class="number">${found.length}</span></h1></header>
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
       <input type="search" placeholder="Find in events" aria-label="Find in events" value=${query.q ?? ""} onInput=${choose("q")} />
-      <label>Of <select value=${query.kind ?? ""} onChange=${choose("kind")}><option value="">everything</option><option value="clusters">clusters</option><option value="runs">runs</option></select></label>
-      <label>Cluster <select value=${query.cluster ?? ""} onChange=${choose("cluster")}><option value="">all</option>${newestFirst(store.cluster.values()).slice(0, 200).map((each) => html`<option key=${each.id} value=${each.id}>${plain(each.name)}</option>`)}</select></label>
+      <${Filter} label="Of" value=${query.kind} rows=${[["", "everything"], ["clusters", "clusters"], ["runs", "runs"]]} choose=${choose("kind")} />
+      <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(store.cluster)} choose=${choose("cluster")} />
       <label class="check"><input type="checkbox" checked=${Boolean(query.failed)} onChange=${choose("failed")} /> Failures only</label></form>
     ${found.length ? html`<ol class="events all">${rows}</ol>` : html`<${Empty} title="No event fits the filters" />`}
     ${found.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${found.length}: a filter finds others.</p>`}

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { ApiError, get, newKey, path, renewed, send } from "./api.js";
 import { addBinary } from "./commands.js";
-import { Command, Lines, Name, Problem, State } from "./parts.js";
+import { Command, Lines, Name, options as choices, Problem, State } from "./parts.js";
 import { session } from "./session.js";
 import { keep } from "./store.js";
 import { bytes, plain } from "./text.js";
@@ -19,7 +19,7 @@ export function placed(error, names) {
   const found = {};
   for (const line of error.message.split("\n")) {
     const [, where, text] = /^\$\.([\w.]+)(.*)/s.exec(line) ?? [];
-    const field = where ? names.find((each) => `${where}.`.startsWith(`${each}.`) || each.startsWith(`${where}.`)) : error.name.endsWith("NAME_ALREADY_EXISTS") && "name";
+    const field = where ? names.find((each) => `${where}.`.startsWith(`${each}.`) || each.startsWith(`${where}.`)) : error.name?.endsWith("NAME_ALREADY_EXISTS") && "name";
     (found[field || ""] ??= []).push(where && field ? (where.slice(field.length) + text).replace(/^(: |\.)/, "") : line);
   }
   return found;
@@ -31,7 +31,7 @@ export function Field({ form, field: { name, label, hint, options, lines, draw, 
   const wrong = form.faults[name];
   const own = { value: form.values[name], onInput: (e) => form.change({ [name]: e.target.value }), autocomplete: "off", spellcheck: false, ...more };
   if (wrong) Object.assign(own, { "aria-invalid": "true", "aria-describedby": `fault-${name}` });
-  const control = draw ? draw(form) : options ? html`<select ...${own}>${options.map(([value, text]) => html`<option key=${value} value=${value}>${plain(text)}</option>`)}</select>`
+  const control = draw ? draw(form) : options ? html`<select ...${own}>${choices(options)}</select>`
     : lines ? html`<textarea rows=${lines} ...${own}></textarea>` : html`<input ...${own} />`;
   const fault = wrong && html`<span class="fault" id=${`fault-${name}`} dir="auto">${plain(wrong.join("\n"))}</span>`;
   return draw ? html`<fieldset tabindex="-1" aria-invalid=${wrong && "true"}><legend>${label}</legend>${control}${fault}</fieldset>`

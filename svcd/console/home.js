@@ -3,7 +3,7 @@ import { useEffect, useState } from "./hooks.js";
 import { drawnOnce, html } from "./html.js";
 import { newCluster, newRun } from "./commands.js";
 import { missing, quotas, readOffer } from "./offer.js";
-import { Command, Empty, Lines, Name, State, Time, useTick, useTitle } from "./parts.js";
+import { Command, Empty, Lines, Name, State, Table, Time, useTick, useTitle } from "./parts.js";
 import { created, hasEnded, isBusy, isUnwell, length, newestFirst, outcome, size, status, trouble } from "./records.js";
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
@@ -117,8 +117,8 @@ export function Home({ query }) {
       <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2><a class="button" href=${to(["launch"])}>New cluster</a>
         ${clusters.length > 5 && html`<input class="push" type="search" placeholder="Find by name or status" aria-label="Find clusters" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />`}</div>
       ${clusters.length
-        ? html`<div class="table"><table><thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="amount">Machines</th><th scope="col" class="wide">Plugin</th><th scope="col" class="wide">Created</th></tr></thead>
-          <tbody>${shown.slice(0, ROWS).map((each) => ClusterRow(each, ago(created(each))))}</tbody></table></div>
+        ? html`<${Table} columns=${{ Name: "", Status: "", Machines: "amount", Plugin: "wide", Created: "wide" }}>
+            ${shown.slice(0, ROWS).map((each) => ClusterRow(each, ago(created(each))))}<//>
           ${!shown.length && html`<p class="faint">No cluster has this name or status.</p>`}
           ${shown.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${shown.length}: type a part of the name to find others.</p>`}`
         : html`<${Empty} title="No clusters yet"><p><a href=${to(["launch"])}>Create one here</a> or with the command line; it appears as it is built.</p><${Command} text=${newCluster} /><//>`}
@@ -126,8 +126,7 @@ export function Home({ query }) {
     <section aria-labelledby="running">
       <div class="heading"><h2 id="running">Running jobs <span class="number">${running.length}</span></h2>${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}</div>
       ${running.length
-        ? html`<div class="table"><table><thead><tr><th scope="col">Job</th><th scope="col">Status</th><th scope="col">Progress</th><th scope="col" class="wide">Cluster</th><th scope="col" class="wide amount">For</th></tr></thead>
-          <tbody>${running.slice(0, ROWS).map(RunRow)}</tbody></table></div>`
+        ? html`<${Table} columns=${{ Job: "", Status: "", Progress: "", Cluster: "wide", For: "wide amount" }}>${running.slice(0, ROWS).map(RunRow)}<//>`
         : html`<${Empty} title="No job runs">${clusters.length > 0 && html`<p>Start one with the command line.</p><${Command} text=${newRun} />`}<//>`}
     </section>`;
 }

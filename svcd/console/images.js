@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { get, path, send } from "./api.js";
 import { registerImage, word } from "./commands.js";
 import { Form } from "./forms.js";
-import { Command, Empty, Lines, Name, Problem, Question, State, useTitle } from "./parts.js";
+import { Command, Empty, Lines, Name, Problem, Question, State, Table, useTitle } from "./parts.js";
 import { count, plain } from "./text.js";
 
 const MOST = 10; // options shown at a time
@@ -39,7 +39,8 @@ export function Options({ configs, choose, of = "" }) {
   const has = (text) => words.every((each) => text.toLowerCase().includes(each));
   const found = configs.filter((each) => words[0] && has(`${each.applicable_target}.${each.name} ${each.description}`)).sort((a, b) => has(b.name) - has(a.name) || a.priority - b.priority || a.name.length - b.name.length);
   return html`<input class="search" type="search" aria-label=${`Find an option${of}`} placeholder=${`Find in ${count(configs.length, "option")}`} value=${typed} onInput=${(e) => type(e.target.value)} onKeyDown=${(e) => e.key === "Enter" && e.preventDefault()} />
-    <ul class="rows">${found.slice(0, MOST).map((each) => html`<li key=${each.applicable_target + each.name}>${choose && html`<button type="button" class="small push" aria-label=${`Add ${plain(each.name)}`} onClick=${() => choose(each)}>Add</button>`}<strong>${plain(each.name)}</strong> <span class="faint">${plain(each.applicable_target)}, default ${plain(each.default_value) || "empty"}</span><div dir="auto">${plain(each.description)}</div></li>`)}</ul>
+    <ul class="rows">${found.slice(0, MOST).map((each) => html`<li key=${each.applicable_target + each.name}>${choose && html`<button type="button" class="small push" aria-label=${`Add ${plain(each.name)}`} onClick=${() => choose(each)}>Add</button>`}
+      <strong>${plain(each.name)}</strong> <span class="faint">${plain(each.applicable_target)}, default ${plain(each.default_value) || "empty"}</span><div dir="auto">${plain(each.description)}</div></li>`)}</ul>
     <p class="faint" role="status">${words[0] && (found.length > MOST ? `${MOST} of ${found.length}: type more to find others` : `${found.length} found`)}</p>`;
 }
 
@@ -55,7 +56,12 @@ function Register({ image, plugins, done }) {
     if (gone(values).length) await post(["untag"], { tags: gone(values) });
   };
   const hint = html`<p class="faint">${plugins.map((each) => `${each.label} needs ${each.required_image_tags.map(plain).join(" ") || "none"}.`).join(" ")}</p>`;
-  const fields = () => [{ name: "id", label: "Id of the image in the cloud", readonly: Boolean(image), autofocus: !image }, { name: "username", label: "Login of its system", autofocus: Boolean(image) }, { name: "description", label: "Description" }, { name: "tags", label: "Tags", hint }];
+  const fields = () => [
+    { name: "id", label: "Id of the image in the cloud", readonly: Boolean(image), autofocus: !image },
+    { name: "username", label: "Login of its system", autofocus: Boolean(image) },
+    { name: "description", label: "Description" },
+    { name: "tags", label: "Tags", hint },
+  ];
   return html`<${Form} name=${`image ${image?.id}`} title=${image ? html`Change <bdi>${plain(image.name)}</bdi>` : "Register an image"} verb=${image ? "Change the image" : "Register the image"} fields=${fields} act=${act} done=${done}
     first=${{ id: "", username: "", description: "", ...image, tags: image?.tags.join(" ") ?? "" }} command=${(values) => registerImage(values, words(values.tags), gone(values))} />`;
 }
@@ -92,7 +98,7 @@ export function Images() {
   return html`<header class="title"><h1>Images and plugins</h1><button type="button" onClick=${what ? close : open({ what: "Register" })}>${what ? "Close the form" : "Register an image"}</button></header>
     ${!data ? wait : html`${/Change|Register/.test(what) && html`<${Register} key=${image?.id} image=${image} plugins=${data.plugins} done=${done} />`}
     <section aria-labelledby="images"><h2 id="images">Registered images</h2>
-      ${data.images.length ? html`<div class="table"><table><thead><tr><th scope="col">Image</th><th scope="col" class="wide">Login</th><th scope="col" class="wide">Tags</th><th scope="col">Fits</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead><tbody>${data.images.map(row)}</tbody></table></div>`
+      ${data.images.length ? html`<${Table} columns=${{ Image: "", Login: "wide", Tags: "wide", Fits: "", Actions: "unseen" }}>${data.images.map(row)}<//>`
         : html`<${Empty} title="No image is registered"><p>svcd makes clusters of images whose login and tags it knows.</p><//>`}</section>
     <section aria-labelledby="plugins"><h2 id="plugins">Plugins</h2>${data.plugins.map(Plugin)}</section>
     ${what === "Unregister" && html`<${Unregister} image=${image} done=${again} close=${() => ask({})} />`}`}`;

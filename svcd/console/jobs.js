@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { get, path, send } from "./api.js";
 import * as commands from "./commands.js";
 import { Drop, Form } from "./forms.js";
-import { Command, Cut, Empty, Lines, Name, Question, State, Time, useTick, useTitle } from "./parts.js";
+import { Command, Cut, Empty, Lines, Name, Question, State, Table, Time, useTick, useTitle } from "./parts.js";
 import { length, newestFirst, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, store, useStore } from "./store.js";
@@ -14,18 +14,33 @@ import { duration, now } from "./time.js";
 const ROWS = 200; // of a list and of a choice
 const RUNS = 10;
 const MASK = "***";
-const TYPES = ["Pig", "Hive", "MapReduce", "Jar", "Java", "Shell", "Spark"];
+const TYPES = ["Pig", "MapReduce", "Jar", "Java", "Shell", "Spark"];
 const USES = { Jar: [], MapReduce: [], Java: ["args"] }; // what jobs of a type take beside options; other types take both
 
 const Long = ({ text }) => html`<code><${Cut} text=${text} most=${90} /></code>`;
 const Last = ({ run }) => (run ? html`<a href=${to(["runs", run.id])}><${State} word=${status(run)} of=${outcome(run)} /></a> <span class="faint wide"><${Time} at=${run.created_at} /></span>` : html`<span class="faint">never</span>`);
+const address = ["URL", (row) => html`<${Long} text=${row.url} />`];
 const when = ["Created", (row) => html`<${Time} at=${row.created_at} />`];
 
 // word: of the command; kind: of the store; list: of the API; columns: title and drawing each, the last two not on a phone.
 const KINDS = {
-  jobs: { one: "job", title: "Jobs", kind: "job", list: "jobs", gone: "Its binaries stay. svcd refuses while it has runs.", columns: [["Type", (row) => plain(row.type)], ["Last run", (row, last) => html`<${Last} run=${last.get(row.id)} />`], ["Binaries", (row) => html`<${Cut} text=${[...row.mains, ...row.libs].map((each) => each.name).join(", ")} most=${90} />`], when] },
-  sources: { one: "data source", word: "source", title: "Data sources", kind: "data_source", list: "data-sources", gone: "The data itself stays where it is.", columns: [["Type", (row) => plain(row.type)], ["URL", (row) => html`<${Long} text=${row.url} />`], when] },
-  binaries: { one: "binary", word: "binary", title: "Binaries", kind: "job_binary", list: "job-binaries", gone: "Its data goes too, if svcd keeps it for no other binary.", columns: [["URL", (row) => html`<${Long} text=${row.url} />`], when] },
+  jobs: {
+    one: "job", title: "Jobs", kind: "job", list: "jobs", gone: "Its binaries stay. svcd refuses while it has runs.",
+    columns: [
+      ["Type", (row) => plain(row.type)],
+      ["Last run", (row, last) => html`<${Last} run=${last.get(row.id)} />`],
+      ["Binaries", (row) => html`<${Cut} text=${[...row.mains, ...row.libs].map((each) => each.name).join(", ")} most=${90} />`],
+      when,
+    ],
+  },
+  sources: {
+    one: "data source", word: "source", title: "Data sources", kind: "data_source", list: "data-sources", gone: "The data itself stays where it is.",
+    columns: [["Type", (row) => plain(row.type)], address, when],
+  },
+  binaries: {
+    one: "binary", word: "binary", title: "Binaries", kind: "job_binary", list: "job-binaries", gone: "Its data goes too, if svcd keeps it for no other binary.",
+    columns: [address, when],
+  },
 };
 
 function Remove({ of, row, close }) {
@@ -114,10 +129,10 @@ export function Jobs({ query }) {
     ${New && html`<${New} key=${`${show} ${query.like}`} like=${store.job.get(query.like)} />`}
     ${!rows.length ? !New && html`<${Empty} title=${`No ${of.title.toLowerCase()} yet`}><p>A job is a program of some binaries. It reads and writes data sources.</p><//>` : html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}><input type="search" placeholder=${`Find a ${of.one}`} aria-label=${`Find a ${of.one}`} value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} /></form>
-    <div class="table"><table><thead><tr><th scope="col">Name</th>${of.columns.map(([title], at) => html`<th key=${title} scope="col" class=${side(at)}>${title}</th>`)}${of.word && html`<th scope="col"><span class="unseen">Action</span></th>`}</tr></thead>
-      <tbody>${found.slice(0, ROWS).map((row) => html`<tr key=${row.id}><th scope="row">${of.word ? html`<${Name}>${row.name}<//>` : html`<a href=${to(["jobs", row.id])}><${Name}>${row.name}<//></a>`}</th>
+    <${Table} columns=${{ Name: "", ...Object.fromEntries(of.columns.map(([title], at) => [title, side(at)])), ...(of.word && { Action: "unseen" }) }}>
+      ${found.slice(0, ROWS).map((row) => html`<tr key=${row.id}><th scope="row">${of.word ? html`<${Name}>${row.name}<//>` : html`<a href=${to(["jobs", row.id])}><${Name}>${row.name}<//></a>`}</th>
         ${of.columns.map(([title, draw], at) => html`<td key=${title} class=${side(at)}>${draw(row, last)}</td>`)}
-        ${of.word && html`<td class="amount"><button type="button" class="small" aria-label=${`Delete ${plain(row.name)}`} onClick=${() => remove(row)}>Delete</button></td>`}</tr>`)}</tbody></table></div>
+        ${of.word && html`<td class="amount"><button type="button" class="small" aria-label=${`Delete ${plain(row.name)}`} onClick=${() => remove(row)}>Delete</button></td>`}</tr>`)}<//>
     <p class="faint">${!found.length ? `No ${of.one} has this text.` : found.length > ROWS && `The newest ${ROWS} of ${found.length}: type a part of the name to find others.`}</p>`}
     ${removed && html`<${Remove} of=${of} row=${removed} close=${() => remove(null)} />`}`;
 }
@@ -182,7 +197,8 @@ export function Job({ id, query }) {
   const runs = newestFirst([...store.job_execution.values()].filter((each) => each.job_id === id));
   return html`<header class="title"><div><p class="faint crumbs"><a href=${to(["jobs"])}>Jobs</a></p><h1><${Name}>${job.name}<//></h1>
       <p class="facts"><span>${plain(job.type)}</span><span>created <${Time} at=${job.created_at} /></span></p></div>
-      <div class="buttons"><a class="button" href=${to(["jobs", id], { run: query.run ? "" : "1" })}>${query.run ? "Close the form" : "Run it"}</a><a class="button" href=${to(["jobs"], { new: "1", like: id })}>New from this</a><button type="button" class="danger" onClick=${() => ask(true)}>Delete</button></div></header>
+      <div class="buttons"><a class="button" href=${to(["jobs", id], { run: query.run ? "" : "1" })}>${query.run ? "Close the form" : "Run it"}</a>
+        <a class="button" href=${to(["jobs"], { new: "1", like: id })}>New from this</a><button type="button" class="danger" onClick=${() => ask(true)}>Delete</button></div></header>
     <${Lines} text=${job.description} />
     ${query.run && html`<${Execute} key=${query.like} job=${job} like=${store.job_execution.get(query.like)} />`}
     <section aria-labelledby="binaries"><h2 id="binaries">Binaries</h2><dl class="values"><${Parts} title="Main" rows=${job.mains} /><${Parts} title="Libraries" rows=${job.libs} /></dl></section>

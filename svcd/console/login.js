@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { endToken, send } from "./api.js";
+import { Field, placed } from "./forms.js";
 import { Command, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
 import { plain } from "./text.js";
@@ -25,25 +26,15 @@ export function readToken(text) {
   return { token: text.trim(), until: null };
 }
 
-// Fault -> the texts beside the fields; "" for the form.
-export function placed(error, mode, choosing) {
-  const found = {};
-  if (error.status === 400) {
-    for (const line of error.message.split("\n")) {
-      const [, name, text] = /^\$\.(user|domain|password|project): (.*)/.exec(line) ?? [null, "", line];
-      found[name] = found[name] ? `${found[name]}\n${text}` : text;
-    }
-  } else if (error.status === 401) found[mode === "token" ? "token" : "password"] = error.message;
-  else if ([403, 404].includes(error.status) && (choosing || mode !== "password")) found.project = error.message;
-  else found[""] = error.message;
-  return found;
+// Fault -> the lines beside the fields; "" for the form.
+export function faultsOf(error, mode, choosing) {
+  if (error.status === 400) return placed(error, ["user", "domain", "password", "project"]);
+  const name = error.status === 401 ? (mode === "token" ? mode : "password") : [403, 404].includes(error.status) && (choosing || mode !== "password") ? "project" : "";
+  return { [name]: [error.message] };
 }
 
-const Field = ({ name, label, values, set, faults, type = "text", ...more }) => html`<label class="field">${label}
-  <input name=${name} type=${type} value=${values[name]} onInput=${(e) => set(name, e.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="none"
-    aria-invalid=${faults[name] ? "true" : undefined} aria-describedby=${faults[name] ? `fault-${name}` : undefined} ...${more} />
-  </label><${Fault} name=${name} faults=${faults} />`;
-const Fault = ({ name, faults }) => faults[name] && html`<span class="fault" id=${`fault-${name}`} role="alert">${plain(faults[name])}</span>`;
+// A fault of a field that the form does not show now.
+const Fault = ({ of }) => of && html`<p class="fault" role="alert">${plain(of.join("\n"))}</p>`;
 
 // What both forms do: `act` once at a time, faults beside the fields, and no secret that stays.
 function useForm(first, done) {
@@ -56,15 +47,15 @@ function useForm(first, done) {
   useEffect(() => {
     box.current?.querySelector("[aria-invalid=true]")?.focus();
   }, [faults]);
-  const set = (name, value) => {
-    setValues((before) => ({ ...before, [name]: value }));
-    setFaults((before) => ({ ...before, [name]: undefined }));
+  const change = (more) => {
+    setValues((before) => ({ ...before, ...more }));
+    setFaults((before) => ({ ...before, ...Object.fromEntries(Object.keys(more).map((name) => [name, undefined])) }));
   };
   // needed: fields that must not be empty. act(values): the session that begins, or null when more is asked.
   const submit = (mode, needed, choosing, act) => async (event) => {
     event.preventDefault();
     if (running.current) return;
-    const missing = Object.fromEntries(needed.filter((name) => !values[name].trim()).map((name) => [name, "must not be empty"]));
+    const missing = Object.fromEntries(needed.filter((name) => !values[name].trim()).map((name) => [name, ["must not be empty"]]));
     if (Object.keys(missing).length) return setFaults(missing);
     running.current = true;
     setBusy(true);
@@ -80,14 +71,15 @@ function useForm(first, done) {
       }
     } catch (error) {
       if (running.current === "gone") return undefined;
-      setFaults(placed(error, mode, choosing));
+      setFaults(faultsOf(error, mode, choosing));
       if (error.status === 401) setValues((before) => ({ ...before, password: "" }));
     }
     running.current = false;
     setBusy(false);
     return undefined;
   };
-  return { values, set, faults, busy, submit, box };
+  const field = (name, label, more) => html`<${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;
+  return { values, change, faults, busy, submit, box, field };
 }
 
 // Log in with a password; for a project when it is known. Null: the user chooses one of `projects`.
@@ -123,11 +115,11 @@ export function Login({ done, reason }) {
   const [mode, setMode] = useState(session.auth === "none" ? "none" : passwords ? "password" : "token");
   const [projects, choose] = useState(null);
   const form = useForm({ user: session.user, domain: session.domain || "Default", password: "", project: session.project || session.home, token: "" }, done);
-  const { values, set, faults, busy, submit, box } = form;
+  const { values, change, faults, busy, submit, box, field } = form;
   useTitle(mode === "none" ? "Choose a project" : "Log in");
   const offer = (found) => {
     choose(found);
-    set("project", found.some((each) => each.id === values.project) ? values.project : found[0].id);
+    change({ project: found.some((each) => each.id === values.project) ? values.project : found[0].id });
   };
   const acts = {
     none: [["project"], withoutToken],
@@ -135,21 +127,20 @@ export function Login({ done, reason }) {
     password: [["user", "domain", "password"], (given) => withPassword(projects ? given : { ...given, project: "" }, offer)],
   };
   const [needed, act] = acts[mode];
-  const field = { values, set, faults };
+  const named = (each) => [each.id, projects.some((other) => other !== each && other.name === each.name) ? `${each.name} (${each.id})` : each.name];
   return html`<form class="login" ref=${box} novalidate onSubmit=${submit(mode, needed, Boolean(projects), act)}>
     <h1>${mode === "none" || projects ? "Choose a project" : "Log in"}</h1>
     ${reason && html`<p class="notice" role="status">${reason}</p>`}
-    ${mode === "password" && !projects && html`
-      <${Field} name="user" label="User" autocomplete="username" autofocus ...${field} />
-      <${Field} name="domain" label="Domain" ...${field} />
-      <${Field} name="password" label="Password" type="password" autocomplete="current-password" ...${field} />`}
-    ${mode === "password" && projects && html`<label class="field">Project
-      <select name="project" value=${values.project} onChange=${(e) => set("project", e.target.value)} autofocus>${projects.map((each) => html`<option key=${each.id} value=${each.id}>${plain(each.name)}${projects.some((other) => other !== each && other.name === each.name) ? ` (${each.id})` : ""}</option>`)}</select></label>
-      <${Fault} name="project" faults=${faults} /><${Fault} name="password" faults=${faults} />`}
-    ${mode !== "password" && html`<${Field} name="project" label="Project id" autofocus ...${field} />`}
-    ${mode === "token" && html`<${Field} name="token" label="Token" type="password" ...${field} />
+    ${mode === "password" && !projects && [
+      field("user", "User", { autocomplete: "username", autofocus: true }),
+      field("domain", "Domain"),
+      field("password", "Password", { type: "password", autocomplete: "current-password" }),
+    ]}
+    ${mode === "password" && projects && html`${field("project", "Project", { options: projects.map(named), autofocus: true })}<${Fault} of=${faults.password} />`}
+    ${mode !== "password" && field("project", "Project id", { autofocus: true })}
+    ${mode === "token" && html`${field("token", "Token", { type: "password" })}
       <p class="faint">Paste a token, or all that this command prints. It stays in this tab.</p><${Command} text=${ISSUE} />`}
-    ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""]} /><//>`}
+    ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""].join("\n")} /><//>`}
     <div class="buttons">
       ${projects && html`<button type="button" onClick=${() => choose(null)}>Back</button>`}
       ${passwords && mode !== "none" && !projects && html`<button type="button" onClick=${() => setMode(mode === "token" ? "password" : "token")}>${mode === "token" ? "Use a password" : "Use a token"}</button>`}
@@ -162,7 +153,7 @@ export function Again({ ended, done, close, leave }) {
   const dialog = useRef(null);
   const { user, domain, project } = session;
   const mode = user && session.passwords && isSecureContext ? "password" : "token";
-  const { values, set, faults, busy, submit, box } = useForm({ user, domain, password: "", project, token: "" }, done);
+  const { faults, busy, submit, box, field } = useForm({ user, domain, password: "", project, token: "" }, done);
   useEffect(() => {
     dialog.current.showModal();
   }, []);
@@ -171,15 +162,14 @@ export function Again({ ended, done, close, leave }) {
     if (begun.project !== project) throw Object.assign(new Error("the token is for another project"), { status: 401 });
     return begun;
   };
-  const field = { values, set, faults };
   return html`<dialog ref=${dialog} aria-labelledby="again" onCancel=${(e) => ended && e.preventDefault()} onClose=${() => !ended && close()}>
     <form ref=${box} novalidate onSubmit=${submit(mode, [mode], false, act)}>
       <h2 id="again">Log in again</h2>
       <p>${ended ? "Your login has ended." : "Your login ends soon."} The page stays as it is, with all that you have typed.</p>
       <p class="faint">${mode === "password" && html`User <${Name}>${user}<//>, `}project <${Name}>${session.name || project}<//></p>
-      ${mode === "password" ? html`<${Field} name="password" label="Password" type="password" autocomplete="current-password" autofocus ...${field} /><${Fault} name="project" faults=${faults} />`
-        : html`<${Field} name="token" label="Token" type="password" autofocus ...${field} /><${Fault} name="project" faults=${faults} /><${Command} text=${ISSUE} />`}
-      ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""]} /><//>`}
+      ${field(mode, mode === "password" ? "Password" : "Token", { type: "password", autocomplete: mode === "password" ? "current-password" : "off", autofocus: true })}
+      <${Fault} of=${faults.project} />${mode === "token" && html`<${Command} text=${ISSUE} />`}
+      ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""].join("\n")} /><//>`}
       <div class="buttons"><button type="button" onClick=${leave}>Log out</button>${!ended && html`<button type="button" onClick=${close}>Later</button>`}
         <button type="submit" class="primary">${busy ? "Checking…" : "Log in"}</button></div>
     </form></dialog>`;

@@ -42,6 +42,16 @@ export function Command({ text }) {
     ${navigator.clipboard && html`<button type="button" class="small" onClick=${copy} aria-label="Copy the command">${copied ? "Copied" : "Copy"}</button>`}</div>`;
 }
 
+// A table that scrolls by itself. columns: title -> class of its cells; "unseen" for a title that is only read aloud.
+export const Table = ({ columns, children }) => html`<div class="table"><table>
+  <thead><tr>${Object.entries(columns).map(([title, side]) => html`<th key=${title} scope="col" class=${side !== "unseen" && side}>${side === "unseen" ? html`<span class="unseen">${title}</span>` : title}</th>`)}</tr></thead>
+  <tbody>${children}</tbody></table></div>`;
+
+// Choices of a select, [value, text] each.
+export const options = (rows) => rows.map(([value, text]) => html`<option key=${value} value=${value}>${plain(text)}</option>`);
+
+export const Filter = ({ label, value = "", rows, choose, ...more }) => html`<label ...${more}>${label} <select value=${value} onChange=${choose}>${options(rows)}</select></label>`;
+
 export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
 
 export const Problem = ({ title, children }) => html`<div class="problem" role="alert"><strong>${title}</strong><div>${children}</div></div>`;

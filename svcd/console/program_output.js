@@ -16,6 +16,9 @@ const ENVIRONMENT = "List of passing environment";
 const STDOUT = "Stdoutput ";
 const HANDED_OVER = /^Oozie Launcher, (?:uploading action data to HDFS sequence file: |propagating new Hadoop job id to Oozie$)/;
 const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\.(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher)|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))/;
+const SPARK = /^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)|WARNING: Using incubator modules: jdk\.incubator\.vector$)/;
+const SPARK_MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} /;
+const CONTEXT = "=".repeat(79);
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
 const JVM = /^(?:WARNING: (?:A terminally deprecated method in java\.lang\.System has been called$|System::setSecurityManager (?:has been called by org\.apache\.oozie\.|will be removed in a future release$)|Please consider reporting this to the maintainers of org\.apache\.oozie\.)|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system properly\.$|See http:\/\/logging\.apache\.org\/log4j\/))/;
@@ -47,6 +50,13 @@ function inDump(words, before) {
   if (before.within) return { ...before, within: words === before.within ? "" : before.within };
 }
 
+// A line of any file but a launcher's output; the dump is in that of a Spark driver.
+function ofDriver(line, words, before) {
+  const within = before.within && !SPARK_MOMENT.test(words);
+  if (within || (before.leftOut && words === CONTEXT)) return ["", { ...before, leftOut: false, within: within && words === CONTEXT ? "" : CONTEXT }];
+  return [line, { ...before, leftOut: false, within: "" }];
+}
+
 function ofLauncher(line, words, before) {
   const after = turned(words, before);
   if (after) return ["", after];
@@ -69,11 +79,10 @@ function ofLine(title, line, before) {
   if (words.startsWith("[svcd: ")) return [line, null];
   before ??= place(!LAUNCHER.test(title) ? "" : words === "Launcher AM configuration loaded" ? "preamble" : "program");
   if (FRAME.test(words)) return ["", before];
-  const known = (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
+  const known = (!before.phase && SPARK.test(words)) || (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
-  if (known || continues) return ["", { ...before, leftOut: true }];
-  before = { ...before, leftOut: false };
-  return before.phase ? ofLauncher(line, words, before) : [line, before];
+  if (known || continues) return ["", { ...before, leftOut: true, within: before.phase ? before.within : "" }];
+  return before.phase ? ofLauncher(line, words, { ...before, leftOut: false }) : ofDriver(line, words, before);
 }
 
 // A log that comes in pieces. leftOut: the number of lines left out so far.

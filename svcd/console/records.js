@@ -43,6 +43,9 @@ export const length = (run, now) => Math.max(0, (moment(run.end_time) ?? now) - 
 const stampOf = (row) => row.created_at ?? "";
 export const newestFirst = (rows) => [...rows].sort((a, b) => (stampOf(a) === stampOf(b) ? (a.id < b.id ? 1 : -1) : stampOf(a) < stampOf(b) ? 1 : -1));
 
+// The clusters that a filter offers.
+export const clusterChoices = (clusters) => [["", "all"], ...newestFirst(clusters.values()).slice(0, 200).map((each) => [each.id, each.name])];
+
 // Why a run needs attention, else "".
 export function trouble(run) {
   const { failure, waiting } = run.info ?? {};

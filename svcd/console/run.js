@@ -5,7 +5,7 @@ import { path, send } from "./api.js";
 import * as commands from "./commands.js";
 import { Progress } from "./home.js";
 import { Log } from "./log.js";
-import { Command, Cut, Empty, Lines, Name, Problem, Question, State, Time, tone, useTick, useTitle } from "./parts.js";
+import { Command, Cut, Empty, Lines, Name, Problem, Question, State, Table, Time, tone, useTick, useTitle } from "./parts.js";
 import { hasEnded, length, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { keep, useStore } from "./store.js";
@@ -61,9 +61,9 @@ const Values = ({ title, values }) => {
 
 const Data = ({ title, id, sources }) => id && html`<div><dt>${title}</dt><dd>${sources.has(id) ? html`<${Name}>${sources.get(id).name}<//> <code class="faint"><${Cut} text=${sources.get(id).url} most=${200} /></code>` : html`<span class="faint">a data source that is gone</span>`}</dd></div>`;
 
-const Actions = ({ actions }) => html`<section aria-labelledby="actions"><h2 id="actions">Steps of the engine</h2><div class="table"><table>
-  <thead><tr><th scope="col">Step</th><th scope="col">Status</th><th scope="col">Error</th></tr></thead>
-  <tbody>${actions.map((each, at) => html`<tr key=${at}><th scope="row">${plain(each.name ?? each.id)}</th><td>${plain(each.status)}</td><td dir="auto"><${Cut} text=${[each.errorCode, each.errorMessage].filter(Boolean).join(": ") || "–"} /></td></tr>`)}</tbody></table></div></section>`;
+const Actions = ({ actions }) => html`<section aria-labelledby="actions"><h2 id="actions">Steps of the engine</h2>
+  <${Table} columns=${{ Step: "", Status: "", Error: "" }}>${actions.map((each, at) => html`<tr key=${at}><th scope="row">${plain(each.name ?? each.id)}</th><td>${plain(each.status)}</td>
+    <td dir="auto"><${Cut} text=${[each.errorCode, each.errorMessage].filter(Boolean).join(": ") || "–"} /></td></tr>`)}<//></section>`;
 
 export function Run({ id, query }) {
   const { job_execution: executions, job: jobs, cluster: clusters, data_source: sources, loaded } = useStore();

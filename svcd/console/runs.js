@@ -1,8 +1,8 @@
 // The runs of all jobs: a row for each job, a bar for each run, as tall as it was long.
 import { html } from "./html.js";
 import { newRun } from "./commands.js";
-import { Command, Empty, Name, State, Time, tone, useTick, useTitle } from "./parts.js";
-import { hasEnded, length, newestFirst, outcome, status } from "./records.js";
+import { Command, Empty, Filter, Name, State, Table, Time, tone, useTick, useTitle } from "./parts.js";
+import { clusterChoices, hasEnded, length, newestFirst, outcome, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
@@ -47,14 +47,14 @@ export function Runs({ query }) {
     ${!all.length ? html`<${Empty} title="No job has run yet"><p>Run <a href=${to(["jobs"])}>one of the jobs</a>, or start one with the command line.</p><${Command} text=${newRun} /><//>` : html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
       <input type="search" placeholder="Find a job" aria-label="Find a job by name" value=${query.q ?? ""} onInput=${(e) => filter({ q: e.target.value })} />
-      <label>Status <select value=${query.status ?? ""} onChange=${choose("status")}><option value="">all</option>${STATUSES.map((each) => html`<option key=${each} value=${each}>${each === "failed" ? "failed, by any cause" : each}</option>`)}</select></label>
-      <label>Cluster <select value=${query.cluster ?? ""} onChange=${choose("cluster")}><option value="">all</option>${newestFirst(clusters.values()).slice(0, 200).map((each) => html`<option key=${each.id} value=${each.id}>${plain(each.name)}</option>`)}</select></label>
+      <${Filter} label="Status" value=${query.status} rows=${[["", "all"], ...STATUSES.map((each) => [each, each === "failed" ? "failed, by any cause" : each])]} choose=${choose("status")} />
+      <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(clusters)} choose=${choose("cluster")} />
     </form>
     ${!runs.length ? html`<${Empty} title="No run fits the filters"><p><a href=${to(["runs"])}>Show all runs</a></p><//>` : html`
     <${Grid} runs=${runs} jobs=${jobs} />
-    <div class="table"><table><thead><tr><th scope="col">Job</th><th scope="col">Status</th><th scope="col">Started</th><th scope="col" class="wide amount">Duration</th><th scope="col" class="wide">Cluster</th></tr></thead>
-      <tbody>${runs.slice(0, ROWS).map((run) => html`<tr key=${run.id}><th scope="row"><a href=${to(["runs", run.id])}><${Name}>${jobs.get(run.job_id)?.name ?? "deleted job"}<//></a></th>
+    <${Table} columns=${{ Job: "", Status: "", Started: "", Duration: "wide amount", Cluster: "wide" }}>
+      ${runs.slice(0, ROWS).map((run) => html`<tr key=${run.id}><th scope="row"><a href=${to(["runs", run.id])}><${Name}>${jobs.get(run.job_id)?.name ?? "deleted job"}<//></a></th>
         <td><${State} word=${status(run)} of=${outcome(run)} /></td><td><${Time} at=${run.created_at} /></td><td class="wide amount">${duration(length(run, now()))}</td>
-        <td class="wide">${clusters.has(run.cluster_id) ? html`<a href=${to(["clusters", run.cluster_id])}><${Name}>${clusters.get(run.cluster_id).name}<//></a>` : html`<span class="faint">gone</span>`}</td></tr>`)}</tbody></table></div>
+        <td class="wide">${clusters.has(run.cluster_id) ? html`<a href=${to(["clusters", run.cluster_id])}><${Name}>${clusters.get(run.cluster_id).name}<//></a>` : html`<span class="faint">gone</span>`}</td></tr>`)}<//>
     ${runs.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${runs.length}.</p>`}`}`}`;
 }

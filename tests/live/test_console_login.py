@@ -194,18 +194,18 @@ class PasswordTests(ConsoleCase):
             faults = [(400, wrong), (401, "no"), (403, "none"), (429, "slow")]
             self.assertEqual(
                 [
-                    of(f"m.placed({{status: {status}, message: {json.dumps(text)}}}, 'password')")
+                    of(f"m.faultsOf({json.dumps({'status': status, 'message': text})}, 'password')")
                     for status, text in faults
                 ],
                 [
                     {
-                        "user": "expected 1 character",
-                        "password": "missing",
-                        "": "$.x: unknown",
+                        "user": ["expected 1 character"],
+                        "password": ["missing"],
+                        "": ["$.x: unknown"],
                     },
-                    {"password": "no"},
-                    {"": "none"},
-                    {"": "slow"},
+                    {"password": ["no"]},
+                    {"": ["none"]},
+                    {"": ["slow"]},
                 ],
             )
 

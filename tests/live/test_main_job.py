@@ -38,6 +38,7 @@ STEPS = (
     "create a cluster of 1 master and 2 workers",
     "count words with a Jar job",
     "count words with a Pig job",
+    "count words with a PySpark job",
     "cancel a long job",
     "scale the workers from 2 to 3",
     "scale the workers from 3 to 1",
@@ -59,6 +60,12 @@ SLEEP = {
 COUNT = b"""
 words = FOREACH (LOAD '$INPUT' AS (line:chararray)) GENERATE FLATTEN(TOKENIZE(line)) AS word;
 STORE (FOREACH (GROUP words BY word) GENERATE group, COUNT(words)) INTO '$OUTPUT';
+"""
+FOREVER = b"""
+import time
+print("the driver has begun", flush=True)
+from pyspark import SparkContext
+SparkContext().parallelize([1], 1).map(lambda n: time.sleep(600)).count()
 """
 PROCESSES = ("namenode", "resourcemanager", "historyserver", "oozie", "datanode", "nodemanager")
 PAGES = {
@@ -109,7 +116,7 @@ class MainJobTests(DaemonCase):
         lines = [line.partition("] ")[2] for line in ended.out.splitlines()]
         self.assertEqual([line for line in lines if line in STEPS], list(STEPS))
         counts = re.findall(r"  all (\d+) counts equal those of Python", ended.out)
-        self.assertEqual(len(counts), 3)
+        self.assertEqual(len(counts), 4)
         self.assertEqual(len(set(counts)), 1)
         self.assertGreater(int(counts[0]), 1000)
         self.assertIn("  cancelled: KILLED", lines)
@@ -195,6 +202,41 @@ class InterruptionTests(DaemonCase):
             other = any(text in said for text in NO_PAGES)
             self.assertTrue(status in (0, 403) or other, f"{name} {port}: {status} {said[:300]}")
 
+    async def check_spark(self, tenant: Tenant, cluster_id: str) -> None:
+        """A jar counts words; a long PySpark job is shown while it runs, and cancelled."""
+        examples = vanilla_prefix() / "examples"
+        jar = (examples / "svcd-spark-examples.jar").read_bytes()
+        count = await tenant.new_job("spark", "Spark", {"spark.jar": jar})
+        words = await tenant.new_source("spark-in", "data", "in")
+        counts = await tenant.new_source("spark-out", "data", "spark")
+        configs = {"edp.java.main_class": "org.svcd.examples.spark.WordCount"}
+        execution = await tenant.execute(cluster_id, count, words, counts, configs)
+        shown = await tenant.until_execution(execution, "SUCCEEDED", JOB_S)
+        self.assertEqual((shown["return_code"], shown["progress"]), (0, 1.0))
+        found = await tenant.download("data", "spark/part-00000")
+        self.assertEqual(found, b"one\t1\nthree\t1\ntwo\t1\n")
+
+        forever = await tenant.new_job("forever", "Spark", {"forever.py": FOREVER})
+        unused = await tenant.new_source("spark-unused", "data", "unused")
+        execution = await tenant.execute(cluster_id, forever, words, unused, {})
+
+        async def runs() -> Any:
+            shown = await tenant.done("GET", f"/job-executions/{execution}")
+            self.assertFalse(shown["end_time"], shown)
+            children = [each for a in shown["info"]["actions"] for each in a.get("children", ())]
+            return [each for each in children if each["state"] == "RUNNING"]
+
+        (child,) = await until(runs, "the Spark application in info", JOB_S)
+        self.assertRegex(child["id"], r"^application_\d+_\d+$")
+
+        async def printed() -> bool:
+            return "the driver has begun" in await tenant.log(execution)
+
+        await until(printed, "the driver's output", JOB_S, 1.0)
+        cancelled = await tenant.done("GET", f"/job-executions/{execution}/cancel")
+        self.assertEqual(cancelled["info"]["status"], "KILLED")
+        self.assertNotIn("failure", cancelled["info"])
+
     async def check_failures(self, tenant: Tenant, cluster_id: str) -> None:
         """Failures of real programs are told by their causes; the log is that of the program."""
         count = await tenant.new_pig_job("count", COUNT)
@@ -248,6 +290,7 @@ class InterruptionTests(DaemonCase):
         await self.check_hosts(daemon.state)
         tenant = await self.check_jobs(daemon, tenant, shown)
         await self.check_failures(tenant, cluster_id)
+        await self.check_spark(tenant, cluster_id)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
         await tenant.until_gone(cluster_id)
         self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))

@@ -118,6 +118,8 @@ class Life:
         binary = self._binary()
         clusters = [self._cluster(n) for n in range(2)]
         job = self.ask("POST", "/jobs", {"name": "j", "type": "Pig", "mains": [binary]})
+        program = {"name": "s", "type": "Spark", "mains": [self._binary("s.py")]}
+        spark = self.ask("POST", "/jobs", program)
         sources = [self._source(n) for n in range(2)]
         self._templates()
         for number in range(self._rounds):
@@ -126,6 +128,7 @@ class Life:
             self._crowded()
             clusters[number % 2] = self._kept(clusters[number % 2], number)
             self._execute(job.json["job"]["id"], clusters[number % 2], sources)
+            self._execute(spark.json["job"]["id"], clusters[number % 2], sources, True)
             svcd.advance(self.rng.choice([1.0, 20.0, 120.0]))
             if self.rng.random() < 0.3:
                 self._behave()
@@ -173,15 +176,15 @@ class Life:
             body = "".join(key.splitlines()[1:-1])
             self.canaries.add("management key", body[_KEY_HEAD:], row.management_public_key)
 
-    def _binary(self) -> str:
-        base = f"/v1.1/{self.svcd.tenant}/job-binary-internals/b.pig"
+    def _binary(self, name: str = "b.pig") -> str:
+        base = f"/v1.1/{self.svcd.tenant}/job-binary-internals/{name}"
         content = f"a = load '$INPUT'; -- {self.canary('binary')}\n" * 3
         headers = {"X-Auth-Token": self.token}
         made = self.svcd.call("PUT", base, data=content, headers=headers).json
         extra = {"user": "reader", "password": self.canary("extra")}
         self.ask("POST", "/job-binaries", {"name": "o", "url": "objstore-internal://c/o"})
         url = f"internaldb://{made['job_binary_internal']['id']}"
-        body = {"name": "b.pig", "url": url, "extra": extra}
+        body = {"name": name, "url": url, "extra": extra}
         return str(self.ask("POST", "/job-binaries", body).json["job_binary"]["id"])
 
     def _source(self, number: int) -> str:
@@ -216,7 +219,9 @@ class Life:
         self.ask("POST", "/cluster-templates", {**cluster, "node_groups": [{**group, "count": 1}]})
         self.ask("POST", "/cluster-templates", {**cluster, "node_groups": [group]})
 
-    def _execute(self, job_id: str, cluster_id: str, sources: list[str]) -> None:
+    def _execute(
+        self, job_id: str, cluster_id: str, sources: list[str], spark: bool = False
+    ) -> None:
         configs = {
             "fs.swift.service.svcd.password": self.canary("job-config"),
             "oozie.launcher.x.password": self.canary("launcher-config"),
@@ -233,6 +238,10 @@ class Life:
             "PASSWORD": self.canary("parameter"),
             "OPTS": f"secret={self.canary('option', '')}",
         }
+        if spark:  # a program takes no params
+            configs["spark.executorEnv.PASSWORD"] = params["PASSWORD"]
+            configs["spark.hadoop.fs.objstore.password"] = params["OPTS"]
+            params = {}
         body = {
             "cluster_id": cluster_id,
             "input_id": sources[0],

@@ -115,6 +115,16 @@ class Tenant:
             if reply.status != 201:
                 raise AssertionError(f"PUT {url}: {reply.status} {reply.body.decode()}")
 
+    async def download(self, container: str, name: str) -> bytes:
+        """The content of an object."""
+        headers = {"X-Auth-Token": await self.token()}
+        reply = await send(
+            "GET", f"{self.cloud['object_store']}/{container}/{name}", headers=headers
+        )
+        if reply.status != 200:
+            raise AssertionError(f"GET {container}/{name}: {reply.status} {reply.body.decode()}")
+        return reply.body
+
     async def new_jar_job(self, name: str, jar: bytes) -> str:
         """A Jar job whose library is kept inside the service."""
         binary_id = await self._binary(f"{name}.jar", jar)

@@ -93,7 +93,7 @@ def main() -> int:
                 print(f"$ {command}", flush=True)
                 _run(work, state, command)
             wanted = {
-                "home": ("", "Running jobs"),
+                "home": ("", "Public addresses"),
                 "cluster": (f"clusters/{_id_of(work, state, 'cluster', 'etl')}", "Longest path:"),
                 "launch": ("launch", "Create 3 machines"),
                 "runs": ("runs", "report"),

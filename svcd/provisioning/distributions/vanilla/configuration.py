@@ -38,7 +38,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
             Site.YARN, hadoop.yarn_site(machines, machine), machine
         ),
         f"{conf}/mapred-site.xml": with_asked(Site.MAPRED, mapred, machine),
-        f"{conf}/capacity-scheduler.xml": hadoop.queues(),
+        f"{conf}/capacity-scheduler.xml": hadoop.queues(machines),
     }
     texts = {
         f"{conf}/log4j.properties": LOG4J,

@@ -1,5 +1,11 @@
 """The configuration of Hadoop's daemons and jobs.
 
+Note: progress. A launcher waits for the job that it started, and the application master of a job
+waits for containers. If launchers and masters filled the cluster, all would wait for ever. So
+launchers have a queue with a small share, masters have at most half of the rest, and the rest of
+the rest is so large that on one machine at least an executor of Spark finds room, however the
+others are spread. A job of MapReduce needs less. A test counts all cases.
+
 svcd writes addresses where Hadoop expects host names. So links in its pages and redirects of
 WebHDFS work from anywhere, and the same files work on servers and on machines that are folders of
 one host. On such folders two things differ: RPC sockets are bound to the machine's own address
@@ -14,11 +20,12 @@ from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import topology
-from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.layout import holders, layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of
 from svcd.provisioning.distributions.vanilla.topology import (
     HISTORYSERVER,
     NAMENODE,
+    NODEMANAGER,
     OOZIE,
     REPLICATION,
     RESOURCEMANAGER,
@@ -144,6 +151,7 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.resourcemanager.recovery.enabled": "false",
         "yarn.scheduler.minimum-allocation-mb": "64",
         "yarn.scheduler.maximum-allocation-mb": str(most),
+        "yarn.scheduler.maximum-allocation-vcores": str(max(map(places.vcores, machines))),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
         "yarn.nodemanager.hostname": own,
         # makes the configured address the node's id, never a name that a resolver returns
@@ -165,6 +173,11 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.container-monitor.interval-ms": "1000",
         "yarn.nodemanager.env-whitelist": _PASSED_ON,
         "yarn.nodemanager.container-localizer.java.opts": "-Xmx64m",
+        # files of jobs that have ended hold their options, which may be secrets: none is kept
+        "yarn.nodemanager.localizer.cache.target-size-mb": "0",
+        "yarn.nodemanager.localizer.cache.cleanup.interval-ms": "60000"
+        if machine.root
+        else "300000",
         "yarn.application.classpath": CLASS_PATH,
         "yarn.client.app-submission.poll-interval": "100",
         "yarn.log-aggregation-enable": "false",
@@ -188,12 +201,8 @@ def _disk_checks(machine: Machine) -> Properties:
     }
 
 
-def queues() -> Properties:
-    """The queues of YARN. Launchers of Oozie have their own queue.
-
-    In a shared queue launchers could fill the cluster and wait for ever for the jobs that they
-    started.
-    """
+def queues(machines: Sequence[Machine]) -> Properties:
+    """The queues of YARN. Launchers of Oozie have their own queue; see the note on progress."""
     root = "yarn.scheduler.capacity"
     queues: Properties = {
         f"{root}.root.queues": f"default,{LAUNCHER_QUEUE}",
@@ -204,8 +213,8 @@ def queues() -> Properties:
         f"{root}.node-locality-delay": "1",
     }
     for name, capacity, most, masters in (
-        ("default", "60", "100", "0.5"),
-        (LAUNCHER_QUEUE, "40", "50", "1.0"),
+        ("default", "70", "100", "0.5"),
+        (LAUNCHER_QUEUE, "30", str(launcher_percent(machines)), "1.0"),
     ):
         queues |= {
             f"{root}.root.{name}.capacity": capacity,
@@ -215,6 +224,16 @@ def queues() -> Properties:
             f"{root}.root.{name}.state": "RUNNING",
         }
     return queues
+
+
+def launcher_percent(machines: Sequence[Machine]) -> int:
+    """The largest share of the cluster for launchers, in percent.
+
+    One launcher fits also when a single node manager is left, the smallest one.
+    """
+    offers = [places.containers_mib(m) for m in holders(machines, NODEMANAGER)]
+    launcher = places.task_sizes(machines).launcher
+    return max(30, -(-100 * launcher // min(offers))) if offers else 30
 
 
 def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:

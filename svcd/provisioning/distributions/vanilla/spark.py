@@ -196,11 +196,12 @@ def _escaped(value: str) -> str:
     return f"\\{value}" if value.startswith(" ") else value
 
 
-_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex"
+_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c: %m%n%ex"
+"""With the whole name of the logger: `svcd job logs` leaves out the steps of Spark by it."""
 
 LOG4J2 = f"""\
 # Made by svcd. Jobs and command lines log to standard error.
-rootLogger.level = info
+rootLogger.level = ${{sys:svcd.log.level:-info}}
 rootLogger.appenderRef.main.ref = console
 appender.console.type = Console
 appender.console.name = console

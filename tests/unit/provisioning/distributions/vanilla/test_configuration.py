@@ -14,7 +14,13 @@ from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS
-from svcd.provisioning.distributions.vanilla.layout import containers_mib, heap_mib, task_sizes
+from svcd.provisioning.distributions.vanilla.hadoop import launcher_percent
+from svcd.provisioning.distributions.vanilla.layout import (
+    containers_mib,
+    heap_mib,
+    spark_sizes,
+    task_sizes,
+)
 from svcd.provisioning.distributions.vanilla.sites import site_xml
 
 MASTER = group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie")
@@ -34,6 +40,30 @@ def text(of: Cluster, all_: tuple[Machine, ...], machine: Machine, name: str) ->
 def site(of: Cluster, all_: tuple[Machine, ...], machine: Machine, name: str) -> dict[str, str]:
     tree = ElementTree.fromstring(text(of, all_, machine, f"conf/{name}.xml"))
     return {p.findtext("name") or "": p.findtext("value") or "" for p in tree.findall("property")}
+
+
+def room_for_an_executor(workers: tuple[Machine, ...]) -> list[bool]:
+    """Whether one machine has room for an executor, for each number of launchers and masters.
+
+    As the capacity scheduler counts: masters that run may be as many as were allowed at the time
+    of their start, when each had a launcher.
+    """
+    spark, launcher = spark_sizes(workers), task_sizes(workers).launcher
+    total = sum(map(containers_mib, workers))
+    launchers = up(total * launcher_percent(workers) / 100) // launcher
+    found = []
+    for masters in range(1, launchers + 1):
+        half = up(max(total * 0.7, total - masters * launcher) / 2)
+        if masters == 1 or masters * spark.driver <= half:
+            for n in range(masters, launchers + 1):
+                free = total - n * launcher - masters * spark.driver
+                found.append(free > len(workers) * (spark.executor - 64))
+    return found
+
+
+def up(mib: float) -> int:
+    """A limit of the scheduler, which is rounded to its smallest container."""
+    return -(-int(mib) // 64) * 64
 
 
 class TestSites(SynchronousTestCase):
@@ -179,9 +209,43 @@ class TestSites(SynchronousTestCase):
         """Else waiting launchers could fill the cluster."""
         queues = site(self.cluster, self.machines, self.master, "capacity-scheduler")
         self.assertEqual(queues["yarn.scheduler.capacity.root.queues"], "default,launchers")
-        self.assertEqual(queues["yarn.scheduler.capacity.root.launchers.maximum-capacity"], "50")
+        self.assertEqual(queues["yarn.scheduler.capacity.root.launchers.maximum-capacity"], "30")
         oozie = site(self.cluster, self.machines, self.master, "oozie/oozie-site")
         self.assertEqual(oozie["oozie.launcher.default.queue"], "launchers")
+
+    def test_launcher_fits_on_the_last_small_node_manager(self) -> None:
+        """A percentage that allows no launcher would stop all jobs."""
+        (_, small, _) = all_ = machines(made(), root="/srv/cloud")
+        self.assertEqual(launcher_percent(all_), 30)
+        self.assertEqual(launcher_percent((evolve(small, ram_mib=512),)), 38)
+        self.assertEqual(launcher_percent(machines(cluster(Vanilla(), MASTER))), 30)
+
+    def test_executor_finds_room_beside_all_launchers_and_masters(self) -> None:
+        """However they are spread; else launchers and masters would wait for ever."""
+        (_, worker, _) = machines(made())
+        (_, folder, _) = machines(made(), root="/srv/cloud")
+        sizes = [folder, *(evolve(worker, ram_mib=mib) for mib in (4096, 8192, 16384, 65536))]
+        for machine in sizes:
+            for count in (1, 2, 3, 4, 8, 20):
+                rooms = room_for_an_executor((machine,) * count)
+                self.assertTrue(all(rooms), (machine.ram_mib, count, rooms))
+
+    def test_node_managers_keep_no_file_of_a_job(self) -> None:
+        """It may hold secrets."""
+        for machine, interval in (
+            (self.worker, "300000"),
+            (machines(self.cluster, root="/srv/cloud")[1], "60000"),
+        ):
+            yarn = site(self.cluster, self.machines, machine, "yarn-site")
+            cache = "yarn.nodemanager.localizer.cache"
+            self.assertEqual(yarn[f"{cache}.target-size-mb"], "0")
+            self.assertEqual(yarn[f"{cache}.cleanup.interval-ms"], interval)
+
+    def test_containers_may_have_all_cores_of_a_machine(self) -> None:
+        """The limit of YARN is 4, for each request of each cluster."""
+        large = [evolve(m, vcpus=16) for m in self.machines]
+        yarn = site(self.cluster, tuple(large), large[1], "yarn-site")
+        self.assertEqual(yarn["yarn.scheduler.maximum-allocation-vcores"], "32")
 
     def test_containers_carry_the_mark_of_their_machine(self) -> None:
         """Without it nobody finds them when the machine is deleted."""

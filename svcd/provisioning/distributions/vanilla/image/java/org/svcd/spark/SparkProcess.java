@@ -46,7 +46,8 @@ final class SparkProcess {
     String conf = System.getenv("HADOOP_CONF_DIR");
     List<String> command = new ArrayList<>();
     command.add(System.getenv("JAVA_HOME") + "/bin/java");
-    command.addAll(List.of("-Xmx192m", "-XX:ActiveProcessorCount=1"));
+    // its steps would hide the program's own output; the log settings of the machine have this level
+    command.addAll(List.of("-Xmx192m", "-XX:ActiveProcessorCount=1", "-Dsvcd.log.level=warn"));
     Path hosts = Path.of(conf, "hosts");
     if (Files.exists(hosts)) {
       command.add("-Djdk.net.hosts.file=" + hosts);

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -22,6 +23,7 @@ import scala.Tuple2;
  */
 public final class RunSql {
   private static final String VARIABLE = "spark.svcd.variable.";
+  private static final Pattern PLACE = Pattern.compile("\\bline (\\d{1,6})(?=,? pos )");
   private static final int MOST_ROWS = 1_000;
   private static final int MOST_CHARACTERS = 500;
   private static final int MOST_BYTES = 16 << 20;
@@ -63,14 +65,16 @@ public final class RunSql {
         rows.show(MOST_ROWS, MOST_CHARACTERS);
       }
     } catch (Exception error) { // Scala throws checked exceptions that Java does not see here
-      throw new SqlFailure("statement " + number + ", line " + statement.line() + ": " + reason(error), error);
+      throw new SqlFailure("statement " + number + ", line " + statement.line() + ": " + reason(error, statement.line()), error);
     }
   }
 
-  /** The first line of the message; Spark's parser puts the statement below. */
-  private static String reason(Exception error) {
+  /** The first line of the message, with lines of the script; Spark counts from the statement's first line. */
+  private static String reason(Exception error, int begins) {
     String text = error.getMessage() == null ? error.toString() : error.getMessage().strip();
-    return error.getClass().getSimpleName() + ": " + text.lines().findFirst().orElse("");
+    String first = text.lines().findFirst().orElse("");
+    String words = PLACE.matcher(first).replaceAll(found -> "line " + (Integer.parseInt(found.group(1)) + begins - 1));
+    return error.getClass().getSimpleName() + ": " + words;
   }
 
   /** Why a script ended. YARN shows its text as the reason of the application. */
