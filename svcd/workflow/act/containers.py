@@ -29,8 +29,7 @@ from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.causes import cause, own_words, script_end
-from svcd.workflow.decide.progress import SPARK
-from svcd.workflow.decide.stalls import tag_of
+from svcd.workflow.decide.stalls import SPARK, tag_of
 
 _CALL_S: Final = 5.0
 """Time-out of one request."""

@@ -34,8 +34,8 @@ from svcd.runtime.tasks import sleep
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ALIVE, CALL_S, applications_of, ask, below, manager_of
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
-from svcd.workflow.decide.progress import SPARK, is_program, submitter
-from svcd.workflow.decide.stalls import Application, tag_of
+from svcd.workflow.decide.progress import is_program, submitter
+from svcd.workflow.decide.stalls import SPARK, Application, tag_of
 
 _LOOK_S: Final = 0.5
 """Time between two checks whether the children have ended."""

@@ -18,7 +18,7 @@ from svcd.model import foreign
 from svcd.model.cluster import Cluster
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.workflow.act.rows import Place
-from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node
+from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node, is_alone
 
 MOST_APPLICATIONS: Final = 500
 """Applications in one answer."""
@@ -31,6 +31,8 @@ _APPS: Final = (
     f"apps?states={ALIVE}&limit={MOST_APPLICATIONS}&deSelects=resourceRequests,resourceInfo"
 )
 _WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
+_MOST_ALONE: Final = 5
+"""Applications whose wants one round asks for."""
 _MOST_REPORT: Final = 300
 """Characters of a node's health report that svcd keeps."""
 
@@ -58,9 +60,20 @@ class ResourceManager:
                 tree = await ask(self._probe, base, "nodes")
                 return ClusterMetrics(active=0, idle=idle_of(tree, _names(place.cluster)))
             tree = await ask(self._probe, base, _APPS)
-            return ClusterMetrics(active=active, applications=applications_of(tree))
+            found = applications_of(tree)
+            if found is not None:
+                found = await self._with_wants(base, found)
+            return ClusterMetrics(active=active, applications=found)
         except ProbeError:
             return ClusterMetrics(active=active)
+
+    async def _with_wants(
+        self, base: Location, found: Sequence[Application]
+    ) -> Sequence[Application]:
+        """`found`, with the wants of the first few drivers that have no executor."""
+        alone = [a.id for a in found if is_alone(a)][:_MOST_ALONE]
+        wants = {id_: wants_of(await ask(self._probe, base, f"apps/{id_}")) for id_ in alone}
+        return [evolve(a, wants=wants.get(a.id, "")) for a in found]
 
 
 async def ask(probe: Probe, base: Location, path: str) -> Mapping[str, object]:
@@ -129,9 +142,24 @@ def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
             diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
             kind=str(row.get("applicationType") or ""),
             tracking_url=str(row.get("trackingUrl") or ""),
+            containers=count if isinstance(count := row.get("runningContainers"), int) else None,
         )
         for row in rows
     ]
+
+
+def wants_of(tree: Mapping[str, object]) -> str:
+    """The containers that an application has asked for and not got, in an answer to `apps/<id>`."""
+    app = tree.get("app")
+    requests = app.get("resourceRequests") if isinstance(app, dict) else None
+    for request in requests if isinstance(requests, list) else ():
+        if not isinstance(request, dict) or request.get("resourceName") != "*":
+            continue
+        count, size = request.get("numContainers"), request.get("capability")
+        memory = size.get("memory") if isinstance(size, dict) else None
+        if isinstance(count, int) and count > 0 and isinstance(memory, int):
+            return f"{count} container{'s' if count > 1 else ''} of {memory} MB"
+    return ""
 
 
 def rows_of(tree: Mapping[str, object], outer: str, inner: str) -> Sequence[Mapping[str, object]]:

@@ -17,14 +17,13 @@ from svcd.model.engine_record import Action, Record, parsed
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.workflow.decide.stalls import (
     LAUNCHER,
+    SPARK,
     Application,
     applications_of_action,
     launched,
     tag_of,
 )
 
-SPARK: Final = "SPARK"
-"""YARN's type of an application of Spark."""
 _MOST_URL: Final = 2000
 _SHELL_CODE: Final = re.compile(r"Exit code of the Shell command (-?\d{1,10})\b")
 _MAIN_CODE: Final = re.compile(r"exit code \[(-?\d{1,10})\]")

@@ -43,6 +43,8 @@ _OURS: Final = frozenset(
     {Code.STEP_WAITS, Code.RESOURCES_UNREACHABLE, Code.NO_WORKERS, Code.NO_SPACE}
 )
 _HELD: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
+SPARK: Final = "SPARK"
+"""YARN's type of an application of Spark."""
 LAUNCHER: Final = "oozie:launcher:"
 """The beginning of the name of an application that only starts an action's program or job."""
 _APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
@@ -72,7 +74,8 @@ class Application:
 
     progress: 0.0 to 1.0, as the application's master has reported it.
     tags: those of the engine name the action that the application belongs to. kind: YARN's type,
-    for example SPARK. tracking_url: a page about it.
+    for example SPARK. tracking_url: a page about it. containers: that run, its master too; None
+    when not known. wants: the containers for which YARN has no room yet, or "".
     """
 
     id: str
@@ -84,6 +87,8 @@ class Application:
     diagnostics: str = ""
     kind: str = ""
     tracking_url: str = ""
+    containers: int | None = None
+    wants: str = ""
 
 
 @frozen(kw_only=True)
@@ -235,7 +240,12 @@ def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
         return Verdict(failure=_no_workers(metrics.idle, step), ends=True)
     if metrics.applications is None:
         return Verdict(sure=False)
-    held = _held(action, metrics.applications)
+    mine = applications_of_action(action, metrics.applications)
+    starved = next((a for a in mine if a.wants and is_alone(a)), None)
+    if starved is not None:
+        text = f"YARN runs only the driver of {starved.id}, and has no room for {starved.wants}"
+        return Verdict(failure=failures.failure(Code.STEP_WAITS, step, text))
+    held = _held(mine)
     if held is None:
         return Verdict()
     reason = _WHEN.sub("", held.diagnostics) or "it gives no reason"
@@ -302,13 +312,19 @@ def _no_workers(idle: Sequence[Node], step: str) -> Failure:
     return failures.failure(code, step, f"no worker of the cluster takes work: {listed}")
 
 
-def _held(action: Action, applications: Sequence[Application]) -> Application | None:
-    """The application of an action that YARN holds back, while no other one of the action works.
+def is_alone(application: Application) -> bool:
+    """Whether only the driver of a Spark program runs, and not just since now."""
+    if application.kind != SPARK or application.state != "RUNNING":
+        return False
+    return application.containers == 1 and application.age_s >= QUIET_S
+
+
+def _held(mine: Sequence[Application]) -> Application | None:
+    """The application that YARN holds back, while no other one works. mine: of one action.
 
     A new application does not count. A running launcher is no work: it also runs while the job
     that it has launched waits.
     """
-    mine = applications_of_action(action, applications)
     if any(a.state not in _HELD and not a.name.startswith(LAUNCHER) for a in mine):
         return None
     return next((a for a in mine if a.state in _HELD and a.age_s >= QUIET_S), None)

@@ -25,6 +25,7 @@ from svcd.workflow.act.yarn import (
     applications_of,
     idle_of,
     manager_of,
+    wants_of,
 )
 from svcd.workflow.decide.stalls import (
     Application,
@@ -69,6 +70,48 @@ def record(**changes: Any) -> Record:
     }
     start = {"name": ":start:", "type": ":START:", "status": "OK", "externalId": "-"}
     return parsed({"status": "RUNNING", "actions": [start, action]})
+
+
+class DriverAloneTests(SynchronousTestCase):
+    """A Spark program whose executors are larger than the room that is left."""
+
+    def word(self, **changes: Any) -> str:
+        driver = Application(
+            id=CHILD,
+            name="count.py",
+            state="RUNNING",
+            age_s=40,
+            tags=frozenset([tag_of(f"{WORKFLOW}@job-node")]),
+            kind="SPARK",
+            containers=1,
+            wants="1 container of 1692 MB",
+        )
+        found = verdict(
+            ClusterMetrics(active=2, applications=[evolve(driver, **changes)]), record(type="java")
+        )
+        return "" if found.failure is None else f"{found.failure.code} {found.failure.text}"
+
+    def test_it_waits_with_what_it_lacks(self) -> None:
+        begin = f"STEP_WAITS YARN runs only the driver of {CHILD}, and has no room for 1 container"
+        self.assertTrue(self.word().startswith(f"{begin} of 1692 MB; "), self.word())
+
+    def test_others_do_not_wait(self) -> None:
+        """With an executor, without a request, new, and no program of Spark."""
+        self.assertEqual(self.word(containers=2), "")
+        self.assertEqual(self.word(containers=None), "")
+        self.assertEqual(self.word(wants=""), "")
+        self.assertEqual(self.word(age_s=20), "")
+        self.assertEqual(self.word(kind="MAPREDUCE"), "")
+
+    def test_requests_of_an_application(self) -> None:
+        """Only what is not granted yet, and at any node."""
+        request = {"resourceName": "*", "numContainers": 2, "capability": {"memory": 704}}
+        none = {**request, "numContainers": 0}
+        local = {**request, "resourceName": "127.0.0.1"}
+        asks = [none, local, request]
+        self.assertEqual(wants_of({"app": {"resourceRequests": asks}}), "2 containers of 704 MB")
+        for odd in ({}, {"app": None}, {"app": {"resourceRequests": ["x", none, {}]}}):
+            self.assertEqual(wants_of(odd), "")
 
 
 class Words(SynchronousTestCase):
