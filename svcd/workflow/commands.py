@@ -454,6 +454,9 @@ class Jobs:
                 f"$.cluster_id: cluster {cluster.name} ({cluster.plugin_name}) cannot run "
                 f"{job.type.value} jobs; it runs {can}"
             )
+        elif cluster is not None and job.type is JobType.SPARK and spark_job.image_fault(cluster):
+            lacks = spark_job.image_fault(cluster)
+            faults.append(f"$.cluster_id: cluster {cluster.name} cannot run Spark jobs: {lacks}")
         elif cluster is not None and not self._engines.has_engine(cluster):
             faults.append(
                 f"$.cluster_id: cluster {cluster.name} has no workflow engine and runs no jobs; "

@@ -85,10 +85,24 @@ public final class Submit {
   }
 }
 """
+SPARK = """\
+import sys
+import time
+from pyspark import SparkContext
+
+def slow(line):
+    time.sleep(float(sys.argv[3]))
+    return line.split()
+
+context = SparkContext()
+counts = context.textFile(sys.argv[1], 1).flatMap(slow).map(lambda word: (word, 1))
+counts = counts.reduceByKey(lambda left, right: left + right, 1).sortByKey(numPartitions=1)
+counts.map(lambda pair: "%s\\t%d" % pair).saveAsTextFile(sys.argv[2])
+"""
 LINES = b"one two two\n"
 SLEPT = "0\tone two two"
 COUNTED = "one\t1\ntwo\t2"
-EXPECTED: Final = {"Jar": SLEPT, "Java": SLEPT, "Pig": COUNTED}
+EXPECTED: Final = {"Jar": SLEPT, "Java": SLEPT, "Pig": COUNTED, "Spark": COUNTED}
 
 
 @frozen(kw_only=True)
@@ -125,6 +139,8 @@ class Launchers(Outage):
                 return self._job
             case "Pig":
                 return await self.tenant.new_pig_job(name, PIG.encode())
+            case "Spark":
+                return await self.tenant.new_job(name, kind, {f"{name}.py": SPARK.encode()})
             case "Java":
                 examples = (self._image / "examples" / "svcd-examples.jar").read_bytes()
                 libs = {f"{name}.jar": self._compiled(), f"{name}-examples.jar": examples}
@@ -150,6 +166,8 @@ class Launchers(Outage):
         if kind == "Java":
             configs["edp.java.main_class"] = "org.svcd.kills.Submit"
             args = [f"objstore://{BOX}/in", out]
+        if kind == "Spark":
+            args = [str(task_s)]
         if kind == "Shell":
             params = {"MARKS": str(self.marks())}
         body = {
@@ -210,7 +228,7 @@ class Launchers(Outage):
 
     async def happens(self, kind: str, moment: str) -> str:
         """How the execution ended: a word for it. Raises Wrong."""
-        long = kind == "Java" and moment in ("submitted", "running")
+        long = kind in ("Java", "Spark") and moment in ("submitted", "running")
         execution = await self.launch(kind, LONG_TASK_S if long else TASK_S)
 
         async def jvm() -> bool:
@@ -356,6 +374,7 @@ MOMENTS: Final = {
     "Pig": ("starting", "submitted", "running", "ended"),
     "Java": ("starting", "submitted", "running", "ended"),
     "Shell": ("starting", "running", "ended"),
+    "Spark": ("starting", "submitted", "running", "ended"),
 }
 
 

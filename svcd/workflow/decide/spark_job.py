@@ -22,6 +22,7 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.choices import listed
+from svcd.model.cluster import Cluster
 from svcd.model.job import JobConfigs
 from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
 
@@ -32,6 +33,9 @@ FOLDER: Final = "svcdFolder"
 ENDINGS: Final = (".jar", ".py", ".sql")
 """The endings of the file names of programs."""
 
+_WORKER: Final = "nodemanager"
+_SPARK: Final = "spark"
+"""The process that starts programs, and the folder of Spark in the software of a machine."""
 _EXPLICIT: Final = "explicit"
 _NO_FILE: Final = "spark-internal"
 """Spark's word for a program whose class is in the image."""
@@ -70,6 +74,22 @@ def main_faults(mains: Sequence[str]) -> Iterator[str]:
             f"$.mains[0]: the program of a Spark job is a .jar, a .py or a .sql file, by the end of"
             f" its name: rename the job binary {shown(mains[0])}"
         )
+
+
+def image_fault(cluster: Cluster) -> str:
+    """The lack of Spark in the software of a machine, as svcd read it there; "" without one.
+
+    Any worker may be the one that starts the program.
+    """
+    for group in cluster.node_groups:
+        for instance in group.instances if _WORKER in group.node_processes else ():
+            facts = instance.facts
+            if facts is not None and facts.software and _SPARK not in facts.software:
+                return (
+                    f"the software of {instance.instance_name} has no Spark: make an image with"
+                    f" svcd image build {cluster.plugin_name} {facts.prefix}, and a cluster of it"
+                )
+    return ""
 
 
 def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:

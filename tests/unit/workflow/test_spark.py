@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
-from svcd.errors import InvalidData
+from svcd.errors import InvalidData, InvalidReference
+from svcd.model.cluster import MachineFacts
 from svcd.model.job import Execution, JobConfigs, JobType
-from svcd.model.requests import NewJob, NewJobBinary
-from tests.unit.workflow.support import CALLER, WorkflowCase
+from svcd.model.requests import ExecuteRequest, NewJob, NewJobBinary
+from tests.unit.workflow.support import CALLER, CLUSTER, WorkflowCase
 
 LAUNCHER = "application_1767225600000_0001"
 PROGRAM = f"{LAUNCHER}2"
@@ -50,6 +53,25 @@ class SparkTests(WorkflowCase):
         new = self.job("count")
         error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
         self.assertIn("$.mains[0]: the program of a Spark job is a .jar, a .py", str(error.message))
+
+    def test_image_without_spark_is_refused(self) -> None:
+        """With the command that makes another; nothing is known of a machine of an older svcd."""
+        job = self.run_to_end(self.jobs.create_job(CALLER, self.job("count.py")))
+        request = ExecuteRequest(cluster_id=CLUSTER)
+        for software, refused in (((), False), (("hadoop", "spark"), False), (("hadoop",), True)):
+            facts = MachineFacts(home="/home/svcd", prefix="/opt/svcd", software=software)
+            group = self.cluster(CLUSTER, "c1").node_groups[0]
+            (instance,) = group.instances
+            worker = evolve(instance, facts=facts)
+            group = evolve(group, node_processes=("nodemanager", "oozie"), instances=(worker,))
+            self.set_cluster(node_groups=(group,))
+            if refused:
+                work = self.jobs.execute(CALLER, job.id, request)
+                error = self.fail_to_end(work, InvalidReference)
+                self.assertIn("c1-master-001 has no Spark: make an image", str(error.message))
+                self.assertIn("svcd image build fake /opt/svcd", str(error.message))
+            else:
+                self.run_to_end(self.jobs.execute(CALLER, job.id, request))
 
     def test_hive_is_refused_at_the_creation(self) -> None:
         new = NewJob(name="h", type=JobType.HIVE, mains=self.job("q.sql").mains)
