@@ -50,6 +50,13 @@ _DEFAULT_WORKERS: Final = 2
     metavar="N",
     help=f"workers of --plugin (default: {_DEFAULT_WORKERS})",
 )
+@click.option(
+    "--with",
+    "extra",
+    multiple=True,
+    metavar="PROCESS",
+    help="a further process of --plugin for the master, for example sparkhistory; repeatable",
+)
 @click.option("--flavor", metavar="F", help="flavor of the machines of --plugin, by id or name")
 @click.option("--network", metavar="N", help="id of the network of the machines")
 @click.option("--image", metavar="I", help="registered image, by its id or name")
@@ -73,6 +80,7 @@ def create(
     plugin: str | None,
     plugin_version: str | None,
     workers: int | None,
+    extra: Sequence[str],
     flavor: str | None,
     network: str | None,
     image: str | None,
@@ -86,7 +94,7 @@ def create(
     sources = [each for each in (template, file, plugin) if each is not None]
     if len(sources) != 1:
         raise click.UsageError("give one of --template T, -f FILE and --plugin P")
-    for option, value in (("--workers", workers), ("--flavor", flavor)):
+    for option, value in (("--workers", workers), ("--with", extra or None), ("--flavor", flavor)):
         if value is not None and plugin is None:
             raise click.UsageError(f"{option} needs --plugin")
     given = {
@@ -103,7 +111,7 @@ def create(
         body = {key: found[key] for key in ("plugin_name", "engine_version")}
         body["cluster_template_id"] = found["id"]
     else:
-        body = _of_plugin(session, plugin or "", plugin_version, workers, flavor)
+        body = _of_plugin(session, plugin or "", plugin_version, workers, extra, flavor)
     body |= {key: value for key, value in given.items() if value is not None}
     if not body.get("name"):
         raise click.UsageError("the cluster has no name: svcd cluster create NAME …")
@@ -139,7 +147,12 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 
 def _of_plugin(
-    session: Session, plugin: str, version: str | None, workers: int | None, flavor: str | None
+    session: Session,
+    plugin: str,
+    version: str | None,
+    workers: int | None,
+    extra: Sequence[str],
+    flavor: str | None,
 ) -> dict[str, Any]:
     api = session.api
     known = api.one(f"/plugins/{safe(plugin)}", "plugin")
@@ -153,7 +166,7 @@ def _of_plugin(
     if detail is None:
         text = f"plugin {title} has no version {version!r}; its versions are"
         raise CommandError(f"{text} {', '.join(map(str, versions)) or 'none'}", NOT_FOUND)
-    groups = layout(detail["plugin"], _DEFAULT_WORKERS if workers is None else workers)
+    groups = layout(detail["plugin"], _DEFAULT_WORKERS if workers is None else workers, extra)
     flavor_id = _flavor(session, flavor)
     return {
         "plugin_name": title,
@@ -170,12 +183,22 @@ def _named(rows: Sequence[Any]) -> Sequence[Any]:
     return [{"id": get(row, "name"), **row} for row in rows]
 
 
-def layout(plugin: Mapping[str, Any], workers: int) -> Sequence[Mapping[str, Any]]:
-    """The node groups of a small cluster: a master, and workers. Pure. Raises CommandError."""
+def layout(
+    plugin: Mapping[str, Any], workers: int, extra: Sequence[str] = ()
+) -> Sequence[Mapping[str, Any]]:
+    """The node groups of a small cluster: a master, and workers. Pure. Raises CommandError.
+
+    extra: processes for the master that it has not by itself.
+    """
     services: Mapping[str, Sequence[str]] = plugin.get("node_processes") or {}
     processes = [each for named in services.values() for each in named]
+    if unknown := [each for each in extra if each not in processes]:
+        others = ", ".join(each for each in processes if each in _LEFT_OUT) or "none"
+        text = f"plugin {get(plugin, 'name')} has no process {unknown[0]!r}; processes for --with"
+        raise CommandError(f"{text}: {others}", USAGE)
+    left_out = _LEFT_OUT - set(extra)
     on_workers = [each for each in processes if each in _WORKERS]
-    on_master = [each for each in processes if each not in (*_WORKERS, *_LEFT_OUT)]
+    on_master = [each for each in processes if each not in (*_WORKERS, *left_out)]
     if not on_workers or not on_master:
         text = f"plugin {get(plugin, 'name')} has no processes that svcd can lay out by itself: "
         raise CommandError(f"{text}use --template T or -f FILE", USAGE)

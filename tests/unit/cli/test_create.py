@@ -35,6 +35,22 @@ class LayoutTests(SynchronousTestCase):
         (only,) = layout(VANILLA, 0)
         self.assertEqual(only["node_processes"][-2:], ["datanode", "nodemanager"])
 
+    def test_further_processes_of_the_master(self) -> None:
+        master, worker = layout(VANILLA, 2, ("sparkconnect", "oozie"))
+        self.assertEqual(
+            master["node_processes"], ["namenode", "resourcemanager", "oozie", "sparkconnect"]
+        )
+        self.assertEqual(worker["node_processes"], ["datanode", "nodemanager"])
+
+    def test_further_process_that_the_plugin_lacks(self) -> None:
+        with self.assertRaises(CommandError) as raised:
+            layout(VANILLA, 2, ("sparkthrift",))
+        self.assertEqual(
+            str(raised.exception),
+            "plugin vanilla has no process 'sparkthrift'; processes for --with: "
+            "secondarynamenode, sparkhistory, sparkconnect",
+        )
+
     def test_unknown_processes(self) -> None:
         with self.assertRaises(CommandError) as raised:
             layout({"name": "x", "node_processes": {"X": ["xd"]}}, 2)
