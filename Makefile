@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills secrets faults run lint bench image digests format clean
+.PHONY: venv demo test simulate kills causes secrets faults run lint bench image digests format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -61,6 +61,9 @@ SEED ?= 0
 
 kills: image ## Kill the daemon 100 times during real jobs; ARGS="--platform JSON" for a real cloud
 	@$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED) --image $(IMAGE) $(ARGS)
+
+causes: image ## Run the commonest mistakes of each type of job on real Hadoop; ARGS="--only Pig" for some
+	@$(BIN)/python -m tests.causes --image $(CURDIR)/$(IMAGE) $(ARGS)
 
 LINES ?= 1000000
 

@@ -25,7 +25,7 @@ _HEAD: Final = "job execution "
 """The beginning of the title of the first part, which holds the status and not the log."""
 _CANCELLED_BY: Final[Mapping[str | None, str]] = {
     None: "a request to svcd",
-    "KILLED_ELSEWHERE": "a kill at the workflow engine",
+    "KILLED_ELSEWHERE": "a kill at the workflow engine or in YARN",
 }
 """Code of a killed execution -> who has cancelled it."""
 _ANCHOR: Final = 4096
@@ -216,7 +216,7 @@ def outcome(execution: Json) -> tuple[int, Sequence[str]]:
         return 0, [f"job SUCCEEDED{after}"]
     code = (info.get("failure") or {}).get("code")
     if info["status"] == "KILLED" and code in _CANCELLED_BY:
-        return 1, [f"job cancelled by {_CANCELLED_BY[code]}{after}"]
+        return 1, [f"job cancelled by {_CANCELLED_BY[code]}{after}", *failure_of(info)]
     logs = f"svcd job logs {execution['id']}"
     lines = [f"job {info['status']}{after}"]
     lines += [

@@ -37,6 +37,7 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
+from svcd.model.frames import FRAMEWORK
 from svcd.model.log_title import ENGINE, TITLE
 
 _pattern: Final = partial(re.compile, flags=re.ASCII)
@@ -134,12 +135,6 @@ _JVM: Final = _pattern(
     r"properly\.\Z|See http://logging\.apache\.org/log4j/)"
 )
 """Warnings of the JVM about Oozie's launcher, and of the log4j of a job's master."""
-_FRAME: Final = _pattern(
-    r"[ \t]+(?:at (?:[\w.@-]{1,80}/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime"
-    r"|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.)))\."
-    r"|\.\.\. \d{1,9} (?:more|common frames omitted)\Z)"
-)
-"""A line of a stack that is no program's: a frame, or the number of frames told before."""
 
 
 @frozen
@@ -215,7 +210,7 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
         if is_launcher and words == _START:
             phase = Phase.PREAMBLE
         before = FileState(phase=phase)
-    if _FRAME.match(words):
+    if FRAMEWORK.match(words):
         return "", before
     if _is_known(title, words, before) or (before.left_out and _continues(title, words)):
         within = "" if before.phase is None else before.within

@@ -61,10 +61,15 @@ class Code(enum.StrEnum):
     # running it
     VARIABLE_UNKNOWN = "VARIABLE_UNKNOWN"
     LAUNCHER_LOST = "LAUNCHER_LOST"
+    WORKER_LOST = "WORKER_LOST"
     INPUT_MISSING = "INPUT_MISSING"
     OUTPUT_EXISTS = "OUTPUT_EXISTS"
     FILE_MISSING = "FILE_MISSING"
+    SCHEME_UNKNOWN = "SCHEME_UNKNOWN"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    SYNTAX_ERROR = "SYNTAX_ERROR"
     CLASS_MISSING = "CLASS_MISSING"
+    MODULE_MISSING = "MODULE_MISSING"
     OBJECT_STORE_CREDENTIALS = "OBJECT_STORE_CREDENTIALS"
     OBJECT_STORE_FORBIDDEN = "OBJECT_STORE_FORBIDDEN"
     JOB_CREDENTIAL_EXPIRED = "JOB_CREDENTIAL_EXPIRED"
@@ -286,6 +291,11 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "remove the job's partial output and execute the job again; if the launcher dies "
         "again, give it more memory (oozie.launcher.memory.mb)",
     ),
+    Code.WORKER_LOST: _execution(
+        "YARN lost the worker that ran a program of the job, and could not run it again elsewhere.",
+        "remove the job's partial output and execute the job again; if the worker's server is "
+        "gone, an empty resize replaces it",
+    ),
     Code.INPUT_MISSING: _execution(
         "The job's input does not exist.",
         "check the url of the input data source",
@@ -296,11 +306,27 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.FILE_MISSING: _execution(
         "A file that the job needs does not exist.",
-        "check the names of the job's binaries",
+        "check the named path, in the job's arguments and among its binaries",
+    ),
+    Code.SCHEME_UNKNOWN: _execution(
+        "The job names a URL with a scheme that no file system of the cluster has.",
+        "use hdfs:// for the cluster's own files, and objstore:// for the object store",
+    ),
+    Code.PERMISSION_DENIED: _execution(
+        "The user of a program may not read or write a file.",
+        "change the owner or the mode of the named file, or use another one",
+    ),
+    Code.SYNTAX_ERROR: _execution(
+        "A script of the job has an error, and its interpreter refused it.",
+        "correct the named line of the script",
     ),
     Code.CLASS_MISSING: _execution(
         "No library of the job contains a class that the job names.",
         "check the class names in job_configs and the content of the libraries",
+    ),
+    Code.MODULE_MISSING: _execution(
+        "A program or a module of Python that the job needs is not on the cluster's machines.",
+        "add it to the libs of the job, or install it in the image of the cluster",
     ),
     Code.OBJECT_STORE_CREDENTIALS: _execution(
         "The identity service or the object store refused the user of a data source.",
@@ -332,8 +358,9 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "check that the cluster's data nodes run and have room, and execute the job again",
     ),
     Code.NO_SPACE: _execution(
-        "A disk of the cluster is full, and the job or a task could not write.",
-        "free space in HDFS and on the workers, or add workers, and execute the job again",
+        "A disk of the cluster or a quota of HDFS is full, and the job or a task could not write.",
+        "free space in HDFS and on the workers, raise the quota, or add workers, and execute the "
+        "job again",
     ),
     Code.OUT_OF_MEMORY: _execution(
         "A program of the job needed more memory than its limit.",
@@ -344,16 +371,16 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "read the last lines of the program in the log of this job execution",
     ),
     Code.EXCEPTION: _execution(
-        "The job failed with an error that svcd does not know; the error is quoted.",
-        "read the log of this job execution",
+        "A program of the job ended with an error of its own, which is quoted.",
+        "correct the program or its data; the log of this job execution has more",
     ),
     Code.TASK_FAILED: _execution(
         "A task of the job failed for a reason that svcd does not know.",
         "read the log of this job execution",
     ),
     Code.KILLED_ELSEWHERE: _execution(
-        "The job was killed at the workflow engine, and not by svcd.",
-        "find out who has access to the engine and killed the job; execute it again",
+        "The job was killed at the workflow engine or in YARN, and not by svcd.",
+        "find out who has access to the engine and YARN and killed the job; execute it again",
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job without a reason.",

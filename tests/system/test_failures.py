@@ -538,6 +538,13 @@ def job_credential(case: FailureTests) -> str:
 _telling(Code.INPUT_MISSING, "JA017: Input path does not exist: hdfs://10.0.0.5:8020/in")
 _telling(Code.OUTPUT_EXISTS, "JA018: Output directory hdfs://10.0.0.5:8020/out already exists")
 _telling(Code.FILE_MISSING, "JA008: File does not exist: hdfs://10.0.0.5:8020/x/count.pig")
+_telling(
+    Code.SCHEME_UNKNOWN, 'JA018: UnsupportedFileSystemException: No FileSystem for scheme "s3"'
+)
+_telling(Code.PERMISSION_DENIED, "JA018: AccessControlException: Permission denied: user=guest")
+_telling(Code.SYNTAX_ERROR, "JA018: ERROR 1200: <file a.pig, line 2, column 0> mismatched input")
+_telling(Code.MODULE_MISSING, "JA018: ModuleNotFoundError: No module named 'polars'")
+_telling(Code.WORKER_LOST, "JA018: Container released on a *lost* node")
 _telling(Code.CLASS_MISSING, "JA018: java.lang.ClassNotFoundException: Class a.B not found")
 _telling(Code.OBJECT_STORE_CREDENTIALS, "JA018: objstore: UNAUTHORIZED: the account was refused")
 _telling(Code.OBJECT_STORE_FORBIDDEN, "JA018: objstore: FORBIDDEN: user u may not GET x")

@@ -27,8 +27,8 @@ from svcd.model.redaction import last_lines
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
-from svcd.workflow.decide import failures
-from svcd.workflow.decide.causes import cause, own_words, script_end
+from svcd.workflow.decide.causes import own_words
+from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
 from svcd.workflow.decide.stalls import SPARK, tag_of
 
 _CALL_S: Final = 5.0
@@ -39,6 +39,12 @@ _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
 _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
+_MOST_APPLICATIONS: Final = 5
+"""Applications of one failed job that svcd asks about."""
+_MOST_FILE: Final = 65_536
+"""Bytes of one file that svcd searches for the cause of a failure."""
+_MOST_DIAGNOSTICS: Final = 8192
+"""Characters of one text of YARN or of the job history."""
 _CONTENTS: Final = b"\nLogContents:\n"
 _LENGTH: Final = re.compile(rb"\nLogLength:(\d{1,18})\n")
 _END: Final = b"End of LogType:"
@@ -94,47 +100,54 @@ class Containers:
                     parts += await reading.tasks(step, id_, limit)
         return reading.output(parts)
 
-    async def diagnosis(
-        self,
-        place: Place,
-        record: Record,
-        budget_s: float,
-    ) -> str:
-        """The reason of a failed job whose record has none; "" when it is not known."""
+    async def evidence(self, place: Place, record: Record, budget_s: float) -> Evidence:
+        """The texts about a failed job: its launcher, its children, and their failed tasks."""
         action = record.failed
         if action is None:
-            return ""
+            return Evidence()
         reading = self._reading(place, budget_s)
-        for id_ in _ids(action):
-            if _JOB.match(id_):
-                found = await reading.task_diagnosis(id_)
-                if found:
-                    return found
-        end = ""
-        for id_ in _ids(action):
+        ended, silent = list[Ended](), ""
+        for id_ in _ids(action)[:_MOST_APPLICATIONS]:
             if _APPLICATION.match(id_):
-                for part in await reading.application(action, "", id_, 65_536):
-                    content = own_words(part.content)
-                    end = end or script_end(content)
-                    found = cause(content.decode("utf-8", "replace"))
-                    if found:
-                        return f"{found}; {end}" if end else found
-        if end:
-            return end
-        for id_ in _ids(action):
-            if _APPLICATION.match(id_):
-                found = await reading.end_of(action, id_)
-                if found:
-                    return found
-        return ""
+                found = await reading.ended(action, id_)
+                silent = silent or reading.silent
+                ended += [found] if found else []
+        known = {each.id for each in ended}
+        ended += [each for each in await reading.children(action) if each.id not in known]
+        files = list[LogFile]()
+        if _APPLICATION.match(action.external_id):
+            files += await reading.files(action, action.external_id, LAUNCHER)
+        for each in ended:
+            if each.is_spark:  # its first container is the driver: the program itself
+                files += await reading.files(action, each.id, each.id)
+        jobs = [id_ for id_ in _ids(action) if _JOB.match(id_)]
+        others = [each for each in ended if not each.is_launcher and not each.is_spark]
+        jobs += [f"job_{each.id.partition('_')[2]}" for each in others]
+        attempts, said = list[str](), list[str]()
+        for job in list(dict.fromkeys(jobs))[:_MOST_APPLICATIONS]:
+            failed = await reading.failed_attempts(job)
+            attempts += [attempt.text for attempt in failed]
+            for attempt in failed[:1]:
+                files += await reading.files_of(attempt)
+            diagnostics = await reading.job_diagnostics(job)
+            said += [diagnostics] if diagnostics else []
+        return Evidence(
+            attempts=attempts, jobs=said, files=files, applications=ended, silent=silent
+        )
 
     def _reading(self, place: Place, budget_s: float) -> _Reading:
         until = self._clock.seconds() + budget_s
         return _Reading(self._probe, self._clock, place, until)
 
 
-_NOT_RUN: Final = "Exception from container-launch"
-"""A first line without a cause."""
+@frozen(kw_only=True)
+class _Attempt:
+    """A failed attempt of a task. node, container: where its log is, or ""."""
+
+    id: str
+    text: str
+    node: str
+    container: str
 
 
 class _Reading:
@@ -153,8 +166,8 @@ class _Reading:
         self._history = place.endpoints.history.rstrip("/")
         self._manager_host = place.endpoints.resource_manager.rpartition(":")[0]
         self._until = until
-        self._silent = ""
-        """The reason why the last request had no answer."""
+        self.silent = ""
+        """The reason why the last request for an application had no answer."""
         self._missed = ""
         self._may_grow = False
 
@@ -162,18 +175,56 @@ class _Reading:
         """`parts`, with what this series of reads has found out about them."""
         return Output(parts=parts, missed=self._missed, may_grow=self._may_grow)
 
-    async def task_diagnosis(self, job_id: str) -> str:
-        """The first line of a map-reduce job's failure in the job history, or ""."""
+    async def failed_attempts(self, job_id: str) -> Sequence[_Attempt]:
+        """The attempts of a map-reduce job's failed tasks, with the words of the job history."""
+        found = []
         for task in _failed(await self._task_list(job_id)):
             for attempt in await self._attempts(job_id, task):
-                found = str(attempt.get("diagnostics") or "").strip()
-                if found and attempt.get("state") != "KILLED":  # killed for another one's failure
-                    first = found.splitlines()[0]
-                    if _NOT_RUN in first:
-                        return " ".join(found.split())[: failures.MOST_TEXT]
-                    return first[: failures.MOST_TEXT]
+                text = str(attempt.get("diagnostics") or "").strip()
+                if attempt.get("state") == "KILLED":  # for another one's failure
+                    continue
+                node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
+                found.append(
+                    _Attempt(
+                        id=str(attempt.get("id") or ""),
+                        text=text[:_MOST_DIAGNOSTICS],
+                        node=node if isinstance(node, str) else "",
+                        container=container if isinstance(container, str) else "",
+                    )
+                )
+        return found
+
+    async def job_diagnostics(self, job_id: str) -> str:
+        """The words of the job history about a whole job."""
         inner = (await self._of_history(f"jobs/{job_id}")).get("job")
-        return str(inner.get("diagnostics") or "").strip() if isinstance(inner, dict) else ""
+        text = str(inner.get("diagnostics") or "").strip() if isinstance(inner, dict) else ""
+        return text[:_MOST_DIAGNOSTICS]
+
+    async def files(self, action: Action, id_: str, place: str) -> Sequence[LogFile]:
+        """The files of an application's first container, without a launcher's first lines."""
+        parts = await self.application(action, "", id_, _MOST_FILE)
+        return [_log_file(part, place) for part in parts]
+
+    async def files_of(self, attempt: _Attempt) -> Sequence[LogFile]:
+        """The files of a task's attempt."""
+        if not attempt.node or not attempt.container:
+            return []
+        node = f"http://{attempt.node}"
+        parts = await self._container(node, attempt.container, "", _MOST_FILE)
+        return [_log_file(part, attempt.id) for part in parts]
+
+    async def ended(self, action: Action, id_: str) -> Ended | None:
+        """An application in the resource manager's words."""
+        application = await self._application(action, id_)
+        return _ended(application, id_, id_ == action.external_id) if application else None
+
+    async def children(self, action: Action) -> Sequence[Ended]:
+        """The applications that a launcher started."""
+        base = manager_of(action.console_url, self._manager_host)
+        query = f"apps?applicationTags={tag_of(action.id)}"
+        found = await self._json(f"{base}/ws/v1/cluster/{query}")
+        rows = rows_of(found, "apps", "app")[:_MOST_APPLICATIONS]
+        return [_ended(row, str(row.get("id")), False) for row in rows]
 
     async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[Part]:
         """Logs of a map-reduce job's tasks: the failed ones, else the first few."""
@@ -213,17 +264,9 @@ class _Reading:
         rows = rows_of(await self._json(f"{base}/ws/v1/cluster/{query}"), "apps", "app")
         return [id_ for row in rows if _APPLICATION.match(id_ := str(row.get("id")))]
 
-    async def end_of(self, action: Action, id_: str) -> str:
-        """The resource manager's text on an application's end, or on its own silence, or ""."""
-        diagnostics = str((await self._application(action, id_)).get("diagnostics") or "")
-        if self._silent:
-            return f"the resource manager does not answer: {self._silent}"[: failures.MOST_TEXT]
-        words = " ".join(diagnostics.split())
-        return f"YARN says of {id_}: {words}"[: failures.MOST_TEXT] if words else ""
-
     async def _application(self, action: Action, id_: str) -> Mapping[str, object]:
         base = manager_of(action.console_url, self._manager_host)
-        self._silent = ""
+        self.silent = ""
         app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
         return app if isinstance(app, dict) else {}
 
@@ -272,7 +315,7 @@ class _Reading:
         try:
             status, body = await self._probe.get(there, min(_CALL_S, left))
         except ProbeError as error:
-            self._silent = error.text
+            self.silent = error.text
             self._miss(error.text)
             return None
         if status not in (200, 404):
@@ -286,6 +329,22 @@ class _Reading:
 def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
     failed = [str(task.get("id")) for task in tasks if task.get("state") == "FAILED"]
     return failed[:_MOST_TASKS]
+
+
+def _log_file(part: Part, place: str) -> LogFile:
+    content = own_words(part.content) if place == LAUNCHER else part.content
+    name = part.title.rpartition(" ")[2]
+    return LogFile(place=place, name=name, text=content.decode("utf-8", "replace"))
+
+
+def _ended(row: Mapping[str, object], id_: str, is_launcher: bool) -> Ended:
+    return Ended(
+        id=id_,
+        state=str(row.get("state") or ""),
+        text=str(row.get("diagnostics") or "").strip()[:_MOST_DIAGNOSTICS],
+        is_launcher=is_launcher,
+        is_spark=row.get("applicationType") == SPARK,
+    )
 
 
 def _ids(action: Action) -> Sequence[str]:

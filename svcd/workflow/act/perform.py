@@ -224,15 +224,14 @@ class Performer:
         if lost is not None:
             lost = evolve(lost, text=masked_text(lost.text, secrets))
             return News(status=status, record=read, failure=lost)
-        diagnosis = ""
-        if not row.cancel_requested and failures.is_silent(read):
-            diagnosis = await self._containers.diagnosis(place, read, _DIAGNOSIS_S)
-        diagnosis = masked_text(diagnosis, secrets)
+        evidence = failures.NOTHING
+        if not row.cancel_requested:
+            evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
         return News(
             status=status,
             record=read,
-            failure=failures.of_record(read, diagnosis),
-            return_code=return_code(read, diagnosis),
+            failure=failures.of_record(read, evidence, secrets),
+            return_code=return_code(read, evidence),
         )
 
     # ---- after an end ----

@@ -1,4 +1,8 @@
-"""Reads a program's log: the line with the cause of its failure, and the program's own lines. Pure.
+"""Reads the texts about a failed job: the line with the cause, and the program's own lines. Pure.
+
+Note: the order. A failed task knows most about a failure, then the program that the engine started.
+The engine and YARN repeat what those say, or know only that something ended. Of the lines that svcd
+finds, the first one wins that a code of the list explains; else the first one.
 
 Note: one pass. A job prints its log, and its lines can have any length. So svcd searches for single
 names near the beginning of a line. An expression for a whole line would try each beginning with
@@ -8,32 +12,59 @@ each end, for hours.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from svcd.workflow.decide.failures import MOST_TEXT
+from svcd.model.engine_record import Action
+from svcd.model.frames import FRAME, FRAMEWORK
+from svcd.workflow.decide.evidence import Evidence
 
 _MOST_SEARCHED: Final = 1000
 """Characters of a line in which svcd searches for an exception."""
-_CLASS: Final = re.compile(r"(?<!\w)(?:\w+\.)+\w*(?:Exception|Error)\b")
+_MOST_LINE: Final = 4000
+"""Characters of a line that svcd keeps: more than it quotes, so that no secret is cut in two."""
+_NAME: Final = re.compile(r"\w[\w.]*")
+_CLASS: Final = re.compile(r"\.\w*(?:Exception|Error)\b")
+"""The end of a name with dots that is an exception."""
 _LEVEL: Final = re.compile(r"\bERROR\b")
 _PIG: Final = re.compile(r"\bERROR \d{4}: .")
+_MOST_FRAMES: Final = 200
+"""Lines of a stack in which svcd searches for a frame of a program."""
 _WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
 _CONSEQUENCE: Final = "Job in state DEFINE instead of RUNNING"
 """Pig asks a job that it could not submit for its state; the reason is in the text before."""
-_SCRIPT_END: Final = re.compile(rb"^Exit code of the Shell command -?[1-9]\d{0,9}$", re.MULTILINE)
+_SCRIPT_END: Final = re.compile(r"^Exit code of the Shell command -?[1-9]\d{0,9}$", re.MULTILINE)
 _BEGINNINGS: Final = (
     b">>> Invoking Pig command line now >>>\n",
     b">>> Invoking Shell command line now >>\n",
     b">>> Invoking Main class now >>>\n",
 )
 """Lines of the engine's launcher before the program's output, the last one first."""
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_PY_FRAME: Final = re.compile(r' +File "([^"]{1,300})", line (\d{1,9})')
+_PY_LIBRARY: Final = re.compile(r"<|/lib/python|/dist-packages/|/site-packages/|\.zip/")
+_PY_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\Z)")
+_PY_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt)(?::|\Z)")
+_SHELL: Final = re.compile(r"(?:\S{1,300}: )?line \d{1,9}: |\S{1,300}: \d{1,9}: ")
+_NOISE: Final = re.compile(
+    r"WARNING: |SLF4J: |log4j:|Exit code of the Shell command|Details at logfile: |Picked up "
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO|WARN|DEBUG)|\s"
+)
+"""Lines of stderr that explain no end of a script."""
+_STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
+_MEMORY: Final = re.compile(r"beyond the '?\w+'? memory limit")
+_NOT_RUN: Final = "Exception from container-launch"
+"""A first line without a cause."""
+_SUBPROCESS: Final = "subprocess failed with code"
+"""Streaming says no more about the end of a mapper or reducer."""
 
 
 def cause(log: str) -> str:
     """The line of a program's log with the cause of its failure; "" when there is none.
 
     This is the last exception with a message; exceptions that only wrap others, or follow from
-    others, do not count. A line that ends in a colon continues in the next one.
+    others, do not count. A line that ends in a colon continues in the next one. The first frame
+    below it that is no framework's comes behind it.
     """
     without_text = with_text = ""
     lines = log.splitlines()
@@ -44,7 +75,7 @@ def cause(log: str) -> str:
             continue
         if stripped.endswith(":") and number + 1 < len(lines):
             stripped += " " + lines[number + 1].strip()
-        found = stripped[at : at + MOST_TEXT]
+        found = stripped[at : at + _MOST_LINE] + _place(lines, number + 1)
         if ": " in found:
             with_text = found
         else:
@@ -52,10 +83,101 @@ def cause(log: str) -> str:
     return with_text or without_text
 
 
-def script_end(log: bytes) -> str:
+def python_cause(log: str) -> str:
+    """The error of the last traceback of Python, and the line of the program; "" without one."""
+    found = place = ""
+    within = False
+    for line in log.splitlines():
+        frame = _PY_FRAME.match(line[:_MOST_SEARCHED])
+        if line.startswith(_TRACEBACK):
+            within, place = True, ""
+        elif frame is not None:
+            within = True
+            if not place or not _PY_LIBRARY.search(frame[1]):
+                place = f"{frame[1].rpartition('/')[2]}, line {frame[2]}"
+        elif within and line and not line[0].isspace():
+            within = False
+            if _PY_ERROR.match(line[:_MOST_SEARCHED]):
+                found = line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
+            place = ""
+    return found
+
+
+def script_cause(log: str) -> str:
+    """The line of a script's stderr that explains its end.
+
+    A script of Python ends with a traceback. A shell names the line of the script in its own
+    messages. Other programs say the reason last.
+    """
+    found = python_cause(log)
+    if found:
+        return found
+    last = ""
+    for line in log.splitlines():
+        if _NOISE.match(line) or not line:
+            continue
+        if _SHELL.match(line[:_MOST_SEARCHED]):
+            return line.strip()[:_MOST_LINE]
+        last = line
+    return last.strip()[:_MOST_LINE]
+
+
+def task_cause(diagnostics: str) -> str:
+    """The cause in the diagnostics of a task's attempt."""
+    text = _STAMP.sub("", diagnostics)
+    lines = text.splitlines() or [""]
+    if _NOT_RUN in lines[0]:
+        return cause(text) or " ".join(text.split())[:_MOST_LINE]
+    return (cause(text) or lines[0].strip()[:_MOST_LINE]).removeprefix("Error: ")
+
+
+def yarn_cause(diagnostics: str) -> str:
+    """The sentence of YARN's diagnostics that says why an application ended."""
+    text = " ".join(_STAMP.sub("", diagnostics).split())
+    memory = _MEMORY.search(text[:_MOST_LINE])
+    if memory is not None:
+        begin = text.rfind("Container [", 0, memory.start())
+        end = text.find(" Killing container", memory.end())
+        return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
+    _, found, rest = text.partition("Failing this attempt.Diagnostics: ")
+    return (rest if found else text)[:_MOST_LINE]
+
+
+def lines_of(action: Action, evidence: Evidence) -> Sequence[str]:
+    """The lines about the failure of `action`, the one that says most about it first."""
+    found: list[str] = []
+    if action.type == "shell":
+        stdout = evidence.of_launcher("stdout")
+        said = (script_cause(evidence.of_launcher("stderr")), python_cause(stdout))
+        return [each for each in said if each] or list(filter(None, [script_end(stdout)]))
+    found += map(python_cause, evidence.of_drivers("stdout"))
+    found += map(python_cause, evidence.of_drivers("stderr"))
+    found += map(cause, evidence.of_drivers("stderr"))
+    for attempt in evidence.attempts[:1]:
+        line = task_cause(attempt)
+        if _SUBPROCESS in line:
+            found += map(script_cause, evidence.of_tasks("stderr"))
+        found.append(line)
+    for name in ("stdout", "stderr", "syslog"):
+        found.append(cause(evidence.of_launcher(name)))
+    return [each for each in found if each]
+
+
+def best(lines: Sequence[str], is_known: Callable[[str], bool]) -> str:
+    """The first line that is known, else the first one, else ""."""
+    return next(filter(is_known, lines), lines[0] if lines else "")
+
+
+def is_exception(line: str) -> bool:
+    """Whether the line is an exception of Java or Python."""
+    head = line[:_MOST_SEARCHED]
+    return next(_classes(head), None) == 0 or _PY_EXCEPTION.match(head) is not None
+
+
+def script_end(log: str) -> str:
     """The launcher's line on a script that ended with another code than 0, else ""."""
     found = _SCRIPT_END.search(log)
-    return "" if found is None else found[0].decode()
+    return "" if found is None else found[0]
 
 
 def own_words(log: bytes) -> bytes:
@@ -67,9 +189,24 @@ def own_words(log: bytes) -> bytes:
     return log
 
 
+def _place(lines: Sequence[str], number: int) -> str:
+    """The first frame of a program in the stack that begins with line `number`, in brackets."""
+    for line in lines[number : number + _MOST_FRAMES]:
+        if FRAMEWORK.match(line):
+            continue
+        found = FRAME.match(line)
+        return "" if found is None else f" ({found[1]})"
+    return ""
+
+
+def _classes(line: str) -> Iterator[int]:
+    """The index of each exception's class in `line`."""
+    return (name.start() for name in _NAME.finditer(line) if _CLASS.search(name[0]))
+
+
 def _begin(line: str) -> int | None:
     """The index in `line` of its exception or of Pig's numbered error; None without one."""
-    classes = [found.start() for found in _CLASS.finditer(line)]
+    classes = list(_classes(line))
     if classes:
         if line[: classes[0]] in ("Caused by: ", "Error: "):
             return classes[0]

@@ -1,8 +1,8 @@
 """Finds the reason of a failed execution in the engine's record and in logs. Pure.
 
 The codes and their advice are in `svcd.model.failures`. `of_record` reads the engine's own record.
-`diagnosis` is text of the history server and logs, for a record without a reason (a failing map or
-reduce task leaves both error fields null).
+`evidence` has the texts of the job history, the logs and YARN: the record has no reason of a
+failing task, and only the exit code of a failing script.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from svcd.model.engine_record import Action, Record
 from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.model.job import Failure
+from svcd.model.secret import Secret
+from svcd.workflow.decide import causes
+from svcd.workflow.decide.evidence import Ended, Evidence
+from svcd.workflow.decide.masking import masked_text
 
 MOST_TEXT: Final = 2000
 """The longest text of a failure, in characters."""
 _MOST_READ: Final = 8192
 """Characters of a reason that are searched: a hostile engine may send very many."""
+
+_UNKNOWN_JOB: Final = "Unknown hadoop job"
+"""Oozie finds no history of the job: the fault kept the job from writing one."""
+NOTHING: Final = Evidence()
 
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     # the words of image/java/org/svcd/objstore/ObjStoreException.java
@@ -33,13 +41,43 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.OBJECT_STORE,
         re.compile(r"\bobjstore: [A-Z_]+: |ObjStoreException|No FileSystem for scheme \"?objstore"),
     ),
+    (Code.SCHEME_UNKNOWN, re.compile(r"No FileSystem for scheme|UnsupportedFileSystemException")),
     (
         Code.INPUT_MISSING,
         re.compile(r"Input [Pp](?:ath|attern) .*(?:does not exist|matches 0 files)"),
     ),
-    (Code.OUTPUT_EXISTS, re.compile(r"Output directory .* already exists|FileAlreadyExists")),
-    (Code.CLASS_MISSING, re.compile(r"ClassNotFoundException|NoClassDefFoundError|Class .* not f")),
-    (Code.OUT_OF_MEMORY, re.compile(r"OutOfMemoryError|beyond the '?\w+'? memory limit")),
+    (
+        Code.OUTPUT_EXISTS,
+        re.compile(r"Output directory .* already exists|File ?(?:AlreadyE|E|e)xists"),
+    ),
+    (
+        Code.CLASS_MISSING,
+        re.compile(
+            r"ClassNotFoundException|NoClassDefFoundError|Class .* not f|ERROR 1070: Could not res"
+        ),
+    ),
+    (
+        Code.MODULE_MISSING,
+        re.compile(
+            r"ModuleNotFoundError|: command not found|: not found$|\benv: .*: No such file"
+            r"|Cannot run program .*: No such file|bad interpreter"
+        ),
+    ),
+    (
+        Code.SYNTAX_ERROR,
+        re.compile(
+            r"\bERROR 1\d{3}: |\b(?:Syntax|Indentation|Tab)Error: |: syntax error[: ]"
+            r"|unexpected end of file|: Syntax error: |\[PARSE_[A-Z_]+\]"
+        ),
+    ),
+    (
+        Code.OUT_OF_MEMORY,
+        re.compile(
+            r"OutOfMemoryError|beyond the '?\w+'? memory limit|\bMemoryError\b"
+            r"|Cannot allocate memory|^Error: Java heap space|^Java heap space"
+            r"|GC overhead limit exceeded"
+        ),
+    ),
     (
         Code.FILE_SYSTEM,
         re.compile(
@@ -52,9 +90,16 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.NO_SPACE,
         re.compile(
             r"No space left on device|DiskErrorException|any valid local directory"
-            r"|could only be written to 0 of|Resources are low on NN"
+            r"|could only be written to 0 of|Resources are low on NN|QuotaExceededException"
+            r"|[Qq]uota of \S+ is exceeded"
         ),
     ),
+    (
+        Code.PERMISSION_DENIED,
+        re.compile(r"AccessControlException|[Pp]ermission denied|AccessDenied|PermissionError"),
+    ),
+    (Code.WORKER_LOST, re.compile(r"released on a \*lost\* node|exit(?:Code:| status) -100\b")),
+    (Code.KILLED_ELSEWHERE, re.compile(r"was killed by user |Application killed by user")),
     (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
     (
         Code.RESOURCES_UNREACHABLE,
@@ -64,8 +109,8 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
             r"|Call From \S+ to \S+:(?:8020|803[0-3]) failed on (?:connection|socket)"
         ),
     ),
-    (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFoundException")),
-    (Code.EXIT_CODE, re.compile(r"exit code \[\d+\]")),
+    (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFound|No such file")),
+    (Code.EXIT_CODE, re.compile(r"exit code \[\d+\]|^Exit code of the Shell command")),
 )
 
 
@@ -75,54 +120,76 @@ def failure(code: Code, step: str, reason: str) -> Failure:
     return Failure(code=code.value, step=step, text=f"{text[:MOST_TEXT]}; {KNOWN[code].advice}")
 
 
-def of_record(record: Record, diagnosis: str = "") -> Failure:
+def of_record(
+    record: Record, evidence: Evidence = NOTHING, secrets: Sequence[Secret] = ()
+) -> Failure:
     """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
 
-    diagnosis: text of the history server or a log, for a record without a reason.
+    evidence: the texts that were read besides. secrets: literal ones of the execution.
     """
     action = record.failed
     if action is None:
         if record.status == "KILLED":
             return failure(Code.KILLED_ELSEWHERE, "workflow", "the workflow was killed")
-        return failure(Code.UNKNOWN, "workflow", diagnosis)
+        return failure(Code.UNKNOWN, "workflow", "")
     step, message = action.step, action.error_message
     if action.status == "KILLED" and not message and not action.error_code:
         return failure(Code.KILLED_ELSEWHERE, step, "the workflow was killed")
     if action.error_code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
-    if not message:
-        reason = (
-            diagnosis or "a task failed, and neither the engine nor the job history has a reason"
-        )
-        found = _by_text(reason)
-        return failure(found or Code.TASK_FAILED, step, reason)
-    found = _by_text(message)
-    if found is None or found is Code.EXIT_CODE:
-        found = _by_text(diagnosis) or found
-    reason = f"{message}: {diagnosis}" if diagnosis and diagnosis not in message else message
-    return failure(found or Code.EXCEPTION, step, reason)
+    code, reason = _judged(action, evidence)
+    return failure(code, step, masked_text(reason, secrets))
 
 
-def is_silent(record: Record) -> bool:
-    """Whether the record of a failed workflow does not hold the reason."""
-    action = record.failed
-    if action is None or action.status == "KILLED":
-        return False
+def _judged(action: Action, evidence: Evidence) -> tuple[Code, str]:
+    """The code of a failed action, and the line that explains it best."""
     message = action.error_message
-    # Oozie finds no history of the job: the fault kept the job from writing one
-    unknown = "Unknown hadoop job" in message
-    return not message or unknown or _by_text(message) is Code.EXIT_CODE
+    lines = causes.lines_of(action, evidence)
+    line = causes.best(lines, lambda each: by_text(each) is not None or causes.is_exception(each))
+    of_message = by_text(message)
+    is_vague = not message or of_message is Code.EXIT_CODE or _UNKNOWN_JOB in message
+    if not is_vague and of_message is not (by_text(line) if line else None):
+        reason = message if not line or line in message else f"{message}: {line}"
+        return of_message or by_text(line) or Code.EXCEPTION, reason
+    if line:
+        found = by_text(line) or _by_ends(evidence)
+        if found is None and not causes.is_exception(line):
+            found = of_message or Code.TASK_FAILED
+        return found or Code.EXCEPTION, line
+    ends = [*evidence.jobs, *(causes.yarn_cause(each.text) for each in _dead(evidence))]
+    if ends:
+        reason = causes.best(ends, lambda each: by_text(each) is not None)
+        return by_text(reason) or of_message or Code.TASK_FAILED, reason
+    if evidence.silent:
+        reason = f"the resource manager does not answer: {evidence.silent}"
+        return Code.RESOURCES_UNREACHABLE, reason
+    if not message:
+        reason = "a task failed, and neither the engine nor the job history has a reason"
+        return Code.TASK_FAILED, reason
+    return of_message or Code.EXCEPTION, message
+
+
+def _dead(evidence: Evidence) -> Sequence[Ended]:
+    """The applications that YARN ended, the children first."""
+    dead = [each for each in evidence.applications if each.state in ("FAILED", "KILLED")]
+    return sorted(dead, key=lambda each: each.is_launcher)
+
+
+def _by_ends(evidence: Evidence) -> Code | None:
+    """The code that the ends of the applications explain."""
+    return next(filter(None, (by_text(each.text) for each in _dead(evidence))), None)
 
 
 def of_giving_up(action: Action) -> Failure:
     """The failure when the engine could not start (or end) `action`."""
     step, message = action.step, action.error_message
-    found = _by_text(message)
+    found = by_text(message)
     known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.ENGINE_REFUSED)
     code = found if found in known else Code.START_GAVE_UP
     return failure(code, step, message or "the engine gave up without a reason")
 
 
-def _by_text(text: str) -> Code | None:
+def by_text(text: str) -> Code | None:
+    """The code that the words of a text explain."""
     head = text[:_MOST_READ]
     return next((code for code, pattern in _TEXTS if pattern.search(head)), None)

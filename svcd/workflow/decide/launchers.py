@@ -14,10 +14,12 @@ from attrs import frozen
 from svcd.model.engine_record import Action, Record
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
+from svcd.workflow.decide.causes import yarn_cause
 from svcd.workflow.decide.failures import Code
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})
+_CAUSES: Final = frozenset({Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST})
 _MOST_WORDS: Final = 400
 """Characters of YARN's diagnostics in a failure."""
 
@@ -48,13 +50,21 @@ def died(application: Mapping[str, object]) -> bool:
 
 
 def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:
-    """The failure of a job whose launcher died. diagnostics: YARN's text."""
+    """The failure of a job whose launcher died. diagnostics: YARN's text.
+
+    A cause that YARN knows has its own code: the launcher is innocent then.
+    """
+    cause = yarn_cause(diagnostics)
+    found = failures.by_text(cause)
+    code = found if found in _CAUSES else Code.LAUNCHER_LOST
     words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
     text = f"the launcher {action.external_id} died: {words}"
+    if code is not Code.LAUNCHER_LOST:
+        text = cause
     if sweep.killed:
         text += f"; svcd killed its children {', '.join(sweep.killed)}"
     if sweep.left is None:
         text += f"; whether more of it runs is not known ({sweep.reason})"
     elif sweep.left:
         text += f"; still running: {', '.join(sweep.left)} ({sweep.reason})"
-    return failures.failure(Code.LAUNCHER_LOST, action.step, text)
+    return failures.failure(code, action.step, text)

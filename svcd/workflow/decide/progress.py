@@ -15,6 +15,7 @@ from attrs import evolve
 
 from svcd.model.engine_record import Action, Record, parsed
 from svcd.model.job import Execution, ExecutionStatus
+from svcd.workflow.decide.evidence import Evidence
 from svcd.workflow.decide.stalls import (
     LAUNCHER,
     SPARK,
@@ -125,17 +126,16 @@ def _trees(record: Record) -> Sequence[Mapping[str, object]]:
     )
 
 
-def return_code(record: Record, diagnosis: str) -> int | None:
+def return_code(record: Record, evidence: Evidence) -> int | None:
     """The exit code of a failed execution's main program, None when it is not known.
 
-    diagnosis: see `failures.of_record`. The launcher of a Shell action always exits with 1, and
-    prints the code of the script.
+    The launcher of a Shell action always exits with 1, and prints the code of the script.
     """
     action = record.failed
     if action is None:
         return None
     if action.type == "shell":
-        found = _SHELL_CODE.search(diagnosis)
+        found = _SHELL_CODE.search(evidence.of_launcher("stdout"))
     else:
         message = action.error_message
         found = _PYTHON_CODE.search(message) or _MAIN_CODE.search(message)

@@ -343,7 +343,7 @@ class LiveJobs(Live):
             after = await self.ended(bad.id)
             assert after.failure is not None
             self.assertIn("Exception", after.failure.text)
-            self.assertEqual(after.failure.code, "TASK_FAILED", after.failure)
+            self.assertEqual(after.failure.code, "EXCEPTION", after.failure)
 
         return self.run_jobs(work())
 

@@ -103,6 +103,20 @@ class Telling(SynchronousTestCase):
         )
 
 
+class CauseTests(SynchronousTestCase):
+    """Of a launcher that did not die by itself; the words of real ones."""
+
+    def told(self, diagnostics: str) -> tuple[str, str]:
+        action = suspect(record())
+        assert action is not None
+        failure = lost(action, diagnostics, Sweep())
+        return failure.code, failure.text.partition("; ")[0]
+
+    def test_killed_by_a_person(self) -> None:
+        words = "Application application_1_0012 was killed by user svcd"
+        self.assertEqual(self.told(words), ("KILLED_ELSEWHERE", words))
+
+
 class LaunchersTests(WorkflowCase):
     """On the scripted engine and its resource manager."""
 

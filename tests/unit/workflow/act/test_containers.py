@@ -19,10 +19,12 @@ from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.decide.addresses import ways_to
+from svcd.workflow.decide.evidence import Evidence
 from svcd.workflow.decide.log_growth import grown
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
+LAUNCHER_ID = "application_1_0001"
 FRAMED = (
     b"Container: container_1_1_01_000002 on n:8041\nLogAggregationType: LOCAL\n=====\n"
     b"LogType:stderr\nLogLength:5\nLogContents:\nboom\n\nEnd of LogType:stderr.\n****\n"
@@ -92,6 +94,9 @@ class Reading(Urls):
     def result(self, work: Any) -> Any:
         return self.successResultOf(Deferred.fromCoroutine(work))
 
+    def evidence(self, record: Record, budget_s: float = 10.0) -> Evidence:
+        return self.result(self.containers.evidence(self.place, record, budget_s))
+
     def history(self) -> None:
         job = "jobs/job_1767225600000_0036"
         tasks = [{"id": "t_m_0", "state": "SUCCEEDED"}, {"id": "t_m_1", "state": "FAILED"}]
@@ -108,8 +113,9 @@ class Reading(Urls):
     def test_a_failing_task_tells_its_diagnostics(self) -> None:
         self.history()
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
-        self.assertEqual(told, "Error: java.io.IOException: asked to fail")
+        told = self.evidence(real)
+        self.assertEqual(told.attempts, ["Error: java.io.IOException: asked to fail\n\tat X"])
+        self.assertEqual([(f.place, f.name) for f in told.files], [("attempt_1", "stderr")])
 
     def test_a_task_that_could_not_run_tells_more_than_its_first_line(self) -> None:
         """The first line only says that; the exit code and the program's words come later."""
@@ -124,8 +130,7 @@ class Reading(Urls):
         attempt = {"state": "FAILED", "diagnostics": "\n".join(lines)}
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
-        self.assertEqual(told, " ".join(lines))
+        self.assertEqual(self.evidence(real).attempts, ["\n".join(lines)])
 
     def launcher(self) -> Record:
         """Its program died, and neither log nor history of it is to be had."""
@@ -134,37 +139,36 @@ class Reading(Urls):
         return engine_record.parsed({"status": "KILLED", "actions": [action]})
 
     def ended(self, diagnostics: str) -> None:
-        app = {"finalStatus": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
+        app = {"state": "FAILED", "diagnostics": diagnostics, "amContainerLogs": ""}
         self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
 
     def test_a_launcher_that_left_no_log_is_told_by_the_resource_manager(self) -> None:
         """As it was with a data node that was killed under the job."""
-        self.ended("IO\nerror\n")
-        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
-        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+        self.ended("IO error\n")
+        [told] = self.evidence(self.launcher()).applications
+        self.assertEqual((told.id, told.text, told.is_launcher), (LAUNCHER_ID, "IO error", True))
 
     def test_logs_at_what_is_no_url_are_not_read(self) -> None:
         logs = "http://[::1/container_1_1_01_000001"
         app = {"finalStatus": "FAILED", "diagnostics": "IO error", "amContainerLogs": logs}
         self.answer(r":8088/ws/v1/cluster/apps/application_1_0001$", {"app": app})
-        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
-        self.assertEqual(told, "YARN says of application_1_0001: IO error")
+        [told] = self.evidence(self.launcher()).applications
+        self.assertEqual((told.id, told.text, told.is_launcher), (LAUNCHER_ID, "IO error", True))
 
     def test_a_resource_manager_that_does_not_answer_is_told(self) -> None:
         """Nothing else is known then."""
         faults = Faults()
         faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED))
         self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
-        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
         url = "http://127.1.0.2:8088/ws/v1/cluster/apps/application_1_0001"
         self.assertEqual(
-            told, f"the resource manager does not answer: {url}: connection refused (fault)"
+            self.evidence(self.launcher()).silent, f"{url}: connection refused (fault)"
         )
 
     def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
         self.ended("")
-        told = self.result(self.containers.diagnosis(self.place, self.launcher(), 10.0))
-        self.assertEqual(told, "")
+        [told] = self.evidence(self.launcher()).applications
+        self.assertEqual(told.text, "")
 
     def test_a_list_of_one_comes_without_brackets(self) -> None:
         """As Hadoop's services write it."""
@@ -173,8 +177,7 @@ class Reading(Urls):
         self.answer(r"tasks$", {"tasks": {"task": {"id": "t_m_1", "state": "FAILED"}}})
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
-        self.assertEqual(told, "java.io.IOException: alone")
+        self.assertEqual(self.evidence(real).attempts, ["java.io.IOException: alone\n\tat X"])
 
     def test_a_reduce_that_was_killed_with_its_job_is_no_reason(self) -> None:
         """It may stand first, and is called FAILED too (both in one container)."""
@@ -184,8 +187,9 @@ class Reading(Urls):
         killed = {"state": "KILLED", "diagnostics": "Task KILL is received. Killing attempt!"}
         self.answer(r"tasks/t_r_1/attempts$", {"taskAttempts": {"taskAttempt": killed}})
         real = parsed("job-killed-mapreduce-error")
-        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
-        self.assertEqual(told, "Error: java.io.IOException: asked to fail")
+        self.assertEqual(
+            self.evidence(real).attempts, ["Error: java.io.IOException: asked to fail\n\tat X"]
+        )
 
     def test_the_logs_of_a_failing_task(self) -> None:
         """Of the failed tasks only, without the node manager's frame."""
@@ -205,22 +209,40 @@ class Reading(Urls):
         tree = record("job-killed-exit-3")
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
         real = engine_record.parsed(tree)
-        told = self.result(self.containers.diagnosis(self.place, real, 10.0))
-        self.assertEqual(told, "java.io.IOException: old")
+        told = self.evidence(real)
+        self.assertEqual(told.of_launcher("stdout"), "java.io.IOException: old\n")
 
-    def test_the_end_of_a_script(self) -> None:
-        """The launcher's output has its exit code, and the script's own may tell more."""
+    def test_a_log_without_the_words_of_the_launcher(self) -> None:
+        """What the launcher prints before the program is no evidence."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
         self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
-        end = "Exit code of the Shell command 3"
-        self.answer(r"container_1_1_01_000001/stdout", f"Stdoutput hello\n{end}\n<<<\n".encode())
+        page = b"java.io.IOException: a\n>>> Invoking Shell command line now >>\nStdoutput hello\n"
+        self.answer(r"container_1_1_01_000001/stdout", page)
         real = record("job-killed-exit-3")
         real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        told = self.result(self.containers.diagnosis(self.place, engine_record.parsed(real), 10.0))
-        self.assertEqual(told, end)
-        self.answer(r"container_1_1_01_000001/stderr", b"java.io.IOException: full\n")
-        told = self.result(self.containers.diagnosis(self.place, engine_record.parsed(real), 10.0))
-        self.assertEqual(told, f"java.io.IOException: full; {end}")
+        told = self.evidence(engine_record.parsed(real))
+        self.assertEqual(told.of_launcher("stdout"), "Stdoutput hello\n")
+
+    def test_children_of_a_launcher(self) -> None:
+        """Found by the engine's tag; the words of YARN about each, and of their failed tasks."""
+        action = {"id": "w@n", "name": "n", "type": "java", "status": "ERROR"}
+        action |= {"externalId": "application_1_0001", "consoleUrl": "http://127.1.0.2:8088/p/"}
+        real = engine_record.parsed({"status": "KILLED", "actions": [action]})
+        self.ended("exit code [1]")
+        child = {"id": "application_1_0002", "state": "KILLED", "diagnostics": "killed by user"}
+        self.answer(r"apps\?applicationTags=oozie-", {"apps": {"app": [child]}})
+        self.answer(r"jobs/job_1_0002/tasks$", {"tasks": {"task": {"id": "t", "state": "FAILED"}}})
+        attempt = {"id": "attempt_1", "diagnostics": "bad row"}
+        self.answer(r"tasks/t/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
+        told = self.evidence(real)
+        self.assertEqual(
+            [(each.id, each.state, each.text) for each in told.applications],
+            [
+                ("application_1_0001", "FAILED", "exit code [1]"),
+                ("application_1_0002", "KILLED", "killed by user"),
+            ],
+        )
+        self.assertEqual(told.attempts, ["bad row"])
 
     def test_a_file_that_grows_is_continued(self) -> None:
         """Also when its launcher begins the program: what was read of it once does not change."""
@@ -334,16 +356,16 @@ class Reading(Urls):
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""
         real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
+        self.assertEqual((self.evidence(real).attempts, self.evidence(real).files), ([], []))
         self.answer("tasks$", b"<html>")
-        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
+        self.assertEqual((self.evidence(real).attempts, self.evidence(real).files), ([], []))
 
     def test_after_its_time_nothing_is_asked(self) -> None:
         real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 0.0)), "")
+        self.assertEqual(self.evidence(real, 0.0).attempts, [])
         self.assertEqual(self.probe.asked, ())
 
     def test_a_job_that_did_not_fail_is_not_asked_about(self) -> None:
         real = parsed("job-succeeded-mapreduce")
-        self.assertEqual(self.result(self.containers.diagnosis(self.place, real, 10.0)), "")
+        self.assertEqual(self.evidence(real), Evidence())
         self.assertEqual(self.probe.asked, ())

@@ -103,7 +103,7 @@ class Failing(WorkflowCase):
         info = self.info(row.id)
         self.assertEqual(
             info["failure"]["text"],
-            "no luck; read the log of this job execution",
+            "no luck; correct the program or its data; the log of this job execution has more",
         )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 
@@ -113,7 +113,7 @@ class Failing(WorkflowCase):
         self.probe.answer(r"containerlogs/container_1_0001_01_000001/syslog", 200, _LOG)
         row = self.execute(configs={"svcd.fake.outcome": "silent"})
         self.clock.advance(12)
-        self.assertEqual(self.failed(row), ("KILLED", "TASK_FAILED", "job-node"))
+        self.assertEqual(self.failed(row), ("KILLED", "EXCEPTION", "job-node"))
         self.assertIn(
             "java.lang.IllegalStateException: bad line", self.info(row.id)["failure"]["text"]
         )

@@ -52,7 +52,7 @@ class CauseTests(SynchronousTestCase):
         self.assertEqual(cause(f"{bad}\njava.io.IOException: full"), "java.io.IOException: full")
 
     def test_a_long_message_is_cut(self) -> None:
-        self.assertEqual(len(cause("java.io.IOException: " + "x" * 5000)), 2000)
+        self.assertEqual(len(cause("java.io.IOException: " + "x" * 5000)), 4000)
 
     def test_output_that_exists_already(self) -> None:
         """Pig tells it in the line behind its error; from the log of a real one."""
@@ -113,6 +113,6 @@ class OwnWordsTests(SynchronousTestCase):
 
     def test_the_end_of_a_script(self) -> None:
         """As the launcher prints it; a good one is no news."""
-        log = b"Stdoutput hello\nExit code of the Shell command 3\n<<< Invocation of Shell\n"
+        log = "Stdoutput hello\nExit code of the Shell command 3\n<<< Invocation of Shell\n"
         self.assertEqual(script_end(log), "Exit code of the Shell command 3")
-        self.assertEqual(script_end(b"Exit code of the Shell command 0\n"), "")
+        self.assertEqual(script_end("Exit code of the Shell command 0\n"), "")

@@ -8,16 +8,18 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
-from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
+from svcd.workflow.decide.failures import NOTHING, Code, failure
 from tests.unit.workflow.recorded import record
 
 
-def of_record(tree: Mapping[str, Any], diagnosis: str = "") -> Failure:
-    return failures.of_record(parsed(tree), diagnosis)
+def of_record(tree: Mapping[str, Any], evidence: Evidence = NOTHING) -> Failure:
+    return failures.of_record(parsed(tree), evidence)
 
 
-def is_silent(tree: Mapping[str, Any]) -> bool:
-    return failures.is_silent(parsed(tree))
+def logged(text: str) -> Evidence:
+    """Texts of which only the launcher's syslog has something."""
+    return Evidence(files=[LogFile(place=LAUNCHER, name="syslog", text=text)])
 
 
 def of_giving_up(action: Mapping[str, Any]) -> Failure:
@@ -25,8 +27,8 @@ def of_giving_up(action: Mapping[str, Any]) -> Failure:
 
 
 class OfRecord(SynchronousTestCase):
-    def told(self, name: str, diagnosis: str = "") -> tuple[str, str, str]:
-        found = of_record(record(name), diagnosis)
+    def told(self, name: str, evidence: Evidence = NOTHING) -> tuple[str, str, str]:
+        found = of_record(record(name), evidence)
         return found.code, found.step, found.text.partition(";")[0]
 
     def test_recorded_failures_get_their_codes(self) -> None:
@@ -90,7 +92,7 @@ class OfRecord(SynchronousTestCase):
         message = "JA017: Unknown hadoop job [application_1_0001] associated with action [w@n]"
         action = {"name": "n", "type": "map-reduce", "status": "FAILED", "errorMessage": message}
         record = {"status": "FAILED", "actions": [action]}
-        told = of_record(record, "the resource manager does not answer: http://h:8088/x: refused")
+        told = of_record(record, Evidence(silent="http://h:8088/x: refused"))
         self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
         self.assertIn("does not answer: http://h:8088/x: refused; check", told.text)
 
@@ -111,21 +113,25 @@ class OfRecord(SynchronousTestCase):
             self.assertIn("check that the cluster's data nodes run", told.text)
 
     def test_a_failing_task_is_told_by_the_history(self) -> None:
-        """The record is silent then; the diagnosis fills in."""
-        self.assertTrue(is_silent(record("job-killed-mapreduce-error")))
+        """The record has no reason then."""
+        silent = "job-killed-mapreduce-error"
+        stack = "Error: java.lang.IllegalStateException: no\n\tat a.B.map(B.java:7)\n"
         self.assertEqual(
-            self.told("job-killed-mapreduce-error", "Error: java.lang.IllegalStateException: no"),
-            ("TASK_FAILED", "job-node", "Error: java.lang.IllegalStateException: no"),
+            self.told(silent, Evidence(attempts=[stack])),
+            ("EXCEPTION", "job-node", "java.lang.IllegalStateException: no (B.java:7)"),
         )
-        self.assertEqual(self.told("job-killed-mapreduce-error")[0], "TASK_FAILED")
+        self.assertEqual(
+            self.told(silent, Evidence(attempts=["Task killed"])),
+            ("TASK_FAILED", "job-node", "Task killed"),
+        )
+        self.assertEqual(self.told(silent)[0], "TASK_FAILED")
 
     def test_a_log_line_says_more_than_an_exit_code(self) -> None:
         """An exit code alone is no reason."""
-        self.assertTrue(is_silent(record("job-killed-exit-3")))
-        self.assertFalse(is_silent(record("job-killed-exception")))
+        log = logged("java.lang.OutOfMemoryError: Java heap space")
         self.assertEqual(
-            self.told("job-killed-exit-3", "java.lang.OutOfMemoryError: Java heap space")[0],
-            "OUT_OF_MEMORY",
+            self.told("job-killed-exit-3", log),
+            ("OUT_OF_MEMORY", "job-node", "java.lang.OutOfMemoryError: Java heap space"),
         )
 
     def test_the_object_stores_faults_are_told_apart(self) -> None:
@@ -157,14 +163,12 @@ class OfRecord(SynchronousTestCase):
         message = "JA017: Unknown hadoop job [job_1_0002] associated with action [w@job-node]"
         action = {"name": "job-node", "type": "map-reduce", "status": "FAILED"}
         record = {"status": "FAILED", "actions": [{**action, "errorMessage": message}]}
-        self.assertTrue(is_silent(record))
-        told = of_record(
-            record,
+        log = logged(
             "org.apache.hadoop.ipc.RemoteException: File /tmp/job_1_0002_1.jhist could only be"
-            " written to 0 of the 1 minReplication nodes",
+            " written to 0 of the 1 minReplication nodes"
         )
+        told = of_record(record, log)
         self.assertEqual(told.code, "NO_SPACE")
-        self.assertIn("JA017", told.text)
         self.assertIn("free space in HDFS", told.text)
 
     def test_a_name_node_without_space_is_no_other_trouble_of_the_file_system(self) -> None:
@@ -216,7 +220,6 @@ class GivingUp(SynchronousTestCase):
         odd = {"status": ["KILLED"], "actions": [{"status": ["ERROR"], "name": {}}, 1, None]}
         self.assertEqual(of_record(odd).code, "UNKNOWN")
         self.assertIsNone(parsed(odd).gave_up)
-        self.assertFalse(is_silent(odd))
 
     def test_a_running_job_waits_for_nobody(self) -> None:
         self.assertIsNone(parsed(record("job-running")).gave_up)

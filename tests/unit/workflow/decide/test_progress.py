@@ -10,6 +10,7 @@ from svcd.clients.probe import HttpProbe
 from svcd.model.engine_record import parsed
 from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
+from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.progress import progress, return_code
 from svcd.workflow.decide.stalls import Application
 from tests.unit.workflow.recorded import record
@@ -50,7 +51,7 @@ class ProgressTests(SynchronousTestCase):
 class ReturnCodeTests(SynchronousTestCase):
     def test_of_a_java_program(self) -> None:
         """As the real engine tells it."""
-        self.assertEqual(return_code(parsed(record("job-killed-exit-3")), ""), 3)
+        self.assertEqual(return_code(parsed(record("job-killed-exit-3")), Evidence()), 3)
 
     def test_of_a_script(self) -> None:
         """Its launcher exits with 1 whatever the script does; the launcher's log has the code."""
@@ -61,12 +62,14 @@ class ReturnCodeTests(SynchronousTestCase):
             "errorMessage": "Main class [ShellMain], exit code [1]",
         }
         failed = parsed({"status": "KILLED", "actions": [action]})
-        self.assertEqual(return_code(failed, "Exit code of the Shell command 3"), 3)
-        self.assertIsNone(return_code(failed, ""))
+        end = "Stdoutput a\nExit code of the Shell command 3\n"
+        evidence = Evidence(files=[LogFile(place=LAUNCHER, name="stdout", text=end)])
+        self.assertEqual(return_code(failed, evidence), 3)
+        self.assertIsNone(return_code(failed, Evidence()))
 
     def test_nobody_knows(self) -> None:
         for name in ("job-killed", "job-killed-exception", "job-killed-mapreduce-error"):
-            self.assertIsNone(return_code(parsed(record(name)), ""))
+            self.assertIsNone(return_code(parsed(record(name)), Evidence()))
 
 
 class Lives(WorkflowCase):

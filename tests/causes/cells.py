@@ -1,0 +1,320 @@
+"""The commonest mistakes in jobs of each type: programs that make them, and what svcd must say.
+
+A cell is a type and a mistake. `EXPECTED` has its failure code and the beginning of the failure's
+text; a code of "" means that the job succeeds all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import field, frozen
+
+FOLDER: Final = "/causes"
+"""In HDFS. `in` is a text, `there` a folder, `private` one of somebody else, `full` has a quota."""
+JAR: Final = "causes.jar"
+
+
+@frozen(kw_only=True)
+class Cell:
+    """One mistake in one type of job.
+
+    kind: the type for svcd. script: the main binary. jar: whether the job has the jar of the
+    programs. input, output: below `FOLDER`, or a URL, or "" for none. deed: `kill` or `lose` (the
+    worker), once the application `of` runs. impossible: why there is no such cell, or "".
+    """
+
+    type: str
+    mistake: str
+    kind: str = ""
+    script: str = ""
+    jar: bool = False
+    configs: Mapping[str, str] = field(factory=dict)
+    args: Sequence[str] = ()
+    input: str = "in"
+    output: str = "out"
+    deed: str = ""
+    of: str = "child"
+    impossible: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.type}/{self.mistake}"
+
+
+ROOMY: Final = {
+    "oozie.launcher.memory.mb": "512",
+    "yarn.app.mapreduce.am.resource.mb": "448",
+    "mapreduce.map.memory.mb": "384",
+    "mapreduce.reduce.memory.mb": "384",
+    "mapreduce.map.maxattempts": "1",
+}
+SMALL_CONTAINER: Final = {
+    "mapreduce.map.memory.mb": "320",
+    "mapreduce.map.java.opts": "-Xmx900m",
+}
+SMALL_HEAP: Final = {"mapreduce.map.java.opts": "-Xmx96m"}
+SMALL_MASTER: Final = {"yarn.app.mapreduce.am.command-opts": "-Xmx10m"}
+MAPPER: Final = {
+    "mapreduce.job.map.class": "org.svcd.causes.Words",
+    "mapreduce.job.reduces": "0",
+    "mapreduce.job.output.key.class": "org.apache.hadoop.io.LongWritable",
+    "mapreduce.job.output.value.class": "org.apache.hadoop.io.Text",
+}
+
+# ---- Pig ----------------------------------------------------------------------------------------
+
+COPY: Final = """\
+lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
+STORE lines INTO '$OUTPUT';
+"""
+GROUPED: Final = """\
+lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
+words = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+counts = FOREACH (GROUP words BY word) GENERATE group, COUNT(words);
+STORE counts INTO '$OUTPUT';
+"""
+
+
+def _function(fault: str) -> str:
+    return f"""\
+REGISTER JAR;
+DEFINE Upper org.svcd.causes.Upper('{fault}');
+lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
+upper = FOREACH lines GENERATE Upper(line);
+STORE upper INTO '$OUTPUT';
+"""
+
+
+def _pig(mistake: str, script: str = COPY, **more: object) -> Cell:
+    return Cell(type="Pig", mistake=mistake, kind="Pig", script=script, **more)  # type: ignore[arg-type]
+
+
+PIG: Final = (
+    _pig("input-missing", input="missing"),
+    _pig("output-exists", output="there"),
+    _pig("scheme-wrong", COPY.replace("$INPUT", "htfs:///causes/in")),
+    _pig("permission", _function("denied"), jar=True),
+    _pig("syntax", "lines = LOAD '$INPUT'\nSTORE lines INTO '$OUTPUT';\n"),
+    _pig("alias-unknown", "lines = LOAD '$INPUT';\nSTORE line INTO '$OUTPUT';\n"),
+    _pig("class-missing", COPY.replace("TextLoader", "org.example.MyLoader")),
+    _pig("exception", _function("throw"), jar=True),
+    _pig("oom-container", _function("hog"), jar=True, configs=SMALL_CONTAINER),
+    _pig("oom-driver", GROUPED, configs={"oozie.launcher.javaopts": "-Xmx14m"}),
+    _pig("oom-heap", _function("heap"), jar=True, configs=SMALL_HEAP),
+    _pig("killed", _function("sleep"), jar=True, deed="kill"),
+    _pig("killed-launcher", _function("sleep"), jar=True, deed="kill", of="launcher"),
+    _pig("worker-lost", _function("sleep"), jar=True, deed="lose", of="launcher"),
+    _pig("disk-full", output="full/out"),
+    _pig("disk-full-local", _function("disk"), jar=True),
+)
+
+# ---- Jar ----------------------------------------------------------------------------------------
+
+
+def _jar(mistake: str, fault: str = "", **more: object) -> Cell:
+    configs = {**MAPPER, "svcd.causes.fault": fault, **more.pop("configs", {})}  # type: ignore[dict-item]
+    return Cell(type="Jar", mistake=mistake, kind="Jar", jar=True, configs=configs, **more)  # type: ignore[arg-type]
+
+
+JARS: Final = (
+    _jar("input-missing", input="missing"),
+    _jar("output-exists", output="there"),
+    _jar("scheme-wrong", configs={"mapreduce.input.fileinputformat.inputdir": "htfs:///in"}),
+    _jar("permission", "denied"),
+    Cell(type="Jar", mistake="syntax", impossible="the compiler of Java finds it"),
+    _jar("class-missing", configs={"mapreduce.job.map.class": "org.example.MyMapper"}),
+    _jar("class-missing-used", "missing"),
+    _jar("exception", "throw"),
+    _jar("oom-container", "hog", configs=SMALL_CONTAINER),
+    _jar("oom-driver", configs=SMALL_MASTER),
+    _jar("oom-heap", "heap", configs=SMALL_HEAP),
+    _jar("killed", "sleep", deed="kill"),
+    _jar("worker-lost", "sleep", deed="lose"),
+    _jar("disk-full", output="full/out"),
+    _jar("disk-full-local", "disk"),
+)
+
+# ---- streaming ----------------------------------------------------------------------------------
+
+MAPPER_PY: Final = "import sys\nfor line in sys.stdin:\n    print(line.strip())\n"
+
+
+def _streaming(mistake: str, script: str = MAPPER_PY, **more: object) -> Cell:
+    configs = {
+        "edp.streaming.mapper": "python3 SCRIPT",
+        "edp.streaming.reducer": "/bin/cat",
+        "mapreduce.job.reduces": "0",
+        **more.pop("configs", {}),  # type: ignore[dict-item]
+    }
+    return Cell(
+        type="Streaming", mistake=mistake, kind="MapReduce", script=script, configs=configs, **more
+    )  # type: ignore[arg-type]
+
+
+_AS_JAR: Final = "the framework does it: as Jar"
+STREAMING: Final = (
+    _streaming("input-missing", input="missing"),
+    _streaming("output-exists", output="there"),
+    Cell(type="Streaming", mistake="scheme-wrong", impossible=_AS_JAR),
+    Cell(type="Streaming", mistake="permission", impossible=_AS_JAR),
+    _streaming("syntax", MAPPER_PY.replace("stdin:", "stdin")),
+    _streaming("class-missing", "import polars\n" + MAPPER_PY),
+    _streaming("program-missing", configs={"edp.streaming.mapper": "mapper.rb"}),
+    _streaming("exception", MAPPER_PY.replace("line.strip()", "{}[line]")),
+    _streaming(
+        "oom-container",
+        "import time\nkept = bytearray(700 << 20)\ntime.sleep(20)\n" + MAPPER_PY,
+        configs={"mapreduce.map.memory.mb": "256"},
+    ),
+    Cell(type="Streaming", mistake="oom-driver", impossible=_AS_JAR),
+    _streaming(
+        "oom-heap",
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (200 << 20, -1))\n"
+        "kept = bytearray(700 << 20)\n" + MAPPER_PY,
+    ),
+    Cell(type="Streaming", mistake="killed", impossible=_AS_JAR),
+    Cell(type="Streaming", mistake="worker-lost", impossible=_AS_JAR),
+    _streaming("disk-full-local", "open('/dev/full', 'w').write('x' * 9999)\n" + MAPPER_PY),
+)
+
+# ---- Java ---------------------------------------------------------------------------------------
+
+
+def _java(mistake: str, main: str = "-", task: str = "-", **more: object) -> Cell:
+    into, out = str(more.pop("input", "in")), str(more.pop("output", "out"))
+    configs = {"edp.java.main_class": "org.svcd.causes.Report", **more.pop("configs", {})}  # type: ignore[dict-item]
+    return Cell(
+        type="Java",
+        mistake=mistake,
+        kind="Java",
+        jar=True,
+        configs=configs,
+        args=(main, task, into, out),
+        input="",
+        output="",
+        **more,
+    )  # type: ignore[arg-type]
+
+
+JAVA: Final = (
+    _java("input-missing", input="missing"),
+    _java("output-exists", output="there"),
+    _java("scheme-wrong", input="htfs:///in"),
+    _java("permission", "denied"),
+    Cell(type="Java", mistake="syntax", impossible="the compiler of Java finds it"),
+    _java("class-missing", configs={"edp.java.main_class": "org.example.Report"}),
+    _java("class-missing-used", "missing"),
+    _java("exception", "throw"),
+    _java("exception-in-task", task="throw"),
+    _java("oom-container", "hog", configs={"edp.java.java_opts": "-Xmx900m"}),
+    _java("oom-driver", "heap"),
+    _java("oom-heap", task="heap", configs=SMALL_HEAP),
+    _java("killed", "sleep", deed="kill", of="launcher"),
+    _java("killed-child", task="sleep", deed="kill"),
+    _java("worker-lost", "sleep", deed="lose", of="launcher"),
+    _java("disk-full", output="full/out"),
+    _java("disk-full-local", "disk"),
+)
+
+# ---- Shell --------------------------------------------------------------------------------------
+
+
+def _shell(mistake: str, script: str, **more: object) -> Cell:
+    return Cell(
+        type="Shell",
+        mistake=mistake,
+        kind="Shell",
+        script=script,
+        input="",
+        output="",
+        **more,
+    )  # type: ignore[arg-type]
+
+
+_SH: Final = "#!/bin/bash\nset -e\n"
+_PY: Final = "#!/usr/bin/env python3\n"
+SHELL: Final = (
+    _shell("input-missing", _SH + f"echo begin\nhdfs dfs -cat {FOLDER}/missing\n"),
+    _shell("input-missing-local", _SH + "echo begin\nsort words.txt > sorted.txt\n"),
+    _shell("output-exists", _SH + f"hdfs dfs -mkdir {FOLDER}/there\n"),
+    _shell("scheme-wrong", _SH + "hdfs dfs -cat htfs:///in\n"),
+    _shell("permission", _SH + f"HADOOP_USER_NAME=guest hdfs dfs -cat {FOLDER}/private/in\n"),
+    _shell("syntax", "#!/bin/bash\necho begin\nif true; then\n  echo yes\ndone\n"),
+    _shell("syntax-python", _PY + "for n in range(3)\n    print(n)\n"),
+    _shell("class-missing", _SH + "csvsort data.csv\n"),
+    _shell("class-missing-python", _PY + "import polars\n"),
+    _shell("exception", _SH + "echo begin\necho 'no rate for EUR' >&2\nexit 3\n"),
+    _shell("exception-python", _PY + "rates = {}\nprint(rates['EUR'])\n"),
+    _shell("oom-container", _PY + "import time\nkept = bytearray(900 << 20)\ntime.sleep(20)\n"),
+    Cell(type="Shell", mistake="oom-driver", impossible="the script is the only program"),
+    _shell(
+        "oom-heap",
+        _PY + "import resource\nresource.setrlimit(resource.RLIMIT_AS, (200 << 20, -1))\n"
+        "kept = bytearray(700 << 20)\n",
+    ),
+    _shell("killed", _SH + "sleep 120\n", deed="kill", of="launcher"),
+    _shell("worker-lost", _SH + "sleep 120\n", deed="lose", of="launcher"),
+    _shell("disk-full", _SH + f"echo a > a\nhdfs dfs -put a {FOLDER}/full/a\n"),
+    _shell("disk-full-local", _SH + "echo a > /dev/full\n"),
+)
+
+CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL)
+
+_OOM: Final = "java.lang.OutOfMemoryError: Java heap space (Fault.java:"
+_NO_PRICE: Final = "java.lang.IllegalStateException: row 17 has no price (Fault.java:21)"
+_NO_SPACE: Final = "java.io.IOException: No space left on device (Fault.java:"
+_DENIED: Final = "Permission denied: user=guest, access=EXECUTE"
+_NO_INPUT: Final = "Input path does not exist: hdfs://"
+_NO_SCHEME: Final = "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme"
+EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "Pig/input-missing": ("INPUT_MISSING", f"java.io.IOException: {_NO_INPUT}"),
+    "Pig/output-exists": (
+        "OUTPUT_EXISTS",
+        "ERROR 6000: <file pig-output-exists.pig, line 2, column 0> Output Location",
+    ),
+    "Pig/scheme-wrong": ("SCHEME_UNKNOWN", f'{_NO_SCHEME} "htfs";'),
+    "Pig/syntax": (
+        "SYNTAX_ERROR",
+        "ERROR 1200: <file pig-syntax.pig, line 2, column 0> mismatched input 'STORE'",
+    ),
+    "Pig/alias-unknown": (
+        "SYNTAX_ERROR",
+        "ERROR 1200: Pig script failed to parse: <file pig-alias-unknown.pig, line 2, column 6>"
+        " Undefined alias: line;",
+    ),
+    "Pig/class-missing": (
+        "CLASS_MISSING",
+        "ERROR 1070: Could not resolve org.example.MyLoader using imports:",
+    ),
+    "Pig/exception": ("EXCEPTION", "java.lang.IllegalStateException: row 17 has no price (Fault"),
+    "Java/class-missing": (
+        "CLASS_MISSING",
+        "java.lang.ClassNotFoundException: Class org.example.Report not found;",
+    ),
+    "Java/killed": ("KILLED_ELSEWHERE", "Application application_"),
+    "Shell/input-missing": ("FILE_MISSING", "cat: `/causes/missing': No such file or directory;"),
+    "Shell/input-missing-local": (
+        "FILE_MISSING",
+        "sort: cannot read: words.txt: No such file or directory;",
+    ),
+    "Shell/output-exists": ("OUTPUT_EXISTS", "mkdir: `/causes/there': File exists;"),
+    "Shell/scheme-wrong": ("SCHEME_UNKNOWN", 'cat: No FileSystem for scheme "htfs";'),
+    "Shell/permission": ("PERMISSION_DENIED", f"cat: {_DENIED}"),
+    "Shell/syntax": (
+        "SYNTAX_ERROR",
+        "./shell-syntax.sh: line 5: syntax error near unexpected token `done';",
+    ),
+    "Shell/syntax-python": (
+        "SYNTAX_ERROR",
+        "SyntaxError: expected ':' (shell-syntax-python.sh, line 2);",
+    ),
+    "Shell/class-missing": ("MODULE_MISSING", "./shell-class-missing.sh: line 3: csvsort: command"),
+    "Shell/class-missing-python": (
+        "MODULE_MISSING",
+        "ModuleNotFoundError: No module named 'polars' (shell-class-missing-python.sh, line 2);",
+    ),
+    "Shell/exception": ("EXIT_CODE", "no rate for EUR;"),
+}
+"""Cell -> code and beginning of the text."""

@@ -1,0 +1,356 @@
+"""The cluster of `tests.causes`: runs the cells, reads what svcd reads, compares."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from attrs import asdict, frozen
+from twisted.web.client import Agent
+
+from svcd.clients.probe import HttpProbe
+from svcd.embedded.processes import root_of
+from svcd.model import engine_record
+from svcd.model.engine_record import Record
+from svcd.runtime.tasks import gather
+from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.rows import Place
+from svcd.workflow.decide.evidence import Ended, Evidence, LogFile
+from tests.causes.cells import EXPECTED, FOLDER, JAR, ROOMY, Cell
+from tests.support.live import MASTER, WORKER, Tenant, seconds
+from tests.support.processes import Daemon, machine_processes, reactor, send, until
+
+FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "causes"
+PROGRAMS: Final = FIXTURES / "programs"
+ACTIVE_S: Final = 300.0
+IN_YARN_S: Final = 180.0
+JOB_S: Final = 300.0
+ENDED: Final = ("SUCCEEDED", "KILLED", "FAILED")
+ENDINGS: Final = {"Pig": ".pig", "Shell": ".sh", "MapReduce": ".py"}
+USER: Final = "svcd"
+
+
+@frozen
+class Served:
+    """The cluster's addresses for `Containers`."""
+
+    engine: str = ""
+    webhdfs: str = ""
+    name_node: str = ""
+    resource_manager: str = ""
+    history: str = ""
+    user: str = USER
+
+
+@frozen(kw_only=True)
+class Result:
+    """What svcd said of a cell."""
+
+    cell: Cell
+    status: str
+    code: str = ""
+    text: str = ""
+    took_s: float = 0.0
+    fault: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        code, begins = EXPECTED.get(self.cell.name, ("?", ""))
+        return not self.fault and self.code == code and self.text.startswith(begins)
+
+
+class Run:
+    """One cluster; the cells run on it."""
+
+    def __init__(self, state: Path, image: Path, records: Path | None, within_s: float) -> None:
+        self._state = state
+        self._image = image
+        self._records = records
+        self._until = seconds() + within_s
+        self._daemon = Daemon(
+            state / "daemon",
+            embedded__image_prefix=str(image),
+            plugins__enabled="vanilla",
+            workflow__unreachable_deadline_s="60",
+            workflow__manual_deadline_s="60",
+        )
+        self._jar = b""
+        self.tenant: Tenant
+
+    async def to_end(self, cells: Sequence[Cell], at_once: int) -> int:
+        """Run all cells, print the table, return the exit code."""
+        try:
+            await self._begin()
+            calm = [c for c in cells if not c.impossible and c.deed != "lose"]
+            rough = [c for c in cells if c.deed == "lose"]
+            results = await gather([partial(self._result, c) for c in calm], at_once)
+            results += [await self._result(c) for c in rough]
+        finally:
+            await self._daemon.remove()
+        told = [each for each in results if isinstance(each, Result)]
+        for cell in cells:
+            if cell.impossible:
+                print(f"{cell.name:32} -           {cell.impossible}")
+        for each in sorted(told, key=lambda r: r.cell.name):
+            self._print(each)
+        wrong = [each for each in told if not each.is_right]
+        print(f"{len(told) - len(wrong)} of {len(results)} cells are right")
+        return 1 if wrong or len(told) < len(results) else 0
+
+    @staticmethod
+    def _print(each: Result) -> None:
+        mark = "right" if each.is_right else "WRONG"
+        code = each.code or each.status
+        print(f"{each.cell.name:32} {mark} {code:24} {each.text[:160]} {each.fault}", flush=True)
+
+    async def _begin(self) -> None:
+        self._jar = self._compiled()
+        self.tenant = Tenant(await self._daemon.start())
+        image = self.tenant.image("vanilla-3.5.0")
+        await self.tenant.done("POST", f"/images/{image}", {"username": USER})
+        await self.tenant.done("POST", f"/images/{image}/tag", {"tags": ["vanilla", "3.5.0"]})
+        group = {"flavor_id": "3", "volumes_per_node": 1}
+        body = {
+            "name": "causes",
+            "plugin_name": "vanilla",
+            "engine_version": "3.5.0",
+            "default_image_id": image,
+            "user_keypair_id": "demo",
+            "cluster_configs": {
+                "HDFS": {"dfs.replication": 1},
+                "YARN": {"yarn.nodemanager.pmem-check-enabled": True},
+            },
+            "node_groups": [
+                {"name": "master", "count": 1, "node_processes": MASTER, **group},
+                {"name": "worker", "count": 2, "node_processes": WORKER, **group},
+            ],
+        }
+        made = (await self.tenant.done("POST", "/clusters", body))["cluster"]
+        shown = await self.tenant.until_active(made["id"], ACTIVE_S)
+        self._cluster = shown["id"]
+        info = shown["info"]
+        self._manager = info["YARN"]["Web UI"].rstrip("/")
+        self._hdfs = f"{info['HDFS']['Web UI'].rstrip('/')}/webhdfs/v1"
+        self._place = self._place_of(shown, info)
+        self._containers = Containers(HttpProbe(Agent(reactor), reactor), reactor)
+        for name in ("in", "there", "private", "full"):
+            await self._in_hdfs("PUT", f"{FOLDER}/{name}", "MKDIRS")
+        for name in ("in/words.txt", "private/words.txt"):
+            await self._write(f"{FOLDER}/{name}", b"one two two\nthree\n")
+        await self._in_hdfs("PUT", f"{FOLDER}/full", "SETQUOTA&storagespacequota=1000")
+        await self._in_hdfs("PUT", f"{FOLDER}/private", "SETOWNER&owner=boss")
+        await self._in_hdfs("PUT", f"{FOLDER}/private", "SETPERMISSION&permission=700")
+
+    def _place_of(self, cluster: Any, info: Any) -> Place:
+        hosts = [i["internal_ip"] for g in cluster["node_groups"] for i in g["instances"]]
+        manager = urlsplit(self._manager).hostname or ""
+        served = Served(resource_manager=f"{manager}:8032", history=info["MapReduce"]["Web UI"])
+        from svcd.ports.machines import Way
+
+        ways = {host: Way(host) for host in (*hosts, manager)}
+        return Place(cluster, served, ways)  # type: ignore[arg-type]
+
+    async def _in_hdfs(self, method: str, path: str, op: str) -> None:
+        url = f"{self._hdfs}{path}?user.name={USER}&op={op}"
+        reply = await send(method, url)
+        if reply.status >= 300:
+            raise AssertionError(f"{op} {path}: {reply.status} {reply.body.decode()}")
+
+    async def _write(self, path: str, content: bytes) -> None:
+        url = f"{self._hdfs}{path}?user.name={USER}&op=CREATE&noredirect=true"
+        place = (await send("PUT", url)).json["Location"]
+        reply = await send("PUT", place, data=content)
+        if reply.status != 201:
+            raise AssertionError(f"CREATE {path}: {reply.status} {reply.body.decode()}")
+
+    # ---- a cell ----------------------------------------------------------------------------------
+
+    async def _result(self, cell: Cell) -> Result:
+        at = seconds()
+        if at > self._until:
+            return Result(cell=cell, status="?", fault="no time was left for it")
+        try:
+            execution = await self._execute(cell)
+            if cell.deed:
+                await self._do(cell, execution)
+            shown = await self._ended(execution)
+            info = shown["info"]
+            failure = info.get("failure") or {}
+            if self._records is not None and info["status"] != "SUCCEEDED":
+                await self._record(self._records, cell, info)
+            result = Result(
+                cell=cell,
+                status=info["status"],
+                code=failure.get("code", ""),
+                text=failure.get("text", ""),
+                took_s=seconds() - at,
+            )
+        except AssertionError as error:
+            result = Result(cell=cell, status="?", fault=str(error)[:300])
+        self._print(result)
+        return result
+
+    async def _execute(self, cell: Cell) -> str:
+        name = cell.name.lower().replace("/", "-")
+        script = f"{name}{ENDINGS.get(cell.kind, '')}"
+        libs = {f"{name}-{JAR}": self._jar} if cell.jar else {}
+        content = cell.script.replace("JAR", f"{name}-{JAR}")
+        mains = {script: content.encode()} if content and cell.type != "Streaming" else {}
+        if cell.type == "Streaming":
+            libs = {script: content.encode()}
+        job = await self.tenant.new_job(name, cell.kind, mains, libs)
+        body: dict[str, Any] = {
+            "cluster_id": self._cluster,
+            "job_configs": {
+                "configs": {
+                    **ROOMY,
+                    **{k: v.replace("SCRIPT", script) for k, v in cell.configs.items()},
+                },
+                "args": [a if a not in _PLACES else _url(a, name) for a in cell.args],
+            },
+        }
+        for field, place in (("input_id", cell.input), ("output_id", cell.output)):
+            if place:
+                url = _url(place, name)
+                body[field] = await self.tenant.new_hdfs_source(f"{name}-{field[:-3]}", url)
+        made = await self.tenant.done("POST", f"/jobs/{job}/execute", body)
+        return str(made["job_execution"]["id"])
+
+    async def _ended(self, execution: str) -> Any:
+        async def over() -> Any:
+            shown = await self.tenant.done("GET", f"/job-executions/{execution}")
+            return shown if shown["info"]["status"] in ENDED else None
+
+        return await until(over, f"the end of {execution}", JOB_S, 0.5)
+
+    async def _do(self, cell: Cell, execution: str) -> None:
+        """Kill the application, or its worker."""
+        wanted = cell.of == "launcher"
+
+        async def found() -> Any:
+            shown = await self.tenant.done("GET", f"/job-executions/{execution}")
+            engine = shown["workflow_job_id"]
+            if shown["info"]["status"] in ENDED:
+                raise AssertionError(f"it has ended: {shown['info'].get('failure')}")
+            if not engine:
+                return None
+            reply = await send("GET", f"{self._manager}/ws/v1/cluster/apps?states=RUNNING")
+            for app in ((reply.json or {}).get("apps") or {}).get("app", []):
+                is_launcher = app["name"].startswith("oozie:launcher:")
+                mine = f"ID={engine}" in app["name"] or _tag(f"{engine}@job-node") in str(
+                    app.get("applicationTags")
+                )
+                least = 1 if is_launcher else 2
+                if mine and is_launcher == wanted and app["runningContainers"] >= least:
+                    return app
+            return None
+
+        app = await until(found, f"the {cell.of} of {cell.name}", IN_YARN_S, 0.5)
+        if cell.deed == "kill":
+            url = f"{self._manager}/ws/v1/cluster/apps/{app['id']}/state?user.name={USER}"
+            reply = await send("PUT", url, json={"state": "KILLED"})
+            if reply.status not in (200, 202):
+                raise AssertionError(f"kill {app['id']}: {reply.status} {reply.body.decode()}")
+            return
+        self._lose(str(app["amHostHttpAddress"]).partition(":")[0])
+
+    def _lose(self, address: str) -> None:
+        """End all processes of YARN on a worker at once; start its node manager again later."""
+        processes = {}
+        for pid in machine_processes(self._daemon.state):
+            try:
+                environ = Path(f"/proc/{pid}/environ").read_bytes()
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                folder = Path(f"/proc/{pid}/cwd").readlink()
+            except OSError:
+                continue
+            processes[pid] = (environ, words, folder)
+        (manager,) = (
+            pid
+            for pid, (environ, words, _) in processes.items()
+            if b"-Dproc_nodemanager" in words and address.encode() in b"\0".join([*words, environ])
+        )
+        environ, words, folder = processes[manager]
+        machine = root_of(environ)
+        for pid, (other, _, _) in processes.items():
+            if root_of(other) == machine and (pid == manager or b"CONTAINER_ID=" in other):
+                os.kill(pid, signal.SIGKILL)
+        variables = dict(
+            each.decode().split("=", 1) for each in environ.split(b"\0") if b"=" in each
+        )
+        command = [each.decode() for each in words[:-1]]
+
+        def again() -> None:
+            subprocess.Popen(
+                command,
+                cwd=folder,
+                env=variables,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+        reactor.callLater(30, again)
+
+    # ---- what svcd reads -------------------------------------------------------------------------
+
+    async def _record(self, folder: Path, cell: Cell, info: Mapping[str, Any]) -> None:
+        """Write the engine's record, and the texts that svcd reads besides, to a file."""
+        record: Record = engine_record.parsed(info)
+        evidence = await self._containers.evidence(self._place, record, 30.0)
+        actions = [
+            {key: value for key, value in action.items() if key != "conf"}
+            for action in info["actions"]
+        ]
+        tree = {"status": info["status"], "actions": actions}
+        kept = {"record": tree, "evidence": asdict(evidence)}
+        path = folder / f"{cell.name.lower().replace('/', '-')}.json"
+        path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def _compiled(self) -> bytes:
+        """The jar of the programs, without the class that one of them misses."""
+        made = self._state / "classes"
+        path = ":".join(f"{self._image}/{each}" for each in ("hadoop/lib/*", "pig/lib/*"))
+        sources = sorted(PROGRAMS.rglob("*.java"))
+        subprocess.run(["javac", "--release", "17", "-cp", path, "-d", made, *sources], check=True)
+        jar = self._state / JAR
+        with zipfile.ZipFile(jar, "w") as archive:
+            for each in sorted(made.rglob("*.class")):
+                if each.stem != "Missing":
+                    archive.write(each, str(each.relative_to(made)))
+        return jar.read_bytes()
+
+
+_PLACES: Final = frozenset({"in", "out", "there", "missing", "private/in", "full/out"})
+
+
+def _url(place: str, name: str) -> str:
+    if "://" in place:
+        return place
+    return f"{FOLDER}/{place}" if place != "out" else f"{FOLDER}/out-{name}"
+
+
+def _tag(action: str) -> str:
+    from svcd.workflow.decide.stalls import tag_of
+
+    return tag_of(action)
+
+
+def evidence_of(tree: Mapping[str, Any]) -> Evidence:
+    """The evidence of a recorded cell."""
+    return Evidence(
+        attempts=tree["attempts"],
+        jobs=tree["jobs"],
+        files=[LogFile(**each) for each in tree["files"]],
+        applications=[Ended(**each) for each in tree["applications"]],
+        silent=tree["silent"],
+    )

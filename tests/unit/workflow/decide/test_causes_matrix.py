@@ -1,0 +1,134 @@
+"""The true cause of each recorded failure of a real job: its code, its line, and the advice.
+
+`python -m tests.causes --record` runs the programs on real Hadoop and records what svcd reads.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.model.engine_record import parsed
+from svcd.model.job import Failure
+from svcd.model.secret import Secret
+from svcd.workflow.decide import failures, launchers
+from svcd.workflow.decide.causes import lines_of
+from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
+from svcd.workflow.decide.launchers import Sweep, lost
+from tests.causes.cells import CELLS, EXPECTED
+from tests.causes.run import FIXTURES, evidence_of
+
+NAMES = {each.name.lower().replace("/", "-"): each.name for each in CELLS}
+ADVICE = {
+    "INPUT_MISSING": "check the url of the input data source",
+    "OUTPUT_EXISTS": "use an output data source whose url does not exist yet",
+    "FILE_MISSING": "check the named path, in the job's arguments and among its binaries",
+    "SCHEME_UNKNOWN": "use hdfs:// for the cluster's own files, and objstore:// for the object",
+    "PERMISSION_DENIED": "change the owner or the mode of the named file, or use another one",
+    "SYNTAX_ERROR": "correct the named line of the script",
+    "CLASS_MISSING": "check the class names in job_configs and the content of the libraries",
+    "MODULE_MISSING": "add it to the libs of the job, or install it in the image of the cluster",
+    "EXCEPTION": "correct the program or its data; the log of this job execution has more",
+    "EXIT_CODE": "read the last lines of the program in the log of this job execution",
+    "OUT_OF_MEMORY": "give the job more memory in job_configs, or use larger flavors",
+    "NO_SPACE": "free space in HDFS and on the workers, raise the quota, or add workers",
+    "KILLED_ELSEWHERE": "find out who has access to the engine and YARN and killed the job",
+    "WORKER_LOST": "remove the job's partial output and execute the job again; if the worker's",
+}
+
+
+def recorded(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def judged(tree: Any) -> Failure:
+    """As `act.perform` judges: a dead launcher first."""
+    record, evidence = parsed(tree["record"]), evidence_of(tree["evidence"])
+    action = launchers.suspect(record)
+    for each in evidence.applications:
+        if action is not None and each.is_launcher and launchers.died({"state": each.state}):
+            return lost(action, each.text, Sweep())
+    return failures.of_record(record, evidence)
+
+
+class MatrixTests(SynchronousTestCase):
+    def test_each_recorded_failure_has_its_cause(self) -> None:
+        """The code, then the line of the program, then what to do."""
+        found = sorted(FIXTURES.glob("*.json"))
+        self.assertGreater(len(found), 15)
+        for path in found:
+            name = NAMES[path.stem]
+            failure = judged(recorded(path))
+            code, begins = EXPECTED[name]
+            self.assertEqual(failure.code, code, (name, failure.text))
+            self.assertEqual(failure.text[: len(begins)], begins, name)
+            self.assertIn(f"; {ADVICE[code]}", failure.text, name)
+
+    def test_the_line_is_of_the_program(self) -> None:
+        """No frame, and no words of the engine about its own launcher."""
+        for path in sorted(FIXTURES.glob("*.json")):
+            text = judged(recorded(path)).text
+            for words in ("org.apache.oozie", "Main Class [", "\tat ", "InvocationTarget"):
+                self.assertNotIn(words, text, path.stem)
+
+
+class HostileTests(SynchronousTestCase):
+    """Programs of tenants write the logs."""
+
+    def test_logs_that_are_searched_for_long(self) -> None:
+        """The files are cut at 64 KiB; each is judged in a part of a second."""
+        size = 65_536
+        for line in (
+            "a.b.CException: x\n",
+            "a." * 500 + "\n",
+            'Traceback (most recent call last):\n  File "a", line 1\n',
+            "x: " * 300 + "\n",
+            "ERROR " * 5000 + "a." * 15_000 + "\n",
+            "\tat java.lang.A\n",
+            "a.B: c\n" + "\tat java.lang.A(B.java:1)\n" * 150,
+            "ERROR 1200: ",
+            "Input path ",
+            "Container [" * 100,
+        ):
+            text = (line * (size // len(line) + 1))[:size]
+            files = [
+                LogFile(place=place, name=name, text=text)
+                for place in (LAUNCHER, "attempt_1")
+                for name in ("stdout", "stderr", "syslog")
+            ]
+            said = "subprocess failed with code 1 " + text
+            evidence = Evidence(attempts=[said[:8192]], jobs=[text[:8192]], files=files)
+            for kind in ("shell", "java"):
+                action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": text}
+                record = parsed({"status": "KILLED", "actions": [action]})
+                began = process_time()
+                failures.of_record(record, evidence)
+                self.assertLess(process_time() - began, 0.5, (kind, line[:40]))
+
+    def test_secrets_are_masked_before_the_text_is_cut(self) -> None:
+        secret = "correct-horse-battery"
+        files = [LogFile(place=LAUNCHER, name="stderr", text=f"{'x' * 1990} {secret}\n")]
+        action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
+        record = parsed({"status": "KILLED", "actions": [action]})
+        text = failures.of_record(record, Evidence(files=files), [Secret(secret)]).text
+        self.assertNotIn("correct", text)
+        self.assertIn("x ***", text)
+
+    def test_a_script_that_says_nothing(self) -> None:
+        """Its exit code is all that is known."""
+        files = [
+            LogFile(place=LAUNCHER, name="stdout", text="Exit code of the Shell command 3\n"),
+            LogFile(place=LAUNCHER, name="stderr", text="WARNING: a\n\n"),
+        ]
+        action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
+        record = parsed({"status": "KILLED", "actions": [action]})
+        failed = record.failed
+        assert failed is not None
+        self.assertEqual(
+            lines_of(failed, Evidence(files=files)), ["Exit code of the Shell command 3"]
+        )
+        self.assertEqual(failures.of_record(record, Evidence(files=files)).code, "EXIT_CODE")
