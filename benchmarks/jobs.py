@@ -28,6 +28,7 @@ from xml.sax.saxutils import escape
 
 from attrs import frozen
 
+from benchmarks import spark_jobs
 from benchmarks.figures import Figure
 from svcd.cli.demo_daemon import DemoDaemon
 
@@ -75,7 +76,7 @@ def run(quick: bool) -> list[Figure]:
         daemon = DemoDaemon(Path(name), _IMAGE)
         try:
             daemon.start()
-            bare, svcd = _measured(Path(name), 1 if quick else _ROUNDS)
+            bare, svcd, spark = _measured(Path(name), 1 if quick else _ROUNDS)
         finally:
             daemon.stop()
     longer = median(each.whole for each in svcd) - median(each.whole for each in bare)
@@ -95,6 +96,7 @@ def run(quick: bool) -> list[Figure]:
         *figures,
         _figure("svcd run - bare, beside the engine", *beside),
         _figure("svcd run - bare, medians in all", longer, target=_MOST_S),
+        *spark,
     ]
 
 
@@ -102,8 +104,10 @@ def _figure(name: str, *rounds: float, target: float | None = None) -> Figure:
     return Figure(benchmark="jobs", name=name, unit="s", rounds=rounds, target=target)
 
 
-def _measured(state: Path, rounds: int) -> tuple[Sequence[Taken], Sequence[Taken]]:
-    """What each job took: by the bare client, and by `svcd run`."""
+def _measured(
+    state: Path, rounds: int
+) -> tuple[Sequence[Taken], Sequence[Taken], Sequence[Figure]]:
+    """What each Pig job took, by the bare client and by `svcd run`; the figures of Spark."""
     create = ("cluster", "create", "bench", "--plugin", "vanilla", "--workers", "1", "--wait")
     _svcd(state, *create)
     cluster = json.loads(_svcd(state, "cluster", "show", "bench", "-o", "json"))["cluster"]
@@ -119,7 +123,9 @@ def _measured(state: Path, rounds: int) -> tuple[Sequence[Taken], Sequence[Taken
             to = f"hdfs:///out/{name}-{number}"
             times.append(_timed(bare, partial(job, "hdfs:///in", to)))
             print(f"jobs: {name} {times[-1]}", file=sys.stderr, flush=True)
-    return taken[0][1:], taken[1][1:]
+    manager = _found(r"http://[^:]+:8088", json.dumps(cluster["info"]))
+    spark = spark_jobs.figures(partial(_svcd, state), manager, _IMAGE, rounds)
+    return taken[0][1:], taken[1][1:], spark
 
 
 def _timed(bare: _Bare, job: Callable[[], None]) -> Taken:
