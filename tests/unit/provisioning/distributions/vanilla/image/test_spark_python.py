@@ -16,7 +16,7 @@ class MissingTest(SynchronousTestCase):
     def setUp(self) -> None:
         self.finder = runpy.run_path(str(DAEMON))["Missing"]()
 
-    def test_a_module_that_is_not_there_is_told_with_its_cure(self) -> None:
+    def test_a_module_that_is_not_there_is_told_with_its_remedy(self) -> None:
         """In the words of Python, so that programs which try another module go on."""
         error = self.assertRaises(ModuleNotFoundError, self.finder.find_spec, "pandas", None)
         packages = RECIPE / "spark/packages"

@@ -1,4 +1,4 @@
-"""Starts the Python workers of Spark Connect, and tells the cure for a missing module.
+"""Starts the Python workers of Spark Connect, and tells the remedy for a missing module.
 
 Spark runs it on the workers of a cluster (`spark.python.daemon.module`), with their Python, instead
 of `pyspark.daemon`.
