@@ -1,4 +1,4 @@
-"""The built software image: its check, and real Pig scripts in local mode.
+"""The built software image: its check, and real Pig scripts and Spark programs in local mode.
 
 Runs on the tree named by SVCD_VANILLA_PREFIX, else on the first of the usual places that has one;
 with SVCD_LIVE_IMAGE set a fresh tree is built first. Skipped when there is none.
@@ -23,6 +23,7 @@ from svcd.provisioning.distributions.vanilla.image.build import (
     verify,
     versions,
 )
+from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from tests.support.sample import SLOW
 
 skip = SLOW
@@ -33,6 +34,8 @@ USUAL = (
     HERE.parent / "state" / "image" / f"vanilla-{versions()['hadoop']}",
 )
 RUN_TIMEOUT_S = 240
+
+COUNTS = ["den\t2", "macht\t1", "meister\t1", "übung\t1", "übung²\t1"]
 
 TEXT = "the cat sat on the mat\nthe dog sat on the cat\n"
 
@@ -314,3 +317,45 @@ class ImageTest(SynchronousTestCase):
         self.pig(STORES)
         left = sorted(path.name for path in (self.folder / "tmp").iterdir())
         self.assertEqual([name for name in left if not name.startswith("hadoop-")], [])
+
+
+class SparkTest(SynchronousTestCase):
+    """The examples of Spark in local mode, in a working folder of their own."""
+
+    def setUp(self) -> None:
+        self.prefix = find_prefix()
+        if "spark" not in read_record(self.prefix).get("versions", {}):
+            raise SkipTest(f"{self.prefix} has no Spark")
+        self.folder = Path(self.mktemp()).absolute()
+        (self.folder / "tmp").mkdir(parents=True)
+        (self.folder / "in.txt").write_text("Übung macht den Meister,\nden übung²\n", "utf-8")
+
+    def submit(self, *arguments: str) -> list[str]:
+        """The lines of the output of a word count, whose locale is that of a bare machine."""
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "TMPDIR": str(self.folder / "tmp"),
+            "LC_ALL": "C",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            **{key: value for key, value in os.environ.items() if key == "SVCD_JAVA_HOME"},
+        }
+        command = [str(self.prefix / "bin/spark-submit"), "--master", "local[1]"]
+        command += ["--conf", "spark.ui.enabled=false", *arguments]
+        command += [f"{self.folder}/in.txt", f"{self.folder}/out"]
+        done = subprocess.run(
+            command, cwd=self.folder, env=environ, capture_output=True, text=True,
+            timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+        parts = sorted((self.folder / "out").glob("part-*"))
+        return [line for part in parts for line in part.read_text("utf-8").splitlines()]
+
+    def test_word_count_in_java(self) -> None:
+        """Words of any letters, sorted, in one file."""
+        jar = str(self.prefix / "examples/svcd-spark-examples.jar")
+        self.assertEqual(self.submit("--class", "org.svcd.examples.spark.WordCount", jar), COUNTS)
+
+    def test_word_count_in_python(self) -> None:
+        """The same counts; nothing but the tree and a Python is needed."""
+        self.assertEqual(self.submit(str(self.prefix / "examples/wordcount.py")), COUNTS)

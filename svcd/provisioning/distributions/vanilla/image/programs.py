@@ -20,6 +20,9 @@ MAVEN_TRIES = 3
 MAVEN_TIMEOUT_S = 900
 JAVAC_TIMEOUT_S = 180
 
+# for a JVM of a few seconds: half the processor time
+_SHORT = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+
 
 def resolve(poms: Path, work: Path, jdk: Java, maven: Path, arguments: Sequence[str]) -> Path:
     """Jars of each module of `poms`, as in a repository, in a folder of its name below the result.
@@ -49,7 +52,7 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
     """
     files = sorted(str(path) for path in sources.rglob("*.java"))
     classes, log = work / f"classes-{jar.stem}", work / f"javac-{jar.stem}.log"
-    javac = [str(jdk.home / "bin/javac"), "--release", str(FIRST), "-Xlint:none", "-proc:none",
+    javac = [str(jdk.home / "bin/javac"), *_SHORT, "--release", str(FIRST), "-Xlint:none", "-proc:none",
              "-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *files]  # fmt: skip
     if _logged(javac, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
         said = [
@@ -57,7 +60,7 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
         ]
         raise ImageError(f"javac of {sources} failed, see {log}: {' | '.join(said[:3])}")
     # --date keeps two builds of one recipe equal to the byte
-    pack = [str(jdk.home / "bin/jar"), "--create", "--file", str(jar),
+    pack = [str(jdk.home / "bin/jar"), *_SHORT, "--create", "--file", str(jar),
             "--date=2026-01-01T00:00:00Z", "-C", str(classes), "."]  # fmt: skip
     if _logged(pack, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
         raise ImageError(f"jar {jar.name} failed, see {log}: {_errors(log)}")
