@@ -20,6 +20,7 @@ from svcd.cli.main import main, root
 from svcd.cli.session import Session
 from svcd.cli.show import as_json, as_yaml
 from svcd.model.controls import visible
+from svcd.provisioning.distributions.vanilla.image.build import recipe_stamp
 from svcd.settings import schema
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
@@ -324,6 +325,17 @@ class ImageTests(_Case):
         self.assertEqual((code, out), (1, ""))
         self.assertIn(f"svcd image verify: {prefix} does not exist", err)
         self.assertIn(f"svcd image build vanilla {prefix}", err)
+
+    def test_build_of_a_tree_that_is_there(self) -> None:
+        """It says so; the choice is a part of the question."""
+        prefix = self.folder / "tree"
+        empty_tree(prefix, recipe_stamp(), spark=False)
+        command = ("image", "build", "vanilla", str(prefix), "--without", "spark")
+        said = (0, f"{prefix} is up to date (0 MiB)\n", "")
+        self.assertEqual(self.ran(*command), said)
+        code, _, err = self.ran(*command[:-1], "hadoop")
+        self.assertEqual(code, 2)
+        self.assertIn("'hadoop' is not 'spark'", err)
 
     def test_a_folder_that_is_no_tree_is_left_alone(self) -> None:
         """A build would replace it. Neither command advises one."""

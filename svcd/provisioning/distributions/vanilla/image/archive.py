@@ -32,6 +32,7 @@ from svcd.provisioning.distributions.vanilla.image.artifacts import (
     DOWNLOAD_TRIES,
     MOST_BYTES,
     READ_TIMEOUT_S,
+    REPORT_S,
     Artifact,
     parse,
     text_of_line,
@@ -43,7 +44,6 @@ SETTING = "SVCD_SPARK_ARCHIVE"
 """The variable of the environment that names another place of the archive: a URL or a path."""
 
 FETCH_TIMEOUT_S = 3600.0
-REPORT_S = 10.0
 MOST_UNPACKED_BYTES = 2**30
 """The largest archive that is read, unpacked."""
 

@@ -30,6 +30,7 @@ DOWNLOADS_AT_ONCE = 8
 DOWNLOAD_TRIES = 3
 READ_TIMEOUT_S = 30.0
 FETCH_TIMEOUT_S = 1800.0
+REPORT_S = 10.0
 MOST_BYTES = 64 * 2**20
 """The largest jar that a download accepts."""
 
@@ -166,7 +167,8 @@ def fetch(
     if not left:
         return
     progress(f"fetching {len(left)} of {len(artifacts)} jars from {repository}")
-    deadline, stop = time.monotonic() + FETCH_TIMEOUT_S, threading.Event()
+    reported = time.monotonic()
+    deadline, stop = reported + FETCH_TIMEOUT_S, threading.Event()
     with _threads(stop) as pool:
         running = {
             pool.submit(_download, f"{repository.rstrip('/')}/{each.path}", deadline, stop): each
@@ -175,6 +177,9 @@ def fetch(
         for done in as_completed(running):
             artifact, (url, data) = running.pop(done), done.result()
             _store(target, artifact, checked(data, artifact, url))
+            if time.monotonic() - reported >= REPORT_S:
+                reported = time.monotonic()
+                progress(f"  {len(left) - len(running)} of {len(left)} jars")
 
 
 def take_copies(

@@ -52,8 +52,9 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
     """
     files = sorted(str(path) for path in sources.rglob("*.java"))
     classes, log = work / f"classes-{jar.stem}", work / f"javac-{jar.stem}.log"
-    javac = [str(jdk.home / "bin/javac"), *_SHORT, "--release", str(FIRST), "-Xlint:none", "-proc:none",
-             "-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *files]  # fmt: skip
+    javac = [str(jdk.home / "bin/javac"), *_SHORT, "--release", str(FIRST), "-Xlint:none",
+             "-proc:none", "-encoding", "UTF-8", "-cp", class_path, "-d", str(classes),
+             *files]  # fmt: skip
     if _logged(javac, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
         said = [
             line for line in log.read_text("utf-8", "replace").splitlines() if ": error:" in line

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.provisioning.distributions.vanilla.image import artifacts as module
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
     Artifact,
     ArtifactList,
@@ -122,6 +123,14 @@ class FetchTest(SynchronousTestCase):
         )
         self.assertEqual((self.target / "oozie/json-smart-2.3.jar").read_bytes(), b"abc")
         self.assertEqual(self.said, [f"fetching 2 of 2 jars from {self.repository.as_uri()}"])
+
+    def test_progress(self) -> None:
+        """How many have come, now and then."""
+        self.patch(module, "REPORT_S", 0.0)
+        self.put(self.repository, SMART.path, b"abc")
+        self.put(self.repository, EPOLL.path, b"def")
+        self.fetch(SMART, EPOLL)
+        self.assertEqual(self.said[1:], ["  1 of 2 jars", "  2 of 2 jars"])
 
     def test_local_copies_save_the_download(self) -> None:
         """The old tree and Maven's own repository; nothing else is asked."""
