@@ -100,7 +100,8 @@ class Server:
         ),
     )
     hide_credentials: bool = field(
-        default=False, metadata=_doc("mask credentials of data sources and binaries in answers")
+        default=False,
+        metadata=_doc("mask credentials of data sources and binaries, and tokens of clusters"),
     )
 
 

@@ -159,6 +159,9 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         "spark.app.name": CONNECT_NAME,
         "spark.submit.deployMode": "client",
         "spark.yarn.unmanagedAM.enabled": "true",
+        # no container has it, but YARN counts it among the memory of application masters
+        "spark.yarn.am.memory": "64m",
+        "spark.yarn.am.memoryOverhead": "64m",
         # the server ends with its application: it could serve nothing any more
         "spark.yarn.am.clientModeExitOnError": "true",
         "spark.driver.host": machine.address,

@@ -8,31 +8,36 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 PACKAGES = Path(__file__).resolve().parent.parent / "packages"
 
 
-class Missing(MetaPathFinder):
-    """The last finder: it refuses a module that no other one has found."""
+def with_remedy(error: BaseException) -> None:
+    """Add the remedy to the text of `error` if a module is missing."""
+    if isinstance(error, ModuleNotFoundError):
+        version = ".".join(map(str, sys.version_info[:2]))
+        error.msg += (
+            f": the Python {version} of the cluster's workers does not have it. Install it into"
+            f" {PACKAGES} on each worker, or in the software image:"
+            f" python3 -m pip install --target {PACKAGES} PACKAGE"
+        )
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
-    ) -> None:
-        """Nothing for a part of a package, which may be optional."""
-        if path is None:
-            version = ".".join(map(str, sys.version_info[:2]))
-            raise ModuleNotFoundError(
-                f"No module named {fullname!r}: the Python {version} of the cluster's workers does"
-                f" not have it. Install it into {PACKAGES} on each worker, or in the software"
-                f" image: python3 -m pip install --target {PACKAGES} PACKAGE",
-                name=fullname,
-            )
+
+def main() -> None:
+    """Run the daemon of Spark, whose workers write their errors with a remedy."""
+    import pyspark.util
+
+    write = pyspark.util.handle_worker_exception
+
+    def handle_worker_exception(e: BaseException, *args: Any, **more: Any) -> None:
+        with_remedy(e)
+        write(e, *args, **more)
+
+    pyspark.util.handle_worker_exception = handle_worker_exception
+    runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    sys.meta_path.append(Missing())
-    runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
+    main()
