@@ -11,7 +11,7 @@ records, events, dry runs and answers to readers, has the stars.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from attrs import field, frozen
@@ -25,6 +25,9 @@ _LENGTH: Final = 40
 """Hexadecimal digits of a token: 160 bits."""
 CONTENT: Final = f"{MASK}\n".encode()
 """The content of a file with nothing but the token, as a distribution makes it."""
+_CLUSTERS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+_INFO: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
+_ID: Final = msgspec.json.Decoder(ClusterId)
 _IN_LINK: Final = f";token={MASK}"
 
 
@@ -42,17 +45,19 @@ class ClusterTokens:
     def shown(self, tenant_id: TenantId, text: bytes) -> bytes:
         """The JSON objects of clusters, separated by commas, with the tokens in their links.
 
-        text: as stored. Only clusters that have such a link are decoded.
+        text: as stored. Only ids and links are decoded, and only if a cluster has such a link.
         """
         if _IN_LINK.encode() not in text:
             return text
-        clusters = msgspec.json.decode(b"[%b]" % text)
+        clusters = _CLUSTERS.decode(b"[%b]" % text)
         for each in clusters:
-            token = self.of(tenant_id, each["id"])
-            each["info"] = {
+            info = _INFO.decode(each["info"])
+            token = self.of(tenant_id, _ID.decode(each["id"]))
+            shown = {
                 target: {name: _revealed(link, token) for name, link in links.items()}
-                for target, links in each["info"].items()
+                for target, links in info.items()
             }
+            each["info"] = msgspec.Raw(msgspec.json.encode(shown))
         return msgspec.json.encode(clusters)[1:-1]
 
 
@@ -66,7 +71,7 @@ def link(url: str) -> str:
     return url + _IN_LINK
 
 
-def _revealed(text: Any, token: Secret) -> Any:
-    if isinstance(text, str) and text.endswith(_IN_LINK):
+def _revealed(text: str, token: Secret) -> str:
+    if text.endswith(_IN_LINK):
         return text.removesuffix(MASK) + token.reveal()
     return text
