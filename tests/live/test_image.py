@@ -10,6 +10,7 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -338,6 +339,7 @@ class SparkTest(SynchronousTestCase):
             "TMPDIR": str(self.folder / "tmp"),
             "LC_ALL": "C",
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
             **{key: value for key, value in os.environ.items() if key == "SVCD_JAVA_HOME"},
         }
         command = [str(self.prefix / "bin/spark-submit"), "--master", "local[1]"]

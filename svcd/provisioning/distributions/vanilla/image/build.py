@@ -48,6 +48,7 @@ from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_
 from svcd.provisioning.distributions.vanilla.image.layout import (
     FILE_LIST,
     OPTIONAL,
+    PACKAGES,
     RECIPE,
     SCRIPTS,
     SPARK_JAVA,
@@ -64,6 +65,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
 )
 from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
 from svcd.provisioning.distributions.vanilla.image.staging import (
+    carry_over,
     check_room,
     exchange,
     explained,
@@ -177,6 +179,8 @@ def build(
                 progress("checking")
                 if problems := verify(stage):
                     raise ImageError(f"not complete, see {stage}: {'; '.join(problems)}")
+                if "spark" not in left_out:
+                    carry_over(prefix, stage, PACKAGES)
                 exchange(stage, prefix)
     except OSError as error:
         raise ImageError(explained(error, prefix)) from error

@@ -107,6 +107,9 @@ SPARK_FILES = (
     "examples/svcd-spark-examples.jar",
     "examples/wordcount.py",
 )
+PACKAGES = "spark/python/packages"
+"""The operator's own Python packages: a build keeps them, and no check looks at them."""
+
 FILE_LIST = "files.sha256"
 """The digests of the files of a tree, for `sha256sum -c` too; without itself and image.json."""
 
@@ -204,10 +207,12 @@ def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
 
 
 def digests(prefix: Path) -> dict[str, str]:
-    """Path to SHA-256 of each file of the tree that a build records."""
+    """Path to SHA-256 of each file of the tree that a build records, without those of PACKAGES."""
     found = {}
     for path in sorted(prefix.rglob("*")):
         name = path.relative_to(prefix).as_posix()
+        if name.startswith(f"{PACKAGES}/"):
+            continue
         if path.is_file() and name not in (FILE_LIST, "image.json"):
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found

@@ -77,6 +77,25 @@ def removed_unless_told(stage: Path) -> Iterator[None]:
             shutil.rmtree(stage, ignore_errors=True)
 
 
+def carry_over(prefix: Path, stage: Path, folder: str) -> None:
+    """Puts the folder of the tree at `prefix` into the stage, by hard links where it can."""
+    if (prefix / folder).is_dir():
+        shutil.copytree(
+            prefix / folder,
+            stage / folder,
+            symlinks=True,
+            copy_function=_linked,
+            dirs_exist_ok=True,
+        )
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)  # a file system without links
+
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 

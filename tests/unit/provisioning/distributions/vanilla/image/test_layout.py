@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.layout import verify
-from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, seal
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put, seal
 
 
 class VerifyTest(SynchronousTestCase):
@@ -20,6 +20,16 @@ class VerifyTest(SynchronousTestCase):
     def test_complete_tree_has_no_problems(self) -> None:
         """Nothing to say."""
         self.assertEqual(verify(self.prefix, run=False), [])
+
+    def test_packages_of_the_operator_are_not_checked(self) -> None:
+        """They come and go without a build."""
+        put(self.prefix, "spark/python/packages/pandas/core.py")
+        self.assertEqual(verify(self.prefix, run=False), [])
+        put(self.prefix, "spark/python/other.py")
+        self.assertEqual(
+            verify(self.prefix, run=False),
+            [f"{self.prefix}/spark/python/other.py is not of the build"],
+        )
 
     def test_absent_tree(self) -> None:
         """The sentence names the command that makes it."""

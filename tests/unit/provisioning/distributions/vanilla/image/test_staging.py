@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.staging import (
+    carry_over,
     exchange,
     explained,
     removed_unless_told,
@@ -80,6 +81,18 @@ class StageTest(SynchronousTestCase):
         exchange(self.stage, self.prefix)
         self.assertTrue((self.prefix / "new").exists())
         self.assertFalse(self.stage.exists())
+
+    def test_packages_of_the_operator_are_kept(self) -> None:
+        """Files, folders and links; what is not there costs nothing."""
+        own = self.prefix / "spark/python/packages"
+        carry_over(self.prefix, self.stage, "spark/python/packages")
+        (own / "pandas").mkdir(parents=True)
+        (own / "pandas/core.py").write_text("x = 1\n")
+        (own / "link").symlink_to("pandas")
+        carry_over(self.prefix, self.stage, "spark/python/packages")
+        kept = self.stage / "spark/python/packages"
+        self.assertEqual((kept / "link/core.py").read_text(), "x = 1\n")
+        self.assertTrue((kept / "link").is_symlink())
 
     def broken(self, error: BaseException) -> None:
         with removed_unless_told(self.stage):
