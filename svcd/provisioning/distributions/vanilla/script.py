@@ -14,6 +14,7 @@ from urllib.parse import quote
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla.layout import heap_mib, layout
+from svcd.provisioning.distributions.vanilla.spark import python_of_workers
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -234,6 +235,7 @@ def _connect(machine: Machine, program: str, heap: int) -> Iterator[str]:
     yield f"        read -r SPARK_CONNECT_AUTHENTICATE_TOKEN <{shlex.quote(place.connect_token)}"
     yield " || exit 2\n"
     yield "        export SPARK_CONNECT_AUTHENTICATE_TOKEN\n"
+    yield f"        export PYSPARK_PYTHON={shlex.quote(python_of_workers(machine))}\n"
     settings = shlex.quote(place.connect_conf)
     yield f"        launch {heap} {program} --properties-file {settings} \\\n"
     yield f"          --class {_CONNECT_SERVER} spark-internal ;;\n"

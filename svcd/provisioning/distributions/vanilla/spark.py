@@ -42,6 +42,8 @@ CONNECT_NAME = "Spark Connect"
 """The name of the server's application in YARN."""
 HOST_FILTER = "org.svcd.spark.HostFilter"
 
+_PYTHON = "spark.pyspark.python"
+_DEFAULT_PYTHON = "/usr/bin/python3"
 _EVENT_LOG = "spark.eventLog.enabled"
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _IDLE = "spark.dynamicAllocation.executorIdleTimeout"
@@ -86,7 +88,7 @@ def _jobs(machines: Sequence[Machine], machine: Machine) -> Properties:
         "spark.yarn.populateHadoopClasspath": "false",
         # a second driver would find the output of the first one
         "spark.yarn.maxAppAttempts": "1",
-        "spark.pyspark.python": "/usr/bin/python3",
+        _PYTHON: _DEFAULT_PYTHON,
         # without Hive tables live as long as their job; the files must be seen by all its machines
         "spark.sql.warehouse.dir": f"{name_node(machines)}/user/{machine.user}/spark-warehouse",
         # each Java virtual machine inserts its own folder
@@ -185,6 +187,11 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         "spark.executorEnv.PYTHONPATH": f"{packages}/packages:{packages}/svcd",
         "spark.python.daemon.module": "svcd_daemon",
     }
+
+
+def python_of_workers(machine: Machine) -> str:
+    """The Python of functions. Spark Connect takes it from its environment, not from a setting."""
+    return _given(machine).get(_PYTHON, _DEFAULT_PYTHON)
 
 
 def properties(values: Properties) -> str:

@@ -19,7 +19,8 @@ echo "$0 $* heap $HADOOP_HEAPSIZE $SPARK_DAEMON_MEMORY $HADOOP_OPTS" >>"$HADOOP_
 exec sleep 60
 """
 LISTENER = f"""#!/bin/sh
-echo "$* heap $SPARK_DRIVER_MEMORY $SPARK_CONNECT_AUTHENTICATE_TOKEN" >>"$HADOOP_LOG_DIR/called"
+words="$SPARK_DRIVER_MEMORY $SPARK_CONNECT_AUTHENTICATE_TOKEN $(echo "$PYSPARK_PYTHON" | tr / :)"
+echo "$* heap $words" >>"$HADOOP_LOG_DIR/called"
 exec {sys.executable} -c '
 import os, socket, time
 server = socket.create_server(("127.0.0.1", 0))
@@ -130,10 +131,10 @@ class TestDaemon(SynchronousTestCase):
         )
 
     def test_spark_connect_gets_its_token_by_the_environment(self) -> None:
-        """And its heap. Without the file of the token it does not start."""
+        """And its heap and Python. Without the file of the token it does not start."""
         self.run_script("start", "sparkconnect")
         (line,) = self.wait_for_calls(1)
-        self.assertEqual(line.partition(" heap ")[2], "512 ***")
+        self.assertEqual(line.partition(" heap ")[2], "512 *** :usr:bin:python3")
         self.run_script("stop", "sparkconnect")
         Path(f"{self.machine.home}/svcd/conf/spark-connect.token").unlink()
         done = self.run_script("start", "sparkconnect")
