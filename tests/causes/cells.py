@@ -318,3 +318,18 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Shell/exception": ("EXIT_CODE", "no rate for EUR;"),
 }
 """Cell -> code and beginning of the text."""
+
+ONE_A_CODE: Final = frozenset(
+    {
+        "Pig/class-missing",
+        "Pig/syntax",
+        "Java/killed",
+        "Shell/input-missing",
+        "Shell/output-exists",
+        "Shell/scheme-wrong",
+        "Shell/permission",
+        "Shell/class-missing-python",
+        "Shell/exception",
+    }
+)
+"""A cell for each code, for a test that runs all of them at the same time."""

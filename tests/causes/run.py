@@ -20,10 +20,12 @@ from svcd.clients.probe import HttpProbe
 from svcd.embedded.processes import root_of
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
+from svcd.ports.machines import Way
 from svcd.runtime.tasks import gather
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.evidence import Ended, Evidence, LogFile
+from svcd.workflow.decide.stalls import tag_of
 from tests.causes.cells import EXPECTED, FOLDER, JAR, ROOMY, Cell
 from tests.support.live import MASTER, WORKER, Tenant, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, send, until
@@ -66,9 +68,16 @@ class Result:
         code, begins = EXPECTED.get(self.cell.name, ("?", ""))
         return not self.fault and self.code == code and self.text.startswith(begins)
 
+    @property
+    def line(self) -> str:
+        """One row of the table."""
+        mark, code = "right" if self.is_right else "WRONG", self.code or self.status
+        said = f"{self.text[:160]} {self.fault}"
+        return f"{self.cell.name:32} {mark} {code:18} {self.took_s:4.0f} s  {said}"
+
 
 class Run:
-    """One cluster; the cells run on it."""
+    """One cluster of its own; the cells run on it."""
 
     def __init__(self, state: Path, image: Path, records: Path | None, within_s: float) -> None:
         self._state = state
@@ -82,41 +91,42 @@ class Run:
             workflow__unreachable_deadline_s="60",
             workflow__manual_deadline_s="60",
         )
-        self._jar = b""
-        self.tenant: Tenant
 
     async def to_end(self, cells: Sequence[Cell], at_once: int) -> int:
         """Run all cells, print the table, return the exit code."""
         try:
-            await self._begin()
+            on = await self._begin()
             calm = [c for c in cells if not c.impossible and c.deed != "lose"]
             rough = [c for c in cells if c.deed == "lose"]
-            results = await gather([partial(self._result, c) for c in calm], at_once)
-            results += [await self._result(c) for c in rough]
+            results = await gather([partial(self._result, on, c) for c in calm], at_once)
+            results += [await self._result(on, c) for c in rough]
         finally:
             await self._daemon.remove()
         told = [each for each in results if isinstance(each, Result)]
         for cell in cells:
             if cell.impossible:
-                print(f"{cell.name:32} -           {cell.impossible}")
+                print(f"{cell.name:32} -     {cell.impossible}")
         for each in sorted(told, key=lambda r: r.cell.name):
-            self._print(each)
+            print(each.line)
+        for error in results:
+            if isinstance(error, BaseException):
+                print(f"a defect of this program: {error!r}")
         wrong = [each for each in told if not each.is_right]
         print(f"{len(told) - len(wrong)} of {len(results)} cells are right")
         return 1 if wrong or len(told) < len(results) else 0
 
-    @staticmethod
-    def _print(each: Result) -> None:
-        mark = "right" if each.is_right else "WRONG"
-        code = each.code or each.status
-        print(f"{each.cell.name:32} {mark} {code:24} {each.text[:160]} {each.fault}", flush=True)
+    async def _result(self, on: Programs, cell: Cell) -> Result:
+        if seconds() > self._until:
+            return Result(cell=cell, status="?", fault="no time was left for it")
+        result = await on.result(cell)
+        print(result.line, flush=True)
+        return result
 
-    async def _begin(self) -> None:
-        self._jar = self._compiled()
-        self.tenant = Tenant(await self._daemon.start())
-        image = self.tenant.image("vanilla-3.5.0")
-        await self.tenant.done("POST", f"/images/{image}", {"username": USER})
-        await self.tenant.done("POST", f"/images/{image}/tag", {"tags": ["vanilla", "3.5.0"]})
+    async def _begin(self) -> Programs:
+        tenant = Tenant(await self._daemon.start())
+        image = tenant.image("vanilla-3.5.0")
+        await tenant.done("POST", f"/images/{image}", {"username": USER})
+        await tenant.done("POST", f"/images/{image}/tag", {"tags": ["vanilla", "3.5.0"]})
         group = {"flavor_id": "3", "volumes_per_node": 1}
         body = {
             "name": "causes",
@@ -133,14 +143,43 @@ class Run:
                 {"name": "worker", "count": 2, "node_processes": WORKER, **group},
             ],
         }
-        made = (await self.tenant.done("POST", "/clusters", body))["cluster"]
-        shown = await self.tenant.until_active(made["id"], ACTIVE_S)
-        self._cluster = shown["id"]
-        info = shown["info"]
+        made = (await tenant.done("POST", "/clusters", body))["cluster"]
+        shown = await tenant.until_active(made["id"], ACTIVE_S)
+        on = Programs(tenant, shown, self._daemon.state, self._image, self._records)
+        await on.begin(self._state)
+        return on
+
+
+class Programs:
+    """Runs cells on an Active cluster.
+
+    cluster: as the API shows it. state: of the daemon whose cloud has the machines. records: the
+    folder for what svcd read of each cell, or None.
+    """
+
+    def __init__(
+        self,
+        tenant: Tenant,
+        cluster: Mapping[str, Any],
+        state: Path,
+        image: Path,
+        records: Path | None = None,
+    ) -> None:
+        self._tenant = tenant
+        self._state = state
+        self._image = image
+        self._records = records
+        self._jar = b""
+        self._cluster = cluster["id"]
+        info = cluster["info"]
         self._manager = info["YARN"]["Web UI"].rstrip("/")
         self._hdfs = f"{info['HDFS']['Web UI'].rstrip('/')}/webhdfs/v1"
-        self._place = self._place_of(shown, info)
+        self._place = self._place_of(cluster, info["MapReduce"]["Web UI"])
         self._containers = Containers(HttpProbe(Agent(reactor), reactor), reactor)
+
+    async def begin(self, folder: Path) -> None:
+        """Compile the programs in a new folder below `folder`, and make the data."""
+        self._jar = self._compiled(folder)
         for name in ("in", "there", "private", "full"):
             await self._in_hdfs("PUT", f"{FOLDER}/{name}", "MKDIRS")
         for name in ("in/words.txt", "private/words.txt"):
@@ -149,12 +188,10 @@ class Run:
         await self._in_hdfs("PUT", f"{FOLDER}/private", "SETOWNER&owner=boss")
         await self._in_hdfs("PUT", f"{FOLDER}/private", "SETPERMISSION&permission=700")
 
-    def _place_of(self, cluster: Any, info: Any) -> Place:
+    def _place_of(self, cluster: Any, history: str) -> Place:
         hosts = [i["internal_ip"] for g in cluster["node_groups"] for i in g["instances"]]
         manager = urlsplit(self._manager).hostname or ""
-        served = Served(resource_manager=f"{manager}:8032", history=info["MapReduce"]["Web UI"])
-        from svcd.ports.machines import Way
-
+        served = Served(resource_manager=f"{manager}:8032", history=history)
         ways = {host: Way(host) for host in (*hosts, manager)}
         return Place(cluster, served, ways)  # type: ignore[arg-type]
 
@@ -173,10 +210,9 @@ class Run:
 
     # ---- a cell ----------------------------------------------------------------------------------
 
-    async def _result(self, cell: Cell) -> Result:
+    async def result(self, cell: Cell) -> Result:
+        """What svcd says after the end of the cell's program."""
         at = seconds()
-        if at > self._until:
-            return Result(cell=cell, status="?", fault="no time was left for it")
         try:
             execution = await self._execute(cell)
             if cell.deed:
@@ -194,8 +230,7 @@ class Run:
                 took_s=seconds() - at,
             )
         except AssertionError as error:
-            result = Result(cell=cell, status="?", fault=str(error)[:300])
-        self._print(result)
+            return Result(cell=cell, status="?", fault=str(error)[:300])
         return result
 
     async def _execute(self, cell: Cell) -> str:
@@ -206,7 +241,7 @@ class Run:
         mains = {script: content.encode()} if content and cell.type != "Streaming" else {}
         if cell.type == "Streaming":
             libs = {script: content.encode()}
-        job = await self.tenant.new_job(name, cell.kind, mains, libs)
+        job = await self._tenant.new_job(name, cell.kind, mains, libs)
         body: dict[str, Any] = {
             "cluster_id": self._cluster,
             "job_configs": {
@@ -220,13 +255,13 @@ class Run:
         for field, place in (("input_id", cell.input), ("output_id", cell.output)):
             if place:
                 url = _url(place, name)
-                body[field] = await self.tenant.new_hdfs_source(f"{name}-{field[:-3]}", url)
-        made = await self.tenant.done("POST", f"/jobs/{job}/execute", body)
+                body[field] = await self._tenant.new_hdfs_source(f"{name}-{field[:-3]}", url)
+        made = await self._tenant.done("POST", f"/jobs/{job}/execute", body)
         return str(made["job_execution"]["id"])
 
     async def _ended(self, execution: str) -> Any:
         async def over() -> Any:
-            shown = await self.tenant.done("GET", f"/job-executions/{execution}")
+            shown = await self._tenant.done("GET", f"/job-executions/{execution}")
             return shown if shown["info"]["status"] in ENDED else None
 
         return await until(over, f"the end of {execution}", JOB_S, 0.5)
@@ -236,7 +271,7 @@ class Run:
         wanted = cell.of == "launcher"
 
         async def found() -> Any:
-            shown = await self.tenant.done("GET", f"/job-executions/{execution}")
+            shown = await self._tenant.done("GET", f"/job-executions/{execution}")
             engine = shown["workflow_job_id"]
             if shown["info"]["status"] in ENDED:
                 raise AssertionError(f"it has ended: {shown['info'].get('failure')}")
@@ -245,7 +280,7 @@ class Run:
             reply = await send("GET", f"{self._manager}/ws/v1/cluster/apps?states=RUNNING")
             for app in ((reply.json or {}).get("apps") or {}).get("app", []):
                 is_launcher = app["name"].startswith("oozie:launcher:")
-                mine = f"ID={engine}" in app["name"] or _tag(f"{engine}@job-node") in str(
+                mine = f"ID={engine}" in app["name"] or tag_of(f"{engine}@job-node") in str(
                     app.get("applicationTags")
                 )
                 least = 1 if is_launcher else 2
@@ -265,7 +300,7 @@ class Run:
     def _lose(self, address: str) -> None:
         """End all processes of YARN on a worker at once; start its node manager again later."""
         processes = {}
-        for pid in machine_processes(self._daemon.state):
+        for pid in machine_processes(self._state):
             try:
                 environ = Path(f"/proc/{pid}/environ").read_bytes()
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -316,13 +351,13 @@ class Run:
         path = folder / f"{cell.name.lower().replace('/', '-')}.json"
         path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
-    def _compiled(self) -> bytes:
+    def _compiled(self, folder: Path) -> bytes:
         """The jar of the programs, without the class that one of them misses."""
-        made = self._state / "classes"
+        made = folder / "classes"
         path = ":".join(f"{self._image}/{each}" for each in ("hadoop/lib/*", "pig/lib/*"))
         sources = sorted(PROGRAMS.rglob("*.java"))
         subprocess.run(["javac", "--release", "17", "-cp", path, "-d", made, *sources], check=True)
-        jar = self._state / JAR
+        jar = folder / JAR
         with zipfile.ZipFile(jar, "w") as archive:
             for each in sorted(made.rglob("*.class")):
                 if each.stem != "Missing":
@@ -337,12 +372,6 @@ def _url(place: str, name: str) -> str:
     if "://" in place:
         return place
     return f"{FOLDER}/{place}" if place != "out" else f"{FOLDER}/out-{name}"
-
-
-def _tag(action: str) -> str:
-    from svcd.workflow.decide.stalls import tag_of
-
-    return tag_of(action)
 
 
 def evidence_of(tree: Mapping[str, Any]) -> Evidence:

@@ -11,6 +11,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from urllib.parse import urlsplit
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SkipTest
 
-from svcd.runtime.tasks import sleep
+from svcd.runtime.tasks import gather, sleep
+from tests.causes.cells import CELLS, ONE_A_CODE
+from tests.causes.run import Programs, Result
 from tests.support.live import Tenant, machine_folders
 from tests.support.processes import (
     ROOT,
@@ -237,6 +240,18 @@ class InterruptionTests(DaemonCase):
         self.assertEqual(cancelled["info"]["status"], "KILLED")
         self.assertNotIn("failure", cancelled["info"])
 
+    async def check_causes(self, tenant: Tenant, cluster: Any, state: Path) -> None:
+        """A program for each code of a failure; svcd finds the code and the program's line."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        programs = Programs(tenant, cluster, state, vanilla_prefix())
+        await programs.begin(folder)
+        cells = [each for each in CELLS if each.name in ONE_A_CODE]
+        results = await gather([partial(programs.result, each) for each in cells], 4)
+        for each in results:
+            assert isinstance(each, Result), each
+            self.assertTrue(each.is_right, each.line)
+
     async def check_failures(self, tenant: Tenant, cluster_id: str) -> None:
         """Failures of real programs are told by their causes; the log is that of the program."""
         count = await tenant.new_pig_job("count", COUNT)
@@ -290,6 +305,7 @@ class InterruptionTests(DaemonCase):
         await self.check_hosts(daemon.state)
         tenant = await self.check_jobs(daemon, tenant, shown)
         await self.check_failures(tenant, cluster_id)
+        await self.check_causes(tenant, shown, daemon.state)
         await self.check_spark(tenant, cluster_id)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
         await tenant.until_gone(cluster_id)

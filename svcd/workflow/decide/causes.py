@@ -55,6 +55,10 @@ _STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
 _MEMORY: Final = re.compile(r"beyond the '?\w+'? memory limit")
 _NOT_RUN: Final = "Exception from container-launch"
 """A first line without a cause."""
+_NO_PROGRAM: Final = "Cannot run program"
+_THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
+_CALLING: Final = "An error occurred while calling "
+"""Python says so of an exception of Java, which is in the next line."""
 _SUBPROCESS: Final = "subprocess failed with code"
 """Streaming says no more about the end of a mapper or reducer."""
 
@@ -73,6 +77,8 @@ def cause(log: str) -> str:
         at = _begin(stripped[:_MOST_SEARCHED])
         if at is None or _WRAPPER.match(stripped, at) or _CONSEQUENCE in stripped[:_MOST_SEARCHED]:
             continue
+        if _NO_PROGRAM in with_text and ": error=" in stripped[:_MOST_SEARCHED]:
+            continue  # the cause of it names no program
         if stripped.endswith(":") and number + 1 < len(lines):
             stripped += " " + lines[number + 1].strip()
         found = stripped[at : at + _MOST_LINE] + _place(lines, number + 1)
@@ -87,7 +93,8 @@ def python_cause(log: str) -> str:
     """The error of the last traceback of Python, and the line of the program; "" without one."""
     found = place = ""
     within = False
-    for line in log.splitlines():
+    lines = log.splitlines()
+    for number, line in enumerate(lines):
         frame = _PY_FRAME.match(line[:_MOST_SEARCHED])
         if line.startswith(_TRACEBACK):
             within, place = True, ""
@@ -98,6 +105,8 @@ def python_cause(log: str) -> str:
         elif within and line and not line[0].isspace():
             within = False
             if _PY_ERROR.match(line[:_MOST_SEARCHED]):
+                if _CALLING in line[:_MOST_SEARCHED] and number + 1 < len(lines):
+                    line = lines[number + 1].removeprefix(": ")
                 found = line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
             place = ""
     return found
@@ -133,14 +142,18 @@ def task_cause(diagnostics: str) -> str:
 
 def yarn_cause(diagnostics: str) -> str:
     """The sentence of YARN's diagnostics that says why an application ended."""
+    if _NOT_RUN in diagnostics:  # with the last words of the program
+        found = cause(_STAMP.sub("", diagnostics))
+        if found:
+            return found
     text = " ".join(_STAMP.sub("", diagnostics).split())
     memory = _MEMORY.search(text[:_MOST_LINE])
     if memory is not None:
         begin = text.rfind("Container [", 0, memory.start())
         end = text.find(" Killing container", memory.end())
         return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
-    _, found, rest = text.partition("Failing this attempt.Diagnostics: ")
-    return (rest if found else text)[:_MOST_LINE]
+    _, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
+    return (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
 
 
 def lines_of(action: Action, evidence: Evidence) -> Sequence[str]:
@@ -208,7 +221,8 @@ def _begin(line: str) -> int | None:
     """The index in `line` of its exception or of Pig's numbered error; None without one."""
     classes = list(_classes(line))
     if classes:
-        if line[: classes[0]] in ("Caused by: ", "Error: "):
+        before = line[: classes[0]]
+        if before in ("Caused by: ", "Error: ") or _THREAD.fullmatch(before):
             return classes[0]
         levels = [found.end() for found in _LEVEL.finditer(line, 0, classes[-1])]
         if levels:

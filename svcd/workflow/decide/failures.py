@@ -44,11 +44,17 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (Code.SCHEME_UNKNOWN, re.compile(r"No FileSystem for scheme|UnsupportedFileSystemException")),
     (
         Code.INPUT_MISSING,
-        re.compile(r"Input [Pp](?:ath|attern) .*(?:does not exist|matches 0 files)"),
+        re.compile(
+            r"Input [Pp](?:ath|attern) .*(?:does not exist|matches 0 files)"
+            r"|\[PATH_NOT_FOUND\]|^\S+: Path does not exist: "
+        ),
     ),
     (
         Code.OUTPUT_EXISTS,
-        re.compile(r"Output directory .* already exists|File ?(?:AlreadyE|E|e)xists"),
+        re.compile(
+            r"Output directory .* already exists|File ?(?:AlreadyE|E|e)xists"
+            r"|\[PATH_ALREADY_EXISTS\]"
+        ),
     ),
     (
         Code.CLASS_MISSING,
@@ -67,7 +73,8 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.SYNTAX_ERROR,
         re.compile(
             r"\bERROR 1\d{3}: |\b(?:Syntax|Indentation|Tab)Error: |: syntax error[: ]"
-            r"|unexpected end of file|: Syntax error: |\[PARSE_[A-Z_]+\]"
+            r"|unexpected end of file|: Syntax error: "
+            r"|\[(?:PARSE_|UNRESOLVED_|TABLE_OR_VIEW_NOT_FOUND)[A-Z_.]*\]"
         ),
     ),
     (

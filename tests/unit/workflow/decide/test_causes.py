@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.workflow.decide.causes import cause, own_words, script_end
+from svcd.workflow.decide.causes import (
+    cause,
+    own_words,
+    python_cause,
+    script_cause,
+    script_end,
+    task_cause,
+    yarn_cause,
+)
 
 
 class CauseTests(SynchronousTestCase):
@@ -89,6 +97,119 @@ class CauseTests(SynchronousTestCase):
         self.assertEqual(
             cause(log), "java.io.IOException: Input path does not exist: hdfs://h:8020/missing"
         )
+
+
+class TaskTests(SynchronousTestCase):
+    """Diagnostics of attempts, and YARN's of applications; the words of Hadoop 3.5."""
+
+    def test_the_first_frame_of_the_program_is_named(self) -> None:
+        stack = (
+            "Error: java.io.IOException: bad row\n"
+            "\tat java.base/java.util.Objects.requireNonNull(Objects.java:233)\n"
+            "\tat org.example.Words$Mapper.map(Words.java:31)\n"
+            "\tat org.apache.hadoop.mapreduce.Mapper.run(Mapper.java:145)\n"
+        )
+        self.assertEqual(task_cause(stack), "java.io.IOException: bad row (Words.java:31)")
+        self.assertEqual(task_cause("Error: Java heap space"), "Java heap space")
+
+    def test_too_much_memory(self) -> None:
+        """Of a task, and of the first container of an application."""
+        words = (
+            "Container [pid=7,containerID=container_1_1_01_2] is running 49B beyond the 'PHYSICAL'"
+            " memory limit. Current usage: 305.0 MB of 256 MB physical memory used; 2.7 GB of"
+            " 537.6 MB virtual memory used."
+        )
+        said = f"[2026-11-23 15:00:00.123]{words} Killing container.\nDump of the process-tree:\n"
+        self.assertTrue(task_cause(said).startswith(words))
+        application = (
+            "Application application_1_1 failed 1 times (global limit =2; local limit is =1) due to"
+            " AM Container for appattempt_1_1_000001 exited with  exitCode: -104\n"
+            f"Failing this attempt.Diagnostics: {said}"
+        )
+        self.assertEqual(yarn_cause(application), words)
+
+    def test_a_master_that_could_not_run(self) -> None:
+        """YARN quotes the last words of the program."""
+        said = (
+            "Failing this attempt.Diagnostics: [2026-11-23 15:00:00.123]Exception from"
+            " container-launch.\nExit code: 1\nLast 4096 bytes of stderr :\n"
+            'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n'
+        )
+        self.assertEqual(yarn_cause(said), "java.lang.OutOfMemoryError: Java heap space")
+
+    def test_a_lost_node(self) -> None:
+        said = (
+            "Application application_1_1 failed 1 times (global limit =2; local limit is =1) due to"
+            " AM Container for appattempt_1_1_000001 exited with  exitCode: -100\n"
+            "Failing this attempt.Diagnostics: Container released on a *lost* nodeFor more detailed"
+            " output, check the application tracking page: http://h:8088/x Then click on links"
+        )
+        self.assertEqual(yarn_cause(said), "Container released on a *lost* node")
+
+    def test_a_program_that_is_not_there(self) -> None:
+        """Of streaming; the cause of the exception names no program."""
+        stack = (
+            "Error: java.lang.RuntimeException: Error in configuring object\n"
+            'Caused by: java.io.IOException: Cannot run program "map.rb": error=2, No such file or'
+            " directory\n\tat java.base/java.lang.ProcessBuilder.start(ProcessBuilder.java:1143)\n"
+            "Caused by: java.io.IOException: error=2, No such file or directory\n"
+        )
+        self.assertEqual(
+            task_cause(stack),
+            'java.io.IOException: Cannot run program "map.rb": error=2, No such file or directory',
+        )
+
+
+class ScriptTests(SynchronousTestCase):
+    def test_a_traceback_of_python(self) -> None:
+        """The line of the program, not of a library."""
+        log = (
+            "begin\nTraceback (most recent call last):\n"
+            '  File "/data/1/job.py", line 7, in <module>\n    load()\n'
+            '  File "/usr/lib/python3.11/json/__init__.py", line 346, in loads\n    x\n'
+            "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\nend\n"
+        )
+        self.assertEqual(
+            python_cause(log),
+            "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+            " (job.py, line 7)",
+        )
+        self.assertEqual(python_cause("KeyError: 1\n"), "")
+
+    def test_an_exception_of_java_in_python(self) -> None:
+        """Of PySpark: the reason is in the line behind Python's own words."""
+        log = (
+            "Traceback (most recent call last):\n"
+            '  File "/data/1/wc.py", line 3, in <module>\n    spark.read.text(path)\n'
+            '  File "/opt/spark/pyspark.zip/pyspark/sql/readwriter.py", line 5, in text\n'
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o41.text.\n"
+            ': org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s"\n'
+            "\tat org.apache.hadoop.fs.FileSystem.get(FileSystem.java:1)\n"
+        )
+        self.assertEqual(
+            python_cause(log),
+            'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s"'
+            " (wc.py, line 3)",
+        )
+
+    def test_an_exception_in_a_worker_of_python(self) -> None:
+        """The traceback of the worker is within the words of Java."""
+        log = (
+            "Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call"
+            ' last):\n  File "/opt/spark/pyspark.zip/pyspark/worker.py", line 9, in main\n'
+            '  File "/data/1/wc.py", line 5, in <lambda>\nZeroDivisionError: division by zero\n\n'
+            "\tat org.apache.spark.api.python.PythonRunner.read(PythonRunner.scala:1)\n"
+        )
+        self.assertEqual(python_cause(log), "ZeroDivisionError: division by zero (wc.py, line 5)")
+
+    def test_the_last_words_of_a_script(self) -> None:
+        """A shell names its line; else the last line counts, without the launcher's own."""
+        self.assertEqual(
+            script_cause("a\n./x.sh: line 3: jq: command not found\nlater\n"),
+            "./x.sh: line 3: jq: command not found",
+        )
+        self.assertEqual(script_cause("WARNING: a\nno rate\nlog4j:WARN b\n\n"), "no rate")
+        self.assertEqual(script_cause("WARNING: a\n"), "")
 
 
 class OwnWordsTests(SynchronousTestCase):
