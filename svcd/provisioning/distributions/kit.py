@@ -37,6 +37,7 @@ from svcd.provisioning.distributions.spi import (
     Plan,
     Scope,
     WriteFile,
+    image_fault,
     web_ports,
 )
 
@@ -236,6 +237,14 @@ class DistributionKit(ABC, _Base):
                 ):
                     self.assertIsInstance(fault, SvcdError)
                     self.assertTrue(fault.message)
+
+    def test_kit_image_faults_are_texts(self) -> None:
+        """Each machine is judged by the folders of its software, also before it has an address."""
+        for distribution, made, all_ in self._cases():
+            for machine in all_:
+                for software in ((), ("bin",)):
+                    asked = evolve(machine, address="", public="", software=software)
+                    self.assertIsInstance(image_fault(distribution, made, asked), str)
 
     # ---- plans ------------------------------------------------------------------------------
 
