@@ -21,6 +21,7 @@ from svcd.workflow.act.yarn import manager_of
 from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.decide.evidence import Evidence
 from svcd.workflow.decide.log_growth import grown
+from svcd.workflow.decide.stalls import tag_of
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
@@ -131,6 +132,22 @@ class Reading(Urls):
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
         self.assertEqual(self.evidence(real).attempts, ["\n".join(lines)])
+
+    def test_the_driver_of_a_running_spark_program(self) -> None:
+        """The engine does not name it yet; YARN finds it by the tag of the action."""
+        action = {"id": "w@job-node", "name": "job-node", "type": "java", "status": "RUNNING"}
+        action |= {"externalId": LAUNCHER_ID, "consoleUrl": "http://127.1.0.2:8088/p/"}
+        running = engine_record.parsed({"status": "RUNNING", "actions": [action]})
+        node = "http://c1-master-001:8042/node/containerlogs/container_1_2_01_000001/svcd"
+        query = f"applicationTags={tag_of('w@job-node')}&applicationTypes=SPARK"
+        self.answer(rf"cluster/apps\?{query}$", {"apps": {"app": {"id": "application_1_0002"}}})
+        self.answer(r"cluster/apps/application_1_0002$", {"app": {"amContainerLogs": node}})
+        self.answer("containerlogs/container_1_2_01_000001/stdout", b"counted 7\n")
+        output = self.result(self.containers.logs(self.place, running, 1000, 10.0))
+        (part,) = output.parts
+        self.assertEqual(part.title, "job-node application_1_0002 stdout")
+        self.assertEqual(part.content, b"counted 7\n")
+        self.assertTrue(output.may_grow)
 
     def launcher(self) -> Record:
         """Its program died, and neither log nor history of it is to be had."""
