@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -23,6 +24,7 @@ import scala.Tuple2;
  */
 public final class RunSql {
   private static final String VARIABLE = "spark.svcd.variable.";
+  private static final Pattern VARIABLE_NAME = Pattern.compile("\\$\\{([A-Za-z_]\\w*)\\}");
   private static final Pattern PLACE = Pattern.compile("\\bline (\\d{1,6})(?=,? pos )");
   private static final int MOST_ROWS = 1_000;
   private static final int MOST_CHARACTERS = 500;
@@ -58,6 +60,14 @@ public final class RunSql {
   }
 
   private static void run(SparkSession session, SqlStatement statement, int number) {
+    String place = "statement " + number + ", line " + statement.line() + ": ";
+    Matcher variable = VARIABLE_NAME.matcher(statement.text());
+    while (variable.find()) {
+      if (session.conf().getOption(variable.group(1)).isEmpty()) { // Spark would take the empty text
+        throw new SqlFailure(place + "the variable " + variable.group() + " has no value: give the job a parameter of"
+            + " this name, or the data source", null);
+      }
+    }
     try {
       Dataset<Row> rows = session.sql(statement.text());
       if (rows.schema().nonEmpty()) {
@@ -65,7 +75,7 @@ public final class RunSql {
         rows.show(MOST_ROWS, MOST_CHARACTERS);
       }
     } catch (Exception error) { // Scala throws checked exceptions that Java does not see here
-      throw new SqlFailure("statement " + number + ", line " + statement.line() + ": " + reason(error, statement.line()), error);
+      throw new SqlFailure(place + reason(error, statement.line()), error);
     }
   }
 
