@@ -176,8 +176,11 @@ def as_yaml(body: Any) -> str:
     """YAML text, with the keys in the order of the API."""
     import yaml
 
+    # PyYAML represents no subclass of dict, such as the answer to a POST
+    plain_body = dict(body) if isinstance(body, dict) else body
+
     def dumped(unicode: bool) -> str:
-        text: str = yaml.safe_dump(body, sort_keys=False, allow_unicode=unicode, width=120)
+        text: str = yaml.safe_dump(plain_body, sort_keys=False, allow_unicode=unicode, width=120)
         return text
 
     text = dumped(unicode=True)

@@ -8,7 +8,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import show
-from svcd.cli.show import Style, Table, ago, cut, field, measure, printed, table_lines
+from svcd.cli.show import Style, Table, ago, as_yaml, cut, field, measure, printed, table_lines
 
 NOW = 1_767_225_600.0
 TABLE = Table(
@@ -45,6 +45,14 @@ class FormTests(SynchronousTestCase):
     def test_json_and_yaml_have_the_body_as_it_is(self) -> None:
         self.assertEqual(json.loads(self.shown("json")), BODY)
         self.assertEqual(yaml.safe_load(self.shown("yaml")), BODY)
+
+    def test_yaml_shows_the_answer_to_a_post(self) -> None:
+        """The answer is a subclass of dict, which PyYAML refuses."""
+
+        class Answer(dict[str, object]):
+            pass
+
+        self.assertEqual(as_yaml(Answer(name="first")), "name: first\n")
 
     def test_names(self) -> None:
         """The id of what has no name."""
