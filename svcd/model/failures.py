@@ -364,7 +364,9 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.OUT_OF_MEMORY: _execution(
         "A program of the job needed more memory than its limit.",
-        "give the job more memory in job_configs, or use larger flavors",
+        "give it more memory in job_configs: oozie.launcher.memory.mb for Pig, Java and Shell, "
+        "mapreduce.map.memory.mb and mapreduce.map.java.opts for tasks, spark.driver.memory and "
+        "spark.executor.memory for Spark; or use larger flavors",
     ),
     Code.EXIT_CODE: _execution(
         "A program of the job ended with an exit code other than 0.",

@@ -260,7 +260,89 @@ SHELL: Final = (
     _shell("disk-full-local", _SH + "echo a > /dev/full\n"),
 )
 
-CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL)
+# ---- Spark --------------------------------------------------------------------------------------
+
+COPY_PY: Final = """\
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+lines = spark.read.text(sys.argv[1])
+lines.write.text(sys.argv[2])
+"""
+_SUPERUSER: Final = "jobs run as the superuser of HDFS: Spark reads every file"
+_ONE_TRY: Final = {"spark.task.maxFailures": "1"}
+
+
+def _pyspark(mistake: str, script: str = COPY_PY, **more: object) -> Cell:
+    configs = {**_ONE_TRY, **more.pop("configs", {})}  # type: ignore[dict-item]
+    return Cell(
+        type="PySpark", mistake=mistake, kind="Spark", script=script, configs=configs, **more
+    )  # type: ignore[arg-type]
+
+
+def _sql(mistake: str, script: str, **more: object) -> Cell:
+    return Cell(
+        type="SparkSQL",
+        mistake=mistake,
+        kind="Spark",
+        script=script,
+        input="",
+        output="",
+        configs=_ONE_TRY,
+        **more,
+    )  # type: ignore[arg-type]
+
+
+def _after_session(line: str) -> str:
+    return COPY_PY.replace("lines = ", f"{line}\nlines = ", 1)
+
+
+PYSPARK: Final = (
+    _pyspark("input-missing", input="missing"),
+    _pyspark("output-exists", output="there"),
+    _pyspark("scheme-wrong", COPY_PY.replace("sys.argv[1]", "'htfs:///in'")),
+    Cell(type="PySpark", mistake="permission", impossible=_SUPERUSER),
+    _pyspark("syntax", COPY_PY.replace("text(sys.argv[1])", "text(sys.argv[1]")),
+    _pyspark("class-missing", "import polars\n" + COPY_PY),
+    _pyspark("exception", _after_session("print({}['EUR'])")),
+    _pyspark(
+        "exception-in-task",
+        _after_session("spark.sparkContext.parallelize([1, 0]).map(lambda n: 1 / n).collect()"),
+    ),
+    _pyspark(
+        "oom-container", _after_session("kept = bytearray(900 << 20)\nspark.range(9).count()")
+    ),
+    _pyspark("oom-driver", _after_session("spark._jvm.java.nio.CharBuffer.allocate(900 << 20)")),
+    _pyspark(
+        "oom-heap",
+        _after_session("spark.range(1).selectExpr(\"repeat('x', 1500000000)\").collect()"),
+    ),
+    _pyspark("killed", _after_session("import time; time.sleep(120)"), deed="kill"),
+    _pyspark("worker-lost", _after_session("import time; time.sleep(120)"), deed="lose"),
+    _pyspark("disk-full", output="full/out"),
+    _pyspark("disk-full-local", _after_session("open('/dev/full', 'w').write('x' * 9999)")),
+)
+SPARK_SQL: Final = (
+    _sql("input-missing", f"SELECT 1;\nSELECT * FROM text.`hdfs://{FOLDER}/missing`;\n"),
+    _sql(
+        "output-exists", f"CREATE TABLE t USING text LOCATION '{FOLDER}/there' AS SELECT 'a' a;\n"
+    ),
+    _sql("scheme-wrong", "SELECT * FROM text.`htfs:///in`;\n"),
+    Cell(type="SparkSQL", mistake="permission", impossible=_SUPERUSER),
+    _sql("syntax", "SELECT 1;\n\nSELEC 2;\n"),
+    _sql("table-missing", "SELECT 1;\nSELECT * FROM rates;\n"),
+    _sql("class-missing", "CREATE FUNCTION up AS 'org.example.Upper';\nSELECT up('a');\n"),
+    _sql("exception", "SELECT 1;\nSELECT raise_error('no rate for EUR');\n"),
+    Cell(type="SparkSQL", mistake="oom-container", impossible="as PySpark"),
+    Cell(type="SparkSQL", mistake="oom-driver", impossible="as PySpark"),
+    Cell(type="SparkSQL", mistake="oom-heap", impossible="as PySpark"),
+    Cell(type="SparkSQL", mistake="killed", impossible="as PySpark"),
+    Cell(type="SparkSQL", mistake="worker-lost", impossible="as PySpark"),
+    Cell(type="SparkSQL", mistake="disk-full", impossible="as PySpark"),
+)
+
+CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL)
 
 _OOM: Final = "java.lang.OutOfMemoryError: Java heap space (Fault.java:"
 _NO_PRICE: Final = "java.lang.IllegalStateException: row 17 has no price (Fault.java:21)"

@@ -235,7 +235,8 @@ class Programs:
 
     async def _execute(self, cell: Cell) -> str:
         name = cell.name.lower().replace("/", "-")
-        script = f"{name}{ENDINGS.get(cell.kind, '')}"
+        ending = {"PySpark": ".py", "SparkSQL": ".sql"}.get(cell.type, "")
+        script = f"{name}{ENDINGS.get(cell.kind, ending)}"
         libs = {f"{name}-{JAR}": self._jar} if cell.jar else {}
         content = cell.script.replace("JAR", f"{name}-{JAR}")
         mains = {script: content.encode()} if content and cell.type != "Streaming" else {}

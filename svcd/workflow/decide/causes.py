@@ -31,8 +31,10 @@ _PIG: Final = re.compile(r"\bERROR \d{4}: .")
 _MOST_FRAMES: Final = 200
 """Lines of a stack in which svcd searches for a frame of a program."""
 _WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
-_CONSEQUENCE: Final = "Job in state DEFINE instead of RUNNING"
-"""Pig asks a job that it could not submit for its state; the reason is in the text before."""
+_CONSEQUENCE: Final = re.compile(
+    r"Job in state DEFINE instead of RUNNING|Intercepted System\.exit\("
+)
+"""Pig asks a job that it could not submit for its state; the launcher stops a program's exit."""
 _SCRIPT_END: Final = re.compile(r"^Exit code of the Shell command -?[1-9]\d{0,9}$", re.MULTILINE)
 _BEGINNINGS: Final = (
     b">>> Invoking Pig command line now >>>\n",
@@ -75,7 +77,11 @@ def cause(log: str) -> str:
     for number, line in enumerate(lines):
         stripped = line.strip()
         at = _begin(stripped[:_MOST_SEARCHED])
-        if at is None or _WRAPPER.match(stripped, at) or _CONSEQUENCE in stripped[:_MOST_SEARCHED]:
+        if (
+            at is None
+            or _WRAPPER.match(stripped, at)
+            or _CONSEQUENCE.search(stripped[:_MOST_SEARCHED])
+        ):
             continue
         if _NO_PROGRAM in with_text and ": error=" in stripped[:_MOST_SEARCHED]:
             continue  # the cause of it names no program

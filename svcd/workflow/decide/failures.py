@@ -28,6 +28,8 @@ _MOST_READ: Final = 8192
 _UNKNOWN_JOB: Final = "Unknown hadoop job"
 """Oozie finds no history of the job: the fault kept the job from writing one."""
 NOTHING: Final = Evidence()
+OF_YARN: Final = (Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST)
+"""Reasons for which YARN ends an application."""
 
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     # the words of image/java/org/svcd/objstore/ObjStoreException.java
@@ -159,7 +161,10 @@ def _judged(action: Action, evidence: Evidence) -> tuple[Code, str]:
         reason = message if not line or line in message else f"{message}: {line}"
         return of_message or by_text(line) or Code.EXCEPTION, reason
     if line:
-        found = by_text(line) or _by_ends(evidence)
+        found = by_text(line)
+        end = None if found else _by_ends(evidence)
+        if end is not None:
+            return end
         if found is None and not causes.is_exception(line):
             found = of_message or Code.TASK_FAILED
         return found or Code.EXCEPTION, line
@@ -182,9 +187,14 @@ def _dead(evidence: Evidence) -> Sequence[Ended]:
     return sorted(dead, key=lambda each: each.is_launcher)
 
 
-def _by_ends(evidence: Evidence) -> Code | None:
-    """The code that the ends of the applications explain."""
-    return next(filter(None, (by_text(each.text) for each in _dead(evidence))), None)
+def _by_ends(evidence: Evidence) -> tuple[Code, str] | None:
+    """The reason for which YARN ended an application, whatever its program says of that."""
+    for each in _dead(evidence):
+        reason = causes.yarn_cause(each.text)
+        found = by_text(reason)
+        if found in OF_YARN:
+            return found, reason
+    return None
 
 
 def of_giving_up(action: Action) -> Failure:

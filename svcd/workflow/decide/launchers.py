@@ -19,7 +19,6 @@ from svcd.workflow.decide.failures import Code
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})
-_CAUSES: Final = frozenset({Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST})
 _MOST_WORDS: Final = 400
 """Characters of YARN's diagnostics in a failure."""
 
@@ -56,7 +55,7 @@ def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:
     """
     cause = yarn_cause(diagnostics)
     found = failures.by_text(cause)
-    code = found if found in _CAUSES else Code.LAUNCHER_LOST
+    code = found if found in failures.OF_YARN else Code.LAUNCHER_LOST
     words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
     text = f"the launcher {action.external_id} died: {words}"
     if code is not Code.LAUNCHER_LOST:

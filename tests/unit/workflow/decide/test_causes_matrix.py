@@ -34,7 +34,7 @@ ADVICE = {
     "MODULE_MISSING": "add it to the libs of the job, or install it in the image of the cluster",
     "EXCEPTION": "correct the program or its data; the log of this job execution has more",
     "EXIT_CODE": "read the last lines of the program in the log of this job execution",
-    "OUT_OF_MEMORY": "give the job more memory in job_configs, or use larger flavors",
+    "OUT_OF_MEMORY": "give it more memory in job_configs: oozie.launcher.memory.mb for Pig",
     "NO_SPACE": "free space in HDFS and on the workers, raise the quota, or add workers",
     "KILLED_ELSEWHERE": "find out who has access to the engine and YARN and killed the job",
     "WORKER_LOST": "remove the job's partial output and execute the job again; if the worker's",

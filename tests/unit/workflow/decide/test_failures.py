@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
-from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
+from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
 from svcd.workflow.decide.failures import NOTHING, Code, failure
 from tests.unit.workflow.recorded import record
 
@@ -125,6 +125,19 @@ class OfRecord(SynchronousTestCase):
             ("TASK_FAILED", "job-node", "Task killed"),
         )
         self.assertEqual(self.told(silent)[0], "TASK_FAILED")
+
+    def test_a_child_that_was_killed_is_no_failing_program(self) -> None:
+        """The program only says that its job has failed."""
+        words = "Application application_1_2 was killed by user svcd"
+        child = Ended(id="application_1_2", state="KILLED", text=words)
+        stdout = "java.lang.IllegalStateException: the job has failed\n"
+        files = [LogFile(place=LAUNCHER, name="stdout", text=stdout)]
+        self.assertEqual(
+            self.told("job-killed-exit-3", Evidence(files=files, applications=[child])),
+            ("KILLED_ELSEWHERE", "job-node", words),
+        )
+        exits = "java.lang.SecurityException: Intercepted System.exit(3)\n"
+        self.assertEqual(self.told("job-killed-exit-3", logged(exits))[0], "EXIT_CODE")
 
     def test_a_log_line_says_more_than_an_exit_code(self) -> None:
         """An exit code alone is no reason."""
