@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
@@ -185,6 +185,14 @@ def _write(target: Path, artifact: Artifact, size_bytes: int, data: IO[bytes], u
         )
 
 
+def told(error: Exception) -> str:
+    """An error without the words of the library that raised it."""
+    cause = (
+        error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
+    )
+    return (isinstance(cause, OSError) and cause.strerror) or str(cause)
+
+
 class Download:
     """A file that is read from a URL once, from its beginning to its end, and its digest.
 
@@ -261,17 +269,20 @@ class Download:
     def _after(self, error: Exception) -> None:
         """Waits before the next try. Raises: ImageError (there is none)."""
         self._failures += 1
-        final = self._url.startswith("file:") or (
-            isinstance(error, HTTPError) and 400 <= error.code < 500
-        )
+        text = told(error)
+        local = self._url.startswith("file:")
+        final = local or (isinstance(error, HTTPError) and 400 <= error.code < 500)
         late = time.monotonic() > self._deadline
         if final or late or self._failures >= DOWNLOAD_TRIES:
-            text = f"not complete after {FETCH_TIMEOUT_S:.0f} s: {error}" if late else str(error)
+            if late:
+                text = f"not complete after {FETCH_TIMEOUT_S:.0f} s: {text}"
+            network = "" if local else "check the network, or download the file in another way and "
             raise ImageError(
-                f"{self._url}: {text}: check the network, or download the file in another way and"
-                f" name it in {SETTING} (a URL or a path); without Spark: --without spark"
+                f"{self._url}: {text}: {network}name the file in {SETTING} (a URL or a path);"
+                " without Spark: --without spark"
             ) from error
-        self._progress(f"  the download broke off ({error}), continuing")
+        said = "broke off" if self._done_bytes else "did not begin"
+        self._progress(f"  the download {said} ({text}), trying again")
         self._pause(self._failures)
 
     def _report(self) -> None:

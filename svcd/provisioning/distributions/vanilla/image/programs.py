@@ -18,7 +18,7 @@ from svcd.provisioning.distributions.vanilla.image.jdk import FIRST, Java
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MAVEN_TRIES = 3
 MAVEN_TIMEOUT_S = 900
-JAVAC_TIMEOUT_S = 180
+JAVAC_TIMEOUT_S = 600
 
 # for a JVM of a few seconds: half the processor time
 _SHORT = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")

@@ -9,7 +9,7 @@ import io
 import tarfile
 from email.message import Message
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
@@ -177,7 +177,7 @@ class UnpackTest(SynchronousTestCase):
         data = packed(*FILES)
         error = self.assertRaises(ImageError, self.unpack, data[:-9], CORE, ZIP, listed=data)
         self.assertIn(f"ended after {len(data) - 9} of {len(data)} bytes", str(error))
-        self.assertIn("name it in SVCD_SPARK_ARCHIVE (a URL or a path); without", str(error))
+        self.assertIn("name the file in SVCD_SPARK_ARCHIVE (a URL or a path);", str(error))
 
     def test_longer_archive(self) -> None:
         """Reading ends at the size of the recipe."""
@@ -267,8 +267,8 @@ class DownloadTest(SynchronousTestCase):
         self.assertEqual(
             self.said,
             [
-                "  the download broke off ([Errno 104] Connection reset by peer), continuing",
-                "  the download broke off (timed out), continuing",
+                "  the download broke off (Connection reset by peer), trying again",
+                "  the download broke off (timed out), trying again",
             ],
         )
 
@@ -279,17 +279,20 @@ class DownloadTest(SynchronousTestCase):
 
     def test_tries_end(self) -> None:
         """Three failures without a byte between them; each byte gives new tries."""
-        gone = OSError("Network is unreachable")
+        gone = URLError(OSError(101, "Network is unreachable"))
         answers = (gone, gone, Broken(b"a", 200, gone), gone, gone)
         with self.download(3, *answers) as download:
             error = self.assertRaises(ImageError, download.rest)
         self.assertEqual(
             str(error),
             f"{URL}: Network is unreachable: check the network, or download the file in another"
-            " way and name it in SVCD_SPARK_ARCHIVE (a URL or a path); without Spark: --without"
-            " spark",
+            " way and name the file in SVCD_SPARK_ARCHIVE (a URL or a path); without Spark:"
+            " --without spark",
         )
         self.assertEqual(self.pauses, [1, 2, 1, 2])
+        self.assertEqual(
+            self.said[0], "  the download did not begin (Network is unreachable), trying again"
+        )
 
     def test_refusal_is_final(self) -> None:
         """A server that knows no such file is asked once."""
@@ -317,6 +320,9 @@ class DownloadTest(SynchronousTestCase):
         url = (Path(self.mktemp()).absolute() / "none").as_uri()
         with Download(url, 3, self.said.append, self.pauses.append) as download:
             error = self.assertRaises(ImageError, download.read, 3)
-        self.assertIn(f"{url}: ", str(error))
-        self.assertIn("name it in SVCD_SPARK_ARCHIVE", str(error))
+        self.assertEqual(
+            str(error),
+            f"{url}: No such file or directory: name the file in SVCD_SPARK_ARCHIVE (a URL or a"
+            " path); without Spark: --without spark",
+        )
         self.assertEqual(self.pauses, [])
