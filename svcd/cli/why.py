@@ -69,7 +69,7 @@ def _lines(api: Api, what: str, whole: bool) -> Iterator[str]:
         lost = _lost_with(api, what)
         if not lost:
             raise NotThere(
-                f"tenant {api.door.tenant} has no cluster and no job execution {what!r}; "
+                f"project {api.door.tenant} has no cluster and no job execution {what!r}; "
                 "svcd keeps no history of deleted ones",
                 NOT_FOUND,
             ) from None
