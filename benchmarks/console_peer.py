@@ -1,8 +1,8 @@
 # mypy: allow-untyped-calls
 """What the `console` benchmark looks at: a FakeService with many clusters and runs, on a port.
 
-`python -m benchmarks.console_peer COUNT FILE` writes the port to FILE. The virtual time runs with
-the real one.
+`python -m benchmarks.console_peer COUNT FILE` makes COUNT clusters and RUNS_OF_EACH times as many
+runs, and writes the port to FILE. The virtual time runs with the real one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from svcd.testing import FakeService
 _TICK_S: Final = 0.01
 _TENANT: Final = TenantId("demo")
 _JOBS: Final = 20
-_SETTINGS: Final = {"provisioning.health_poll_s": "0", "limits.clusters": "0"}
+RUNS_OF_EACH: Final = 10
+SETTINGS: Final = {"provisioning.health_poll_s": "0", "limits.clusters": "0"}
 reactor = cast("Any", _reactor)
 
 
@@ -42,25 +43,25 @@ def _jobs() -> Iterator[Job]:
         yield Job(id=id_, tenant_id=_TENANT, name=f"j{number}", type=JobType.PIG, created_at=_at(0))
 
 
-def main(count: int, ready: Path) -> None:
-    """Serve until the process is ended."""
-    service = FakeService(_SETTINGS)
+def fill(service: FakeService, clusters: int, runs: int) -> None:
+    """Write settled clusters, and runs of 20 jobs on them, into the database of a service."""
     daemon = service._daemon
     assert daemon is not None
     jobs = list(_jobs())
 
-    async def fill(tx: Tx) -> None:
+    async def write(tx: Tx) -> None:
         for job in jobs:
             await tx.jobs.add(job)
-        for number in range(count):
-            made = cluster("thousand", number)
-            await tx.clusters.add(evolve(made, tenant_id=_TENANT, created_at=_at(number)))
+        made = [cluster("thousand", number) for number in range(clusters)]
+        for number, each in enumerate(made):
+            await tx.clusters.add(evolve(each, tenant_id=_TENANT, created_at=_at(number)))
+        for number in range(runs):
             await tx.executions.add(
                 Execution(
                     id=ExecutionId(f"20000000-0000-4000-8000-{number:012d}"),
                     tenant_id=_TENANT,
                     job_id=jobs[number % _JOBS].id,
-                    cluster_id=made.id,
+                    cluster_id=made[number % clusters].id,
                     status=ExecutionStatus.SUCCEEDED,
                     start_time=_at(number),
                     end_time=_at(number // 60 * 60, 59),
@@ -68,7 +69,15 @@ def main(count: int, ready: Path) -> None:
                 )
             )
 
-    service.result_of(Deferred.fromCoroutine(daemon.services.store.tx(fill)))
+    service.result_of(Deferred.fromCoroutine(daemon.services.store.tx(write)))
+
+
+def main(count: int, ready: Path) -> None:
+    """Serve until the process is ended."""
+    service = FakeService(SETTINGS)
+    fill(service, count, count * RUNS_OF_EACH)
+    daemon = service._daemon
+    assert daemon is not None
     site = build(daemon.services)[1]
     site.noisy = False
     LoopingCall(service.advance, _TICK_S).start(_TICK_S)

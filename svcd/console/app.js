@@ -111,10 +111,10 @@ function App() {
     open();
     return () => close();
   }, [ready]);
+  useEffect(() => scrollTo(0, 0), [route.parts.join("/")]);
   useEffect(() => {
-    scrollTo(0, 0);
     if (ready && document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true }); // what had the focus is gone
-  }, [route.parts.join("/")]);
+  });
   const leave = () => {
     close(session.auth !== "none");
     leaveSession();

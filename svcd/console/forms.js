@@ -48,7 +48,10 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
   const [busy, setBusy] = useState(false);
   const own = useRef({ key: newKey(), busy: false, left: false }).current;
   const form = useRef(null);
-  useEffect(() => () => (own.left = true), []);
+  useEffect(() => {
+    form.current.querySelector("[autofocus]:not([readonly])")?.focus(); // a browser looks at the attribute once in a page only
+    return () => (own.left = true);
+  }, []);
   useEffect(() => form.current.querySelector('[aria-invalid="true"]')?.focus(), [faults]);
   const change = (more) => {
     setValues((before) => {

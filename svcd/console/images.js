@@ -89,7 +89,6 @@ export function Images() {
     close();
     again();
   };
-  useEffect(() => document.querySelector(".sheet input:not([readonly])[autofocus]")?.focus(), [what, image]);
   useTitle("Images and plugins");
   const row = (each) => html`<tr key=${each.id}><th scope="row"><${Name}>${each.name}<//><div class="faint wide"><code>${plain(each.id)}</code></div><div dir="auto">${plain(each.description)}</div></th>
     <td class="wide">${plain(each.username)}</td><td class="wide"><span class="tags">${each.tags.map((tag) => html`<span>${plain(tag)}</span>`)}</span></td>

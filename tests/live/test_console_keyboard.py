@@ -1,0 +1,189 @@
+"""The console without a mouse and without eyes: keys, and the accessibility tree of Chromium."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.support.console import ConsoleCase
+
+MOST = 120
+"""Presses of Tab that the way to a control of a view may take."""
+ACTS = {"button", "link", "textbox", "searchbox", "checkbox", "combobox", "spinbutton", "radio"}
+
+
+class Reader:
+    """Presses keys, and tells what a screen reader would."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._devtools = page.context.new_cdp_session(page)
+        self._devtools.send("Accessibility.enable")
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self._page.keyboard.press(key)
+
+    def type(self, text: str) -> None:
+        self._page.keyboard.type(text)
+
+    def here(self) -> tuple[str, str]:
+        """Role and name of the node with the focus."""
+        found = self._devtools.send("Runtime.evaluate", {"expression": "document.activeElement"})
+        (node, *_) = self._devtools.send(
+            "Accessibility.getPartialAXTree",
+            {"objectId": found["result"]["objectId"], "fetchRelatives": False},
+        )["nodes"]
+        return _said(node)
+
+    def go(self, role: str, name: str, key: str = "Tab") -> None:
+        """Press Tab until that control has the focus. Each control on the way has a name."""
+        passed = []
+        for _ in range(MOST):
+            self.press(key)
+            passed.append(self.here())
+            if passed[-1][0] in ACTS and not passed[-1][1]:
+                raise AssertionError(f"a control without a name after {passed}")
+            if passed[-1][0] == role and passed[-1][1].startswith(name):
+                return
+        raise AssertionError(f"no {role} {name!r} among {passed}")
+
+    def nodes(self, *roles: str) -> list[tuple[str, str]]:
+        """Roles and names of the nodes with these roles, in the order of reading."""
+        tree = self._devtools.send("Accessibility.getFullAXTree")["nodes"]
+        by_id = {node["nodeId"]: node for node in tree}
+        found: list[tuple[str, str]] = []
+
+        def visit(node: Any) -> None:
+            if not node.get("ignored") and node["role"]["value"] in roles:
+                found.append(_said(node))
+            for each in node.get("childIds", ()):
+                if each in by_id:
+                    visit(by_id[each])
+
+        visit(tree[0])
+        return found
+
+
+def _said(node: Any) -> tuple[str, str]:
+    return node["role"]["value"], node.get("name", {}).get("value", "")
+
+
+class KeyboardTests(ConsoleCase):
+    timeout = 110
+
+    async def test_the_life_of_a_cluster_by_keys_alone(self) -> None:
+        """Each control has a role and a name, and the focus is where the next key is of use."""
+
+        def walk(page: Any) -> None:
+            reader = Reader(page)
+            self.job("report")
+            for name in ("in", "out"):
+                body = {"name": name, "type": "hdfs", "url": f"hdfs:///{name}"}
+                self.call("POST", "/data-sources", body)
+            page.goto("/console/")
+            page.get_by_text("No clusters yet").wait_for()
+            reader.go("link", "To the content", "Shift+Tab")
+            reader.press("Enter")
+            self.assertEqual(reader.here()[0], "main")
+            reader.go("link", "New cluster")
+            reader.press("Enter")
+            page.get_by_label("Name", exact=True).wait_for()
+            self.assertEqual(reader.here(), ("textbox", "Name"))
+            reader.type("etl")
+            reader.go("button", "Create the cluster")
+            reader.press("Enter")
+            page.locator("h1", has_text="etl").wait_for()
+            self.assertEqual(reader.here()[0], "main")
+            page.locator(".facts", has_text="Active").wait_for()
+            self.change(page, reader)
+            self.run_it(page, reader)
+            self.delete(page, reader)
+
+        await self.walk(walk)
+
+    def change(self, page: Any, reader: Reader) -> None:
+        """A question keeps the focus until it is answered; arrow keys move in the drawing."""
+        self.assertEqual(
+            reader.nodes("banner", "navigation", "main", "heading", "dialog", "alert"),
+            [
+                ("banner", ""),
+                ("navigation", "Views"),
+                ("main", ""),
+                ("heading", "etl"),
+                ("heading", "Provision"),
+                ("heading", "Machines"),
+                ("heading", "master 1"),
+                ("heading", "worker 2"),
+                ("heading", "Links"),
+                ("heading", "Events 26"),
+            ],
+        )
+        reader.go("button", "Scale")
+        reader.press("Enter")
+        self.assertEqual(reader.here(), ("textbox", "master now 1"))
+        self.assertEqual(reader.nodes("dialog"), [("dialog", "Change the size")])
+        passed = []
+        for _ in range(8):
+            reader.press("Tab")
+            passed.append(reader.here()[1])
+        known = ["worker now 2", "svcd cluster scale etl", "Copy the command"]
+        self.assertEqual(
+            passed,
+            [*known, "Keep things as they are", "", "master now 1", *known[:2]],
+        )
+        reader.press("Escape")
+        page.get_by_role("dialog").wait_for(state="hidden")
+        self.assertEqual(reader.here(), ("button", "Scale"))
+        reader.go("button", "create security group")
+        reader.press("ArrowDown", "ArrowRight", "ArrowRight")
+        self.assertTrue(reader.here()[1].startswith("log in on etl-master-001, "), reader.here())
+        page.locator(".detail", has_text="log in on etl-master-001").wait_for()
+
+    def run_it(self, page: Any, reader: Reader) -> None:
+        """The first wrong field gets the focus; a choice is typed."""
+        reader.go("link", "Jobs", "Shift+Tab")
+        reader.press("Enter")
+        page.get_by_role("link", name="report").wait_for()
+        reader.go("link", "report")
+        reader.press("Enter")
+        page.get_by_role("link", name="Run it").wait_for()
+        self.assertEqual(reader.here()[0], "main")
+        reader.go("link", "Run it")
+        reader.press("Enter")
+        page.get_by_role("button", name="Run the job").wait_for()
+        reader.go("button", "Run the job")
+        reader.press("Enter")
+        page.get_by_text("Not done: see the marked fields").wait_for()
+        self.assertEqual(reader.here(), ("combobox", "Input"))
+        reader.type("in")
+        reader.go("combobox", "Output")
+        reader.type("out")
+        reader.go("button", "Run the job")
+        reader.press("Enter")
+        page.locator(".facts", has_text="on etl").wait_for()
+        self.assertEqual(reader.here()[0], "main")
+        reader.go("checkbox", "Everything")
+        reader.press("Space")
+        page.locator("pre.log").wait_for()
+        reader.go("searchbox", "Find in the log", "Shift+Tab")
+        reader.type("nothing has this")
+        page.get_by_text(re.compile("^0 of ")).wait_for()
+        page.locator(".facts", has_text="SUCCEEDED").wait_for()
+        reader.go("link", "etl", "Shift+Tab")
+        reader.press("Enter")
+
+    def delete(self, page: Any, reader: Reader) -> None:
+        """The name is typed at once, for its field has the focus."""
+        page.locator("h1", has_text="etl").wait_for()
+        reader.go("button", "Delete")
+        reader.press("Enter")
+        self.assertEqual(reader.here(), ("textbox", "Type etl to confirm"))
+        reader.type("etl")
+        reader.press("Enter")
+        page.get_by_text("This cluster does not exist").wait_for()
+        self.assertEqual(reader.here()[0], "main")
+        reader.go("link", "See all clusters")
+        reader.press("Enter")
+        page.get_by_text("No clusters yet").wait_for()
+        self.assertEqual(reader.here()[0], "main")
