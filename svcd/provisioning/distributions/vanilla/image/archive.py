@@ -47,6 +47,9 @@ FETCH_TIMEOUT_S = 3600.0
 MOST_UNPACKED_BYTES = 2**30
 """The largest archive that is read, unpacked."""
 
+DAMAGED = (tarfile.TarError, zlib.error, EOFError, UnicodeError)
+"""What reading an archive raises that is not as it should be."""
+
 _CHUNK_BYTES = 2**18
 _MEMBERS = {"spark": "deps/jars/", "python": "lib/", "notices": ""}
 """Folder of a line to the folder of the archive."""
@@ -133,7 +136,7 @@ def unpack(
                 if artifact := left.get(name):
                     _write(target, artifact, size_bytes, data, url)
                     del left[name]
-        except (tarfile.TarError, zlib.error, EOFError, UnicodeError) as error:
+        except DAMAGED as error:
             raise ImageError(f"{url} is damaged ({error}): {_advice(archive)}") from error
         found = download.rest()
     if found != archive.sha256:

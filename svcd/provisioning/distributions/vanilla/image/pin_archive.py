@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 from svcd.provisioning.distributions.vanilla.image.archive import (
+    DAMAGED,
     LIST,
     SETTING,
     Archive,
@@ -211,7 +212,7 @@ def main(arguments: list[str]) -> int:
     (version,) = arguments
     try:
         lines = pin(RECIPE, version, os.environ.get(SETTING))
-    except ImageError as error:
+    except (ImageError, *DAMAGED) as error:
         print(f"digests: {error}", file=sys.stderr)
         return 1
     print("\n".join(lines) or "no file is new or gone")
