@@ -134,7 +134,7 @@ class MainJobTests(DaemonCase):
 class InterruptionTests(DaemonCase):
     """`svcd demo` and a daemon, stopped in the middle of their clusters."""
 
-    timeout = 600
+    timeout = 900
     skip = SLOW
 
     async def test_interrupted_demo_leaves_nothing(self) -> None:
