@@ -1,0 +1,60 @@
+"""The last words of real scripts of bash and Python, as svcd reads them. Needs no cluster."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from twisted.trial.unittest import TestCase
+
+from svcd.model.engine_record import parsed
+from svcd.workflow.decide import failures
+from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
+from tests.causes.cells import CELLS, EXPECTED, Cell
+
+ALONE = frozenset({"Shell", "Streaming"})
+NEEDS_MORE = ("hdfs ", "sleep")
+LIMIT_S = 60
+
+
+def runs_alone(cell: Cell) -> bool:
+    """Whether the cell's mistake is in a script that needs nothing of a cluster."""
+    mapper = cell.configs.get("edp.streaming.mapper", "SCRIPT")
+    is_ours = cell.type in ALONE and "SCRIPT" in mapper and not cell.impossible
+    about_data = cell.type == "Streaming" and cell.mistake in ("input-missing", "output-exists")
+    return is_ours and not about_data and not any(word in cell.script for word in NEEDS_MORE)
+
+
+class ScriptTests(TestCase):
+    def said(self, cell: Cell) -> str:
+        """What the script of a cell writes to stderr before it ends."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        name = cell.name.lower().replace("/", "-")
+        script = folder / (f"{name}.sh" if cell.type == "Shell" else f"{name}.py")
+        script.write_text(cell.script)
+        script.chmod(0o755)
+        command = [f"./{script.name}"] if cell.type == "Shell" else [sys.executable, script.name]
+        ended = subprocess.run(
+            command, cwd=folder, input=b"one two two\n", capture_output=True, timeout=LIMIT_S
+        )
+        self.assertNotEqual(ended.returncode, 0, cell.name)
+        return ended.stderr.decode()
+
+    def test_each_script_has_its_cause(self) -> None:
+        """As a Shell job, or as the mapper of a streaming job."""
+        cells = [each for each in CELLS if runs_alone(each)]
+        self.assertGreater(len(cells), 10)
+        for cell in cells:
+            place, kind = (
+                (LAUNCHER, "shell") if cell.type == "Shell" else ("attempt_1", "map-reduce")
+            )
+            evidence = Evidence(
+                attempts=["Error: java.lang.RuntimeException: subprocess failed with code 1"],
+                files=[LogFile(place=place, name="stderr", text=self.said(cell))],
+            )
+            action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": "exit code [1]"}
+            told = failures.of_record(parsed({"status": "KILLED", "actions": [action]}), evidence)
+            code, begins = EXPECTED[cell.name]
+            self.assertEqual((told.code, told.text[: len(begins)]), (code, begins), cell.name)
