@@ -61,6 +61,12 @@ _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
 _CALLING: Final = "An error occurred while calling "
 """Python says so of an exception of Java, which is in the next line."""
+_THREW: Final = "User class threw exception: "
+"""Spark's words before the exception of a program."""
+_SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
+"""The image's class for scripts in SQL; its message begins with the statement and the line."""
+_MOST_SAME: Final = 200
+"""Characters that are compared; the engine cuts long messages."""
 _SUBPROCESS: Final = "subprocess failed with code"
 """Streaming says no more about the end of a mapper or reducer."""
 
@@ -180,6 +186,20 @@ def lines_of(action: Action, evidence: Evidence) -> Sequence[str]:
     for name in ("stdout", "stderr", "syslog"):
         found.append(cause(evidence.of_launcher(name)))
     return [each for each in found if each]
+
+
+def spoken(message: str) -> str:
+    """The engine's words on a failed action, without those that only say that it failed."""
+    _, begins, rest = message.partition(_THREW)
+    if not begins:
+        return message
+    return (rest.strip().splitlines() or [""])[0].removeprefix(_SQL)
+
+
+def is_same(message: str, line: str) -> bool:
+    """Whether the engine's words and a line of a log tell the same."""
+    words, has_place, _ = line.rpartition(" (")
+    return message[:_MOST_SAME] in line or (words if has_place else line)[:_MOST_SAME] in message
 
 
 def best(lines: Sequence[str], is_known: Callable[[str], bool]) -> str:

@@ -25,8 +25,9 @@ MOST_TEXT: Final = 2000
 _MOST_READ: Final = 8192
 """Characters of a reason that are searched: a hostile engine may send very many."""
 
-_UNKNOWN_JOB: Final = "Unknown hadoop job"
-"""Oozie finds no history of the job: the fault kept the job from writing one."""
+_VAGUE: Final = re.compile(r"Unknown hadoop job|User application exited with")
+"""Oozie finds no history of the job: the fault kept the job from writing one. A program of Spark in
+Python ended, and its output has the reason."""
 NOTHING: Final = Evidence()
 OF_YARN: Final = (Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST)
 """Reasons for which YARN ends an application."""
@@ -152,12 +153,13 @@ def of_record(
 
 def _judged(action: Action, evidence: Evidence) -> tuple[Code, str]:
     """The code of a failed action, and the line that explains it best."""
-    message = action.error_message
+    message = causes.spoken(action.error_message)
     lines = causes.lines_of(action, evidence)
     line = causes.best(lines, lambda each: by_text(each) is not None or causes.is_exception(each))
     of_message = by_text(message)
-    is_vague = not message or of_message is Code.EXIT_CODE or _UNKNOWN_JOB in message
-    if not is_vague and of_message is not (by_text(line) if line else None):
+    is_vague = not message or of_message is Code.EXIT_CODE or _VAGUE.search(message[:_MOST_READ])
+    is_other = of_message is not (by_text(line) if line else None)
+    if not is_vague and (is_other or not causes.is_same(message, line)):
         reason = message if not line or line in message else f"{message}: {line}"
         return of_message or by_text(line) or Code.EXCEPTION, reason
     if line:

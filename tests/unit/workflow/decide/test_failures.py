@@ -139,6 +139,49 @@ class OfRecord(SynchronousTestCase):
         exits = "java.lang.SecurityException: Intercepted System.exit(3)\n"
         self.assertEqual(self.told("job-killed-exit-3", logged(exits))[0], "EXIT_CODE")
 
+    def spark(self, message: str, stderr: str = "", stdout: str = "") -> tuple[str, str]:
+        """Code and reason of a job of Spark with these words of the engine and of the driver."""
+        action = {"name": "n", "type": "java", "status": "ERROR", "errorCode": "JA018"}
+        action |= {"errorMessage": f"application_1_2 FAILED: {message}"}
+        driver = Ended(id="application_1_2", state="FINISHED", is_spark=True)
+        files = [
+            LogFile(place="application_1_2", name=name, text=text)
+            for name, text in (("stdout", stdout), ("stderr", stderr))
+        ]
+        evidence = Evidence(applications=[driver], files=files)
+        told = of_record({"status": "KILLED", "actions": [action]}, evidence)
+        return told.code, told.text.partition(";")[0]
+
+    def test_programs_of_spark(self) -> None:
+        """The line of the program, of its task, of the statement, or of the driver in Python."""
+        threw = "User class threw exception: "
+        thrown = "java.lang.IllegalStateException: no rate"
+        stack = f"{thrown}\n\tat org.example.App.main(App.java:7)\n"
+        self.assertEqual(
+            self.spark(f"{threw}{thrown}", stack), ("EXCEPTION", f"{thrown} (App.java:7)")
+        )
+        aborted = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 failed"
+        lost = f"{threw}{aborted} 4 times, most recent failure: {stack}"
+        self.assertEqual(self.spark(lost, f"Caused by: {stack}")[0], "EXCEPTION")
+        self.assertIn(f"{thrown} (App.java:7)", self.spark(lost, f"Caused by: {stack}")[1])
+        words = "statement 2, line 3: ParseException: [PARSE_SYNTAX_ERROR] Syntax error at 'SELEC'"
+        self.assertEqual(
+            self.spark(f"{threw}org.svcd.spark.RunSql$SqlFailure: {words}"), ("SYNTAX_ERROR", words)
+        )
+        trace = (
+            'Traceback (most recent call last):\n  File "/a/wc.py", line 5, in <module>\n'
+            "KeyError: 'EUR'\n"
+        )
+        self.assertEqual(
+            self.spark("User application exited with 1", stdout=trace),
+            ("EXCEPTION", "KeyError: 'EUR' (wc.py, line 5)"),
+        )
+
+    def test_an_exception_of_main_is_not_that_of_a_task(self) -> None:
+        """A program may go on after a job that failed; both are told then."""
+        told = self.told("job-killed-exception", Evidence(attempts=["Error: a.b.CError: old"]))
+        self.assertEqual(told, ("EXCEPTION", "job-node", "asked to fail: a.b.CError: old"))
+
     def test_a_log_line_says_more_than_an_exit_code(self) -> None:
         """An exit code alone is no reason."""
         log = logged("java.lang.OutOfMemoryError: Java heap space")
