@@ -26,7 +26,8 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.evidence import Ended, Evidence, LogFile
 from svcd.workflow.decide.stalls import tag_of
-from tests.causes.cells import EXPECTED, FOLDER, JAR, ROOMY, Cell
+from tests.causes.cells import FOLDER, JAR, ROOMY, Cell
+from tests.causes.expected import EXPECTED
 from tests.support.live import MASTER, WORKER, Tenant, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, send, until
 

@@ -11,7 +11,8 @@ from twisted.trial.unittest import TestCase
 from svcd.model.engine_record import parsed
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
-from tests.causes.cells import CELLS, EXPECTED, Cell
+from tests.causes.cells import CELLS, Cell
+from tests.causes.expected import EXPECTED
 
 ALONE = frozenset({"Shell", "Streaming"})
 NEEDS_MORE = ("hdfs ", "sleep")

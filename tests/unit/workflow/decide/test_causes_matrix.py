@@ -19,7 +19,8 @@ from svcd.workflow.decide import failures, launchers
 from svcd.workflow.decide.causes import lines_of
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.launchers import Sweep, lost
-from tests.causes.cells import CELLS, EXPECTED
+from tests.causes.cells import CELLS
+from tests.causes.expected import EXPECTED
 from tests.causes.run import FIXTURES, evidence_of
 
 NAMES = {each.name.lower().replace("/", "-"): each.name for each in CELLS}

@@ -1,0 +1,164 @@
+"""What svcd must say of each cell: the failure code, and the beginning of the failure's text.
+
+A code of "" means that the job succeeds all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_HEAP: Final = "java.lang.OutOfMemoryError: Java heap space"
+_NO_PRICE: Final = "java.lang.IllegalStateException: row 17 has no price (Fault.java:"
+_NO_SPACE: Final = "java.io.IOException: No space left on device"
+_QUOTA: Final = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: The DiskSpace quota of"
+_DENIED: Final = "Permission denied: user=guest, access=EXECUTE"
+_REFUSED: Final = f"org.apache.hadoop.security.AccessControlException: {_DENIED}"
+_NO_INPUT: Final = "Input path does not exist: hdfs://"
+_NO_SCHEME: Final = "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme"
+_MISSING: Final = "java.lang.NoClassDefFoundError: org/svcd/causes/Missing (Fault.java:"
+_KILLED: Final = "Application application_"
+_CONTAINER: Final = "Container [pid="
+_LOST: Final = "Container released on a *lost* node"
+EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "Pig/input-missing": ("INPUT_MISSING", f"java.io.IOException: {_NO_INPUT}"),
+    "Pig/output-exists": (
+        "OUTPUT_EXISTS",
+        "ERROR 6000: <file pig-output-exists.pig, line 2, column 0> Output Location",
+    ),
+    "Pig/scheme-wrong": ("SCHEME_UNKNOWN", f'{_NO_SCHEME} "htfs";'),
+    "Pig/permission": ("PERMISSION_DENIED", _REFUSED),
+    "Pig/syntax": (
+        "SYNTAX_ERROR",
+        "ERROR 1200: <file pig-syntax.pig, line 2, column 0> mismatched input 'STORE'",
+    ),
+    "Pig/alias-unknown": (
+        "SYNTAX_ERROR",
+        "ERROR 1200: Pig script failed to parse: <file pig-alias-unknown.pig, line 2, column 6>"
+        " Undefined alias: line;",
+    ),
+    "Pig/class-missing": (
+        "CLASS_MISSING",
+        "ERROR 1070: Could not resolve org.example.MyLoader using imports:",
+    ),
+    "Pig/exception": ("EXCEPTION", _NO_PRICE),
+    "Pig/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Pig/oom-driver": ("OUT_OF_MEMORY", "java.lang.OutOfMemoryError: "),
+    "Pig/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Pig/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "Pig/killed-launcher": ("KILLED_ELSEWHERE", _KILLED),
+    "Pig/worker-lost": ("WORKER_LOST", _LOST),
+    "Pig/disk-full": ("NO_SPACE", _QUOTA),
+    "Pig/disk-full-local": ("NO_SPACE", _NO_SPACE),
+    "Jar/input-missing": ("INPUT_MISSING", ""),
+    "Jar/output-exists": ("OUTPUT_EXISTS", ""),
+    "Jar/scheme-wrong": ("SCHEME_UNKNOWN", ""),
+    "Jar/permission": ("PERMISSION_DENIED", _REFUSED),
+    "Jar/class-missing": (
+        "CLASS_MISSING",
+        "java.lang.ClassNotFoundException: Class org.example.MyMapper not found",
+    ),
+    "Jar/class-missing-used": ("CLASS_MISSING", ""),
+    "Jar/exception": ("EXCEPTION", _NO_PRICE),
+    "Jar/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Jar/oom-driver": ("OUT_OF_MEMORY", ""),
+    "Jar/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Jar/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "Jar/worker-lost": ("", ""),
+    "Jar/disk-full": ("NO_SPACE", _QUOTA),
+    "Jar/disk-full-local": ("NO_SPACE", _NO_SPACE),
+    "Streaming/input-missing": ("INPUT_MISSING", ""),
+    "Streaming/output-exists": ("OUTPUT_EXISTS", ""),
+    "Streaming/syntax": ("SYNTAX_ERROR", "SyntaxError: expected ':' (streaming-syntax.py, line 2)"),
+    "Streaming/class-missing": (
+        "MODULE_MISSING",
+        "ModuleNotFoundError: No module named 'polars' (streaming-class-missing.py, line 1);",
+    ),
+    "Streaming/program-missing": (
+        "MODULE_MISSING",
+        'java.io.IOException: Cannot run program "mapper.rb": error=2, No such file or directory',
+    ),
+    "Streaming/exception": ("EXCEPTION", "KeyError: 'one two two"),
+    "Streaming/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Streaming/oom-heap": ("OUT_OF_MEMORY", "MemoryError (streaming-oom-heap.py, line 3);"),
+    "Streaming/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
+    "Java/input-missing": ("INPUT_MISSING", ""),
+    "Java/output-exists": ("OUTPUT_EXISTS", ""),
+    "Java/scheme-wrong": ("SCHEME_UNKNOWN", f'{_NO_SCHEME} "htfs" (Report.java:'),
+    "Java/permission": ("PERMISSION_DENIED", _REFUSED),
+    "Java/class-missing": (
+        "CLASS_MISSING",
+        "java.lang.ClassNotFoundException: Class org.example.Report not found;",
+    ),
+    "Java/class-missing-used": ("CLASS_MISSING", ""),
+    "Java/exception": ("EXCEPTION", _NO_PRICE),
+    "Java/exception-in-task": ("EXCEPTION", _NO_PRICE),
+    "Java/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Java/oom-driver": ("OUT_OF_MEMORY", _HEAP),
+    "Java/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Java/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "Java/killed-child": ("KILLED_ELSEWHERE", _KILLED),
+    "Java/worker-lost": ("WORKER_LOST", _LOST),
+    "Java/disk-full": ("NO_SPACE", _QUOTA),
+    "Java/disk-full-local": ("NO_SPACE", _NO_SPACE),
+    "Shell/input-missing": ("FILE_MISSING", "cat: `/causes/missing': No such file or directory;"),
+    "Shell/input-missing-local": (
+        "FILE_MISSING",
+        "sort: cannot read: words.txt: No such file or directory;",
+    ),
+    "Shell/output-exists": ("OUTPUT_EXISTS", "mkdir: `/causes/there': File exists;"),
+    "Shell/scheme-wrong": ("SCHEME_UNKNOWN", 'cat: No FileSystem for scheme "htfs";'),
+    "Shell/permission": ("PERMISSION_DENIED", f"cat: {_DENIED}"),
+    "Shell/syntax": (
+        "SYNTAX_ERROR",
+        "./shell-syntax.sh: line 5: syntax error near unexpected token `done';",
+    ),
+    "Shell/syntax-python": (
+        "SYNTAX_ERROR",
+        "SyntaxError: expected ':' (shell-syntax-python.sh, line 2);",
+    ),
+    "Shell/class-missing": ("MODULE_MISSING", "./shell-class-missing.sh: line 3: csvsort: command"),
+    "Shell/class-missing-python": (
+        "MODULE_MISSING",
+        "ModuleNotFoundError: No module named 'polars' (shell-class-missing-python.sh, line 2);",
+    ),
+    "Shell/exception": ("EXIT_CODE", "no rate for EUR;"),
+    "Shell/exception-python": ("EXCEPTION", "KeyError: 'EUR' (shell-exception-python.sh, line 3);"),
+    "Shell/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Shell/oom-heap": ("OUT_OF_MEMORY", "MemoryError (shell-oom-heap.sh, line 4);"),
+    "Shell/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "Shell/worker-lost": ("WORKER_LOST", _LOST),
+    "Shell/disk-full": ("NO_SPACE", "put: The DiskSpace quota of"),
+    "Shell/disk-full-local": ("NO_SPACE", "./shell-disk-full-local.sh: line 3: echo: write error"),
+    "PySpark/input-missing": ("INPUT_MISSING", ""),
+    "PySpark/output-exists": ("OUTPUT_EXISTS", ""),
+    "PySpark/scheme-wrong": ("SCHEME_UNKNOWN", ""),
+    "PySpark/syntax": ("SYNTAX_ERROR", "SyntaxError: '(' was never closed (pyspark-syntax.py"),
+    "PySpark/class-missing": (
+        "MODULE_MISSING",
+        "ModuleNotFoundError: No module named 'polars' (pyspark-class-missing.py, line 1);",
+    ),
+    "PySpark/exception": ("EXCEPTION", "KeyError: 'EUR' (pyspark-exception.py, line 5);"),
+    "PySpark/exception-in-task": (
+        "EXCEPTION",
+        "ZeroDivisionError: division by zero (pyspark-exception-in-task.py, line 5);",
+    ),
+    "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "PySpark/oom-driver": ("OUT_OF_MEMORY", ""),
+    "PySpark/oom-heap": ("OUT_OF_MEMORY", ""),
+    "PySpark/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "PySpark/worker-lost": ("WORKER_LOST", ""),
+    "PySpark/disk-full": ("NO_SPACE", ""),
+    "PySpark/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
+    "SparkSQL/input-missing": ("INPUT_MISSING", ""),
+    "SparkSQL/output-exists": ("OUTPUT_EXISTS", ""),
+    "SparkSQL/scheme-wrong": ("SCHEME_UNKNOWN", ""),
+    "SparkSQL/syntax": ("SYNTAX_ERROR", ""),
+    "SparkSQL/table-missing": ("SYNTAX_ERROR", ""),
+    "SparkSQL/class-missing": ("CLASS_MISSING", ""),
+    "SparkSQL/exception": ("EXCEPTION", ""),
+}
+"""Cell -> code and beginning of the text; "" stands for any text.
+
+A cell without a record in tests/fixtures/causes has not run yet: its words are a guess.
+"""
