@@ -227,10 +227,11 @@ class Performer:
         evidence = failures.NOTHING
         if not row.cancel_requested:
             evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
+        failure = await in_slices(self._clock, failures.judging(read, evidence, secrets))
         return News(
             status=status,
             record=read,
-            failure=failures.of_record(read, evidence, secrets),
+            failure=failure,
             return_code=return_code(read, evidence),
         )
 

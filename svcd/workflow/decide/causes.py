@@ -12,7 +12,7 @@ each end, for hours.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Final
 
 from svcd.model.engine_record import Action
@@ -168,24 +168,33 @@ def yarn_cause(diagnostics: str) -> str:
     return (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
 
 
-def lines_of(action: Action, evidence: Evidence) -> Sequence[str]:
-    """The lines about the failure of `action`, the one that says most about it first."""
-    found: list[str] = []
+def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequence[str]]:
+    """The lines about the failure of `action`, the one that says most about it first.
+
+    In steps of some milliseconds each, one a text: the programs of tenants write them.
+    """
+    searched: list[tuple[Callable[[str], str], str]] = []
     if action.type == "shell":
         stdout = evidence.of_launcher("stdout")
-        said = (script_cause(evidence.of_launcher("stderr")), python_cause(stdout))
-        return [each for each in said if each] or list(filter(None, [script_end(stdout)]))
-    found += map(python_cause, evidence.of_drivers("stdout"))
-    found += map(python_cause, evidence.of_drivers("stderr"))
-    found += map(cause, evidence.of_drivers("stderr"))
-    for attempt in evidence.attempts[:1]:
-        line = task_cause(attempt)
-        if _SUBPROCESS in line:
-            found += map(script_cause, evidence.of_tasks("stderr"))
-        found.append(line)
-    for name in ("stdout", "stderr", "syslog"):
-        found.append(cause(evidence.of_launcher(name)))
-    return [each for each in found if each]
+        searched.append((script_cause, evidence.of_launcher("stderr")))
+        searched += [(python_cause, stdout), (script_end, stdout)]
+    else:
+        searched += [(python_cause, each) for each in evidence.of_drivers("stdout")]
+        stderr = evidence.of_drivers("stderr")
+        searched += [(search, each) for search in (python_cause, cause) for each in stderr]
+        for attempt in evidence.attempts[:1]:
+            if _SUBPROCESS in attempt:
+                searched += [(script_cause, each) for each in evidence.of_tasks("stderr")]
+            searched.append((task_cause, attempt))
+        files = ("stdout", "stderr", "syslog")
+        searched += [(cause, evidence.of_launcher(name)) for name in files]
+    found = list[str]()
+    for search, text in searched:
+        line = search(text)
+        yield
+        if line and not (found and search is script_end):
+            found.append(line)
+    return found
 
 
 def spoken(message: str) -> str:
@@ -200,11 +209,6 @@ def is_same(message: str, line: str) -> bool:
     """Whether the engine's words and a line of a log tell the same."""
     words, has_place, _ = line.rpartition(" (")
     return message[:_MOST_SAME] in line or (words if has_place else line)[:_MOST_SAME] in message
-
-
-def best(lines: Sequence[str], is_known: Callable[[str], bool]) -> str:
-    """The first line that is known, else the first one, else ""."""
-    return next(filter(is_known, lines), lines[0] if lines else "")
 
 
 def is_exception(line: str) -> bool:

@@ -8,8 +8,8 @@ failing task, and only the exit code of a failing script.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Generator, Sequence
+from typing import Final, cast
 
 from svcd.model.engine_record import Action, Record
 from svcd.model.failures import KNOWN
@@ -48,28 +48,29 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (
         Code.INPUT_MISSING,
         re.compile(
-            r"Input [Pp](?:ath|attern) .*(?:does not exist|matches 0 files)"
+            r"Input [Pp](?:ath|attern) .{0,1000}(?:does not exist|matches 0 files)"
             r"|\[PATH_NOT_FOUND\]|^\S+: Path does not exist: "
         ),
     ),
     (
         Code.OUTPUT_EXISTS,
         re.compile(
-            r"Output directory .* already exists|File ?(?:AlreadyE|E|e)xists"
+            r"Output directory .{0,1000} already exists|File ?(?:AlreadyE|E|e)xists"
             r"|\[PATH_ALREADY_EXISTS\]"
         ),
     ),
     (
         Code.CLASS_MISSING,
         re.compile(
-            r"ClassNotFoundException|NoClassDefFoundError|Class .* not f|ERROR 1070: Could not res"
+            r"ClassNotFoundException|NoClassDefFoundError|Class .{0,1000} not f"
+            r"|ERROR 1070: Could not resolve"
         ),
     ),
     (
         Code.MODULE_MISSING,
         re.compile(
-            r"ModuleNotFoundError|: command not found|: not found$|\benv: .*: No such file"
-            r"|Cannot run program .*: No such file|bad interpreter"
+            r"ModuleNotFoundError|: command not found|: not found$|\benv: .{0,1000}: No such file"
+            r"|Cannot run program .{0,1000}: No such file|bad interpreter"
         ),
     ),
     (
@@ -92,7 +93,7 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.FILE_SYSTEM,
         re.compile(
             r"There are 0 datanode\(s\) running|Failed to find datanode|Could not obtain block"
-            r"|BlockMissingException|All datanodes .* are bad|not a SequenceFile"
+            r"|BlockMissingException|All datanodes .{0,1000} are bad|not a SequenceFile"
             r"|Name node is in safe mode(?![\s\S]*Resources are low on NN)"
         ),
     ),
@@ -137,6 +138,18 @@ def of_record(
 
     evidence: the texts that were read besides. secrets: literal ones of the execution.
     """
+    steps = judging(record, evidence, secrets)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(Failure, end.value)
+
+
+def judging(
+    record: Record, evidence: Evidence, secrets: Sequence[Secret]
+) -> Generator[None, None, Failure]:
+    """`of_record` in steps of some milliseconds each."""
     action = record.failed
     if action is None:
         if record.status == "KILLED":
@@ -147,33 +160,33 @@ def of_record(
         return failure(Code.KILLED_ELSEWHERE, step, "the workflow was killed")
     if action.error_code == "EL_ERROR":
         return failure(Code.VARIABLE_UNKNOWN, step, message)
-    code, reason = _judged(action, evidence)
-    return failure(code, step, masked_text(reason, secrets))
+    code, reason = yield from _judged(action, evidence)
+    yield
+    return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
 
 
-def _judged(action: Action, evidence: Evidence) -> tuple[Code, str]:
+def _judged(action: Action, evidence: Evidence) -> Generator[None, None, tuple[Code, str]]:
     """The code of a failed action, and the line that explains it best."""
     message = causes.spoken(action.error_message)
-    lines = causes.lines_of(action, evidence)
-    line = causes.best(lines, lambda each: by_text(each) is not None or causes.is_exception(each))
+    lines = yield from causes.lines_of(action, evidence)
+    line, of_line = yield from _best(lines)
     of_message = by_text(message)
+    yield
     is_vague = not message or of_message is Code.EXIT_CODE or _VAGUE.search(message[:_MOST_READ])
-    is_other = of_message is not (by_text(line) if line else None)
-    if not is_vague and (is_other or not causes.is_same(message, line)):
+    if not is_vague and (of_message is not of_line or not causes.is_same(message, line)):
         reason = message if not line or line in message else f"{message}: {line}"
-        return of_message or by_text(line) or Code.EXCEPTION, reason
+        return of_message or of_line or Code.EXCEPTION, reason
     if line:
-        found = by_text(line)
-        end = None if found else _by_ends(evidence)
+        end = None if of_line else (yield from _by_ends(evidence))
         if end is not None:
             return end
-        if found is None and not causes.is_exception(line):
-            found = of_message or Code.TASK_FAILED
-        return found or Code.EXCEPTION, line
+        if of_line is None and not causes.is_exception(line):
+            of_line = of_message or Code.TASK_FAILED
+        return of_line or Code.EXCEPTION, line
     ends = [*evidence.jobs, *(causes.yarn_cause(each.text) for each in _dead(evidence))]
     if ends:
-        reason = causes.best(ends, lambda each: by_text(each) is not None)
-        return by_text(reason) or of_message or Code.TASK_FAILED, reason
+        reason, code = yield from _best(ends)
+        return code or of_message or Code.TASK_FAILED, reason
     if evidence.silent:
         reason = f"the resource manager does not answer: {evidence.silent}"
         return Code.RESOURCES_UNREACHABLE, reason
@@ -183,17 +196,30 @@ def _judged(action: Action, evidence: Evidence) -> tuple[Code, str]:
     return of_message or Code.EXCEPTION, message
 
 
+def _best(lines: Sequence[str]) -> Generator[None, None, tuple[str, Code | None]]:
+    """The first line that a code explains or that is an exception, else the first one, else ""."""
+    first: tuple[str, Code | None] = ("", None)
+    for line in lines:
+        code = by_text(line)
+        yield
+        if code is not None or causes.is_exception(line):
+            return line, code
+        first = first if first[0] else (line, None)
+    return first
+
+
 def _dead(evidence: Evidence) -> Sequence[Ended]:
     """The applications that YARN ended, the children first."""
     dead = [each for each in evidence.applications if each.state in ("FAILED", "KILLED")]
     return sorted(dead, key=lambda each: each.is_launcher)
 
 
-def _by_ends(evidence: Evidence) -> tuple[Code, str] | None:
+def _by_ends(evidence: Evidence) -> Generator[None, None, tuple[Code, str] | None]:
     """The reason for which YARN ended an application, whatever its program says of that."""
     for each in _dead(evidence):
         reason = causes.yarn_cause(each.text)
         found = by_text(reason)
+        yield
         if found in OF_YARN:
             return found, reason
     return None
