@@ -104,6 +104,11 @@ def vanilla_prefix() -> Path:
     )
 
 
+def has_spark() -> bool:
+    """Whether the software tree was built with Spark."""
+    return (vanilla_prefix() / "spark" / "jars").is_dir()
+
+
 class MainJobTests(DaemonCase):
     """`svcd demo` from its first step to its last."""
 
@@ -117,13 +122,14 @@ class MainJobTests(DaemonCase):
         ended = await program.end(DEMO_S)
         self.assertEqual((ended.code, ended.err), (0, ""), ended.out[-3000:] + ended.err)
         lines = [line.partition("] ")[2] for line in ended.out.splitlines()]
-        self.assertEqual([line for line in lines if line in STEPS], list(STEPS))
+        steps = [step for step in STEPS if has_spark() or "PySpark" not in step]
+        self.assertEqual([line for line in lines if line in STEPS], steps)
         counts = re.findall(r"  all (\d+) counts equal those of Python", ended.out)
-        self.assertEqual(len(counts), 4)
+        self.assertEqual(len(counts), 4 if has_spark() else 3)
         self.assertEqual(len(set(counts)), 1)
         self.assertGreater(int(counts[0]), 1000)
         self.assertIn("  cancelled: KILLED", lines)
-        for name in STEPS:
+        for name in steps:
             self.assertRegex(ended.out, rf"(?m)^{re.escape(name)} +\d+\.\d$")
         marks = re.findall(r"(?m)^\(.*\d s$", ended.out)
         print("\n" + "\n".join(marks), end=" ")
@@ -306,7 +312,8 @@ class InterruptionTests(DaemonCase):
         tenant = await self.check_jobs(daemon, tenant, shown)
         await self.check_failures(tenant, cluster_id)
         await self.check_causes(tenant, shown, daemon.state)
-        await self.check_spark(tenant, cluster_id)
+        if has_spark():
+            await self.check_spark(tenant, cluster_id)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
         await tenant.until_gone(cluster_id)
         self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))
