@@ -16,6 +16,7 @@ are the limits that count.
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,8 +59,7 @@ class Tries:
     @contextmanager
     def one(self, address: str, domain: str, user: str) -> Iterator[None]:
         """Counts a wrong password if the block ends with Unauthorized. Raises TooManyRequests."""
-        # Keystone compares names without regard to case on most databases.
-        key = peer_of(address), domain.strip().casefold(), user.strip().casefold()
+        key = peer_of(address), _folded(domain), _folded(user)
         wrong, under_way = self._wrong_of(key), self._under_way[key]
         if len(wrong) >= MOST_TRIES:
             wait_s = max(1, math.ceil(wrong[0] + _MINUTE_S - self._clock.seconds()))
@@ -93,6 +93,16 @@ class Tries:
     def _wrong_of(self, key: _Key) -> list[float]:
         now = self._clock.seconds()
         return [each for each in self._wrong.get(key, ()) if 0 <= now - each < _MINUTE_S]
+
+
+def _folded(name: str) -> str:
+    """The same text for all spellings of a name that the databases of Keystone may take as equal.
+
+    Most of them compare without regard to case, accents, invisible signs and spaces at the ends.
+    """
+    apart = unicodedata.normalize("NFKD", name).casefold()
+    seen = (each for each in apart if unicodedata.category(each)[0] not in "CM")
+    return "".join(seen).strip()
 
 
 class Logins:

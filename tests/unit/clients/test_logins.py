@@ -181,6 +181,19 @@ class TriesTests(SynchronousTestCase):
                 raise Unauthorized("no")
         self.assertEqual(len(tries._wrong), 10_000)
 
+    def test_the_spelling_of_a_name_is_no_way_around_the_limit(self) -> None:
+        """Case, accents, width, invisible signs and spaces: databases take these as equal."""
+        tries = Tries(VirtualClock())
+        spellings = ("Zo\u00eb", "ZOE\u0308", "zoe ", "\uff5aoe", "z\u200boe\u200b")
+        for user in spellings:
+            with self.assertRaises(Unauthorized), tries.one(ADDRESS, "d", user):
+                raise Unauthorized("no")
+        for user in (*spellings, "zoe", " \u00adzo\u00e9"):
+            with self.assertRaises(TooManyRequests), tries.one(ADDRESS, "d\u200b", user):
+                pass
+        with tries.one(ADDRESS, "d", "zo"):
+            pass
+
     def test_good_logins_leave_nothing(self) -> None:
         """Nor do those that could not be checked."""
         tries = Tries(VirtualClock())
