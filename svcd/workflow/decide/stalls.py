@@ -48,6 +48,8 @@ SPARK: Final = "SPARK"
 LAUNCHER: Final = "oozie:launcher:"
 """The beginning of the name of an application that only starts an action's program or job."""
 _APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
+_BEGUN: Final = "AM container is launched"
+"""YARN's words on an accepted application that has got its first container."""
 _WHEN: Final = re.compile(r"^\[[^\]]*\] *")
 _FULL: Final = re.compile(
     r"used space above threshold|free space below limit|no more usable space|No space left"
@@ -327,7 +329,13 @@ def _held(mine: Sequence[Application]) -> Application | None:
     """
     if any(a.state not in _HELD and not a.name.startswith(LAUNCHER) for a in mine):
         return None
-    return next((a for a in mine if a.state in _HELD and a.age_s >= QUIET_S), None)
+    return next((a for a in mine if _waits(a)), None)
+
+
+def _waits(application: Application) -> bool:
+    if application.state not in _HELD or application.age_s < QUIET_S:
+        return False
+    return _BEGUN not in application.diagnostics  # a slow machine starts its master
 
 
 def applications_of_action(

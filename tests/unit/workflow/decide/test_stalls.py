@@ -72,6 +72,25 @@ def record(**changes: Any) -> Record:
     return parsed({"status": "RUNNING", "actions": [start, action]})
 
 
+class MasterStartTests(SynchronousTestCase):
+    def test_an_application_whose_master_starts_is_not_held_back(self) -> None:
+        """YARN calls it accepted until its master registers, a minute later on a busy machine."""
+        words = "[Mon Nov 23 15:12:41 +0000 2026] AM container is launched, waiting for AM"
+        child = Application(
+            id=CHILD,
+            name="count.py",
+            state="ACCEPTED",
+            age_s=40,
+            tags=frozenset([tag_of(f"{WORKFLOW}@job-node")]),
+            diagnostics=words,
+        )
+        found = verdict(ClusterMetrics(active=2, applications=[child]), record())
+        self.assertIsNone(found.failure)
+        held = evolve(child, diagnostics="Application is Activated, waiting for resources")
+        found = verdict(ClusterMetrics(active=2, applications=[held]), record())
+        self.assertIsNotNone(found.failure)
+
+
 class DriverAloneTests(SynchronousTestCase):
     """A Spark program whose executors are larger than the room that is left."""
 
