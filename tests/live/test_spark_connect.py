@@ -19,7 +19,7 @@ from tests.live.test_main_job import vanilla_prefix
 from tests.support.live import MASTER, WORKER, Tenant
 from tests.support.processes import ROOT, DaemonCase, Program, machine_processes, send, until
 
-ACTIVE_S = 180.0
+ACTIVE_S = 300.0
 NOTEBOOK_S = 150.0
 SOON_S = 60.0
 NOTEBOOK = ROOT / "tests/support/spark/notebook.py"
