@@ -46,7 +46,7 @@ function Delete({ cluster, close }) {
 function Retry({ cluster, close }) {
   const act = async (key) => keep("cluster", (await (await send("PUT", path("clusters", cluster.id), { body: {}, key })).json()).cluster);
   return html`<${Question} title="Try again?" verb="Try again" command=${commands.retryCluster(cluster)} act=${act} close=${close}>
-    <p>svcd repeats the change that failed, from the step where it stopped.</p><//>`;
+    <p>${cluster.status === "Error" ? "svcd repeats the change that failed, from the step where it stopped." : "svcd replaces the machines that the cloud has no more."}</p><//>`;
 }
 
 const QUESTIONS = { scale: Scale, delete: Delete, retry: Retry };
@@ -92,8 +92,11 @@ const Links = ({ info }) => html`<section aria-labelledby="links"><h2 id="links"
 
 const TITLES = { Error: "This cluster failed", Active: "Not all of this cluster is well" };
 
+// Advice speaks of a request to the API; here a button sends it.
+const inPage = (text) => text.replace(/retry (the cluster by PUT )?with an empty resize/g, "press Try again").replaceAll("an empty resize", "Try again");
+
 const Health = ({ cluster, wrong }) => html`<${Problem} title=${TITLES[cluster.status] ?? "Not all of this cluster was well before this change"}>
-  <${Lines} text=${wrong || "svcd gives no reason."} />
+  <${Lines} text=${inPage(wrong) || "svcd gives no reason."} />
   <${Command} text=${commands.why(cluster.id)} /><//>`;
 
 export function Cluster({ id, query }) {
@@ -121,7 +124,7 @@ export function Cluster({ id, query }) {
           <span>${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</span><span>${size(cluster)} machines</span>
           <span>created <${Time} at=${cluster.created_at} /></span>${cluster.is_transient && html`<span>transient</span>`}</p></div>
       <div class="buttons">
-        ${cluster.status === "Error" && html`<button type="button" class="primary" onClick=${() => ask("retry")}>Try again</button>`}
+        ${isUnwell(cluster) && html`<button type="button" class="primary" onClick=${() => ask("retry")}>Try again</button>`}
         <button type="button" disabled=${cluster.status !== "Active"} title=${cluster.status === "Active" ? "" : "An Active cluster can change its size"} onClick=${() => ask("scale")}>Scale</button>
         <button type="button" class="danger" disabled=${cluster.status === "Deleting"} onClick=${() => ask("delete")}>Delete</button>
       </div></header>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from svcd.testing import FaultRule
+from svcd.testing import CLOUD_URL, FaultRule
 from tests.support.console import ConsoleCase
 
 DISK = "no space left on device"
@@ -40,7 +40,7 @@ class MachineTests(ConsoleCase):
             machines = [each for group in groups for each in group["instances"]]
             (ill,) = (m["instance_name"] for m in machines if m["management_ip"] == seen[2])
             alert = page.get_by_role("alert").inner_text()
-            for part in ("COMMAND_FAILED", f"start on {ill}", DISK, "correct the cause"):
+            for part in ("COMMAND_FAILED", f"start on {ill}", DISK, "and press Try again"):
                 self.assertIn(part, alert)
             (failure,) = page.locator(".failures li").all_inner_texts()
             self.assertIn(f"start on {ill.removeprefix('etl-')}", failure)
@@ -59,6 +59,43 @@ class MachineTests(ConsoleCase):
             page.locator(".facts", has_text="Active").wait_for()
             self.assertEqual(page.get_by_role("alert").count(), 0)
             self.assertEqual(page.locator("tr", has_text="unwell").count(), 0)
+
+        await self.walk(walk)
+
+
+class UnwellTests(ConsoleCase):
+    async def test_an_unwell_cluster_from_its_first_sign_to_its_end(self) -> None:
+        """A server is deleted in the cloud: Home tells, a button replaces it, the cluster goes."""
+
+        def cloud_deletes(server_id: str) -> None:
+            path = f"{CLOUD_URL}/compute/v2.1/servers/{server_id}"
+            answer = self.svcd.call("DELETE", path, headers={"X-Auth-Token": self.svcd.token()})
+            self.assertEqual(answer.status, 204)
+            self.svcd.advance(400)  # until the next look at the health
+
+        def walk(page: Any) -> None:
+            made = self.active()
+            groups = self.call("GET", f"/clusters/{made}").json["cluster"]["node_groups"]
+            lost = groups[1]["instances"][-1]
+            page.goto("/console/")
+            page.get_by_text("All well").wait_for()
+            self.in_reactor(lambda: cloud_deletes(lost["server_id"]))
+            page.locator(".attention .card", has_text=lost["instance_name"]).click()
+            page.locator("h1", has_text="etl").wait_for()
+            alert = page.get_by_role("alert")
+            alert.get_by_text("Try again replaces a lost worker").wait_for()
+            self.assertNotIn("empty resize", alert.inner_text())
+            page.locator("tr", has_text=lost["instance_name"]).get_by_text("DELETED").wait_for()
+            page.get_by_role("button", name="Try again").click()
+            dialog = page.get_by_role("dialog")
+            dialog.get_by_text("replaces the machines that the cloud has no more").wait_for()
+            dialog.get_by_role("button", name="Try again").dblclick()
+            alert.wait_for(state="hidden")
+            page.locator(".facts", has_text="Active").filter(has_text="3 machines").wait_for()
+            page.get_by_role("button", name="Delete", exact=True).click()
+            dialog.get_by_label("Type etl").fill("etl")
+            page.keyboard.press("Enter")
+            page.get_by_text("This cluster does not exist").wait_for()
 
         await self.walk(walk)
 
