@@ -10,7 +10,6 @@ import atexit
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -321,7 +320,7 @@ class ImageTest(SynchronousTestCase):
 
 
 class SparkTest(SynchronousTestCase):
-    """The examples of Spark in local mode, in a working folder of their own."""
+    """The example of Spark in local mode, in a working folder of its own."""
 
     def setUp(self) -> None:
         self.prefix = find_prefix()
@@ -339,7 +338,6 @@ class SparkTest(SynchronousTestCase):
             "TMPDIR": str(self.folder / "tmp"),
             "LC_ALL": "C",
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
             **{key: value for key, value in os.environ.items() if key == "SVCD_JAVA_HOME"},
         }
         command = [str(self.prefix / "bin/spark-submit"), "--master", "local[1]"]
@@ -357,7 +355,3 @@ class SparkTest(SynchronousTestCase):
         """Words of any letters, sorted, in one file."""
         jar = str(self.prefix / "examples/svcd-spark-examples.jar")
         self.assertEqual(self.submit("--class", "org.svcd.examples.spark.WordCount", jar), COUNTS)
-
-    def test_word_count_in_python(self) -> None:
-        """The same counts; nothing but the tree and a Python is needed."""
-        self.assertEqual(self.submit(str(self.prefix / "examples/wordcount.py")), COUNTS)
