@@ -24,6 +24,7 @@ from attrs import frozen
 from svcd.model.choices import listed
 from svcd.model.cluster import Cluster
 from svcd.model.job import JobConfigs
+from svcd.workflow.decide import stalls
 from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
 
 SUBMIT_CLASS: Final = "org.svcd.spark.SubmitSpark"
@@ -40,10 +41,13 @@ _EXPLICIT: Final = "explicit"
 _NO_FILE: Final = "spark-internal"
 """Spark's word for a program whose class is in the image."""
 _PYTHON: Final = frozenset({".py", ".zip", ".egg"})
+_TYPE: Final = "spark.yarn.applicationType"
+"""The type of the application in YARN: svcd and SubmitSpark find a job's application by it."""
 _RESERVED: Final = frozenset(
     {
         "spark.master",
         "spark.submit.deployMode",
+        _TYPE,
         "spark.yarn.stagingDir",
         "spark.yarn.submit.waitAppCompletion",
     }
@@ -120,8 +124,8 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
             )
     for name in sorted(_RESERVED.intersection(configs.configs)):
         yield (
-            f'$.job_configs.configs["{name}"]: svcd sets this configuration itself: a Spark job'
-            " runs in YARN's cluster mode; remove it"
+            f'$.job_configs.configs["{name}"]: svcd sets this configuration itself, to run a Spark'
+            " job in YARN's cluster mode and to find its application; remove it"
         )
 
 
@@ -143,6 +147,7 @@ def action(
     made = {_named(name): value for name, value in own.items()}
     made |= _files(kind, libs, made)
     made["svcd.spark.folder"] = f"${{{FOLDER}}}"
+    made[_TYPE] = stalls.SPARK  # the cluster's own configuration may have another one
     if kind == ".sql":
         variables = {**places, **params}
         made |= {f"spark.svcd.variable.{name}": value for name, value in variables.items()}

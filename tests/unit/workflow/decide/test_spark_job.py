@@ -58,6 +58,7 @@ def parts(work: Work) -> tuple[dict[str, str], list[str]]:
         for each in tree.iter(f"{space}property")
     }
     assert configs.pop("oozie.launcher.max.attempts") == "1"
+    assert configs.pop("spark.yarn.applicationType") == "SPARK"
     return configs, [str(each.text) for each in tree.iter(f"{space}arg")]
 
 
@@ -205,6 +206,12 @@ class Faults(SynchronousTestCase):
                 '$.job_configs.configs["spark.submit.deployMode"]',
             ],
         )
+
+    def test_the_type_by_which_applications_are_found(self) -> None:
+        """Neither a job nor a default of the cluster hides the application of a job."""
+        (found,) = self.refused(PY, configs={"spark.yarn.applicationType": "MINE"})
+        self.assertIn('configs["spark.yarn.applicationType"]: svcd sets this', found)
+        parts(PY)  # which looks for svcd's own value
 
     def test_main_binaries(self) -> None:
         """By the end of the name, in any case of letters; one of them."""
