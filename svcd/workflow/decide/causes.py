@@ -79,6 +79,7 @@ def cause(log: str) -> str:
     below it that is no framework's comes behind it.
     """
     without_text = with_text = ""
+    place = 0
     lines = log.splitlines()
     for number, line in enumerate(lines):
         stripped = line.strip()
@@ -93,12 +94,13 @@ def cause(log: str) -> str:
             continue  # the cause of it names no program
         if stripped.endswith(":") and number + 1 < len(lines):
             stripped += " " + lines[number + 1].strip()
-        found = stripped[at : at + _MOST_LINE] + _place(lines, number + 1)
+        found = stripped[at : at + _MOST_LINE]
         if ": " in found:
-            with_text = found
-        else:
-            without_text = found
-    return with_text or without_text
+            with_text, place = found, number + 1
+        elif not with_text:
+            without_text, place = found, number + 1
+    found = with_text or without_text
+    return found + _place(lines, place) if found else ""
 
 
 def python_cause(log: str) -> str:

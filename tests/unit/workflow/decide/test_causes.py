@@ -59,6 +59,13 @@ class CauseTests(SynchronousTestCase):
         self.assertEqual(cause(bad), "")
         self.assertEqual(cause(f"{bad}\njava.io.IOException: full"), "java.io.IOException: full")
 
+    def test_a_log_made_of_frames_that_are_exceptions(self) -> None:
+        """A log of this kind held svcd for seconds when each one's frames were searched."""
+        frames = "\tat sun.ERROR a.Error\n" * 20_000
+        self.assertEqual(cause(frames), "a.Error")
+        end = "java.io.IOException: full\n\tat sun.A.a(A.java:1)\n\tat my.B.b(B.java:2)\n"
+        self.assertEqual(cause(frames + end + frames), "java.io.IOException: full (B.java:2)")
+
     def test_a_long_message_is_cut(self) -> None:
         self.assertEqual(len(cause("java.io.IOException: " + "x" * 5000)), 4000)
 
