@@ -93,9 +93,12 @@ class Answer:
     def json(self) -> Any:
         """The body as JSON. Raises ValueError."""
         try:
-            return msgspec.json.decode(self.body)
-        except msgspec.DecodeError:
-            return json.loads(self.body)  # more tolerant, for example of NaN
+            try:
+                return msgspec.json.decode(self.body)
+            except msgspec.DecodeError:
+                tree = json.loads(self.body)  # more tolerant, for example of NaN
+                # halves of surrogate pairs, which svcd could not write again, become "?"
+                return json.loads(json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace"))
         except RecursionError:
             raise ValueError("nested too deeply") from None
 

@@ -55,14 +55,14 @@ def shaped(service: str, kind: str, convert: Callable[[Any], T], value: Any) -> 
     """`convert(value)`. Raises CloudError SERVER_ERROR when `value` has another structure."""
     try:
         return convert(value)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         text = f"the answer does not have the structure of {kind}"
         raise CloudError(service, Fault.SERVER_ERROR, text) from None
 
 
 def usage(limit: Any, *used: Any) -> Usage:
     """The use of a quota in the numbers of a service: a limit of -1, or none, is unlimited."""
-    is_limited = isinstance(limit, int) and limit >= 0
+    is_limited = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
     return Usage(
         used=max(0, sum(int(each or 0) for each in used)), limit=limit if is_limited else None
     )
