@@ -185,6 +185,8 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         # plain functions then need no package on the workers
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         "spark.executorEnv.PYTHONPATH": f"{packages}/packages:{packages}/svcd",
+        # Spark copies all variables SPARK* to the executors, and YARN keeps those in a log folder
+        "spark.executorEnv.SPARK_CONNECT_AUTHENTICATE_TOKEN": "none",
         "spark.python.daemon.module": "svcd_daemon",
     }
 

@@ -232,6 +232,11 @@ class TestConnect(SynchronousTestCase):
         self.assertEqual(found["spark.yarn.am.clientModeExitOnError"], "true")
         self.assertEqual(found["spark.driver.maxResultSize"], "256m")
 
+    def test_its_token_stays_out_of_the_executors(self) -> None:
+        """Spark hands them the variables SPARK* of its server, and YARN writes these into files."""
+        name = "spark.executorEnv.SPARK_CONNECT_AUTHENTICATE_TOKEN"
+        self.assertEqual(self.settings(**{name: "***"})[name], "none")
+
     def test_it_records_no_events(self) -> None:
         """Its application never ends, and would fill HDFS."""
         self.assertEqual(self.settings(HISTORY)["spark.eventLog.enabled"], "false")
