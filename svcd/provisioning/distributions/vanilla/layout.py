@@ -75,7 +75,8 @@ class Layout:
 
     @property
     def connect_token(self) -> str:
-        return f"{self.base}/conf/spark-connect.token"
+        """Not in `conf`: Spark packs that folder, for HDFS and for all node managers."""
+        return f"{self.base}/spark-connect.token"
 
     @property
     def logs(self) -> str:

@@ -136,7 +136,7 @@ class TestDaemon(SynchronousTestCase):
         (line,) = self.wait_for_calls(1)
         self.assertEqual(line.partition(" heap ")[2], "512 *** :usr:bin:python3")
         self.run_script("stop", "sparkconnect")
-        Path(f"{self.machine.home}/svcd/conf/spark-connect.token").unlink()
+        Path(f"{self.machine.home}/svcd/spark-connect.token").unlink()
         done = self.run_script("start", "sparkconnect")
         self.assertEqual(done.returncode, 2)
         self.assertIn("spark-connect.token", done.stderr)

@@ -263,3 +263,10 @@ class TestConnect(SynchronousTestCase):
         self.assertEqual((token.content, token.mode, token.token), (b"***\n", 0o600, True))
         self.assertEqual([f.path for f in found.values() if f.token], [token.path])
         self.assertNotIn(b"***", found["spark-connect.conf"].content)
+
+    def test_the_token_lies_outside_of_the_configuration(self) -> None:
+        """Spark packs all files of that folder into an archive, for HDFS and all node managers."""
+        of = made(CONNECT)
+        all_ = machines(of)
+        (token,) = (f for f in files(of, all_, all_[-1]) if f.token)
+        self.assertNotIn("/conf/", token.path)
