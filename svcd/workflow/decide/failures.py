@@ -69,15 +69,17 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (
         Code.MODULE_MISSING,
         re.compile(
-            r"ModuleNotFoundError|: command not found|: not found$|\benv: .{0,1000}: No such file"
+            r"ModuleNotFoundError|: command not found|: \d{1,9}: \S{1,300}: not found$"
+            r"|\bline \d{1,9}: \S{1,300}: not found$|\benv: .{0,1000}: No such file"
             r"|Cannot run program .{0,1000}: No such file|bad interpreter"
         ),
     ),
     (
         Code.SYNTAX_ERROR,
         re.compile(
-            r"\bERROR 1\d{3}: |\b(?:Syntax|Indentation|Tab)Error: |: syntax error[: ]"
-            r"|unexpected end of file|: Syntax error: "
+            # Pig numbers with 1002, 1066, 1071 and 1075 what goes wrong while a script runs
+            r"\bERROR 1(?!002|066|071|075)\d{3}: |\b(?:Syntax|Indentation|Tab)Error: "
+            r"|: syntax error[: ]|: unexpected EOF while looking for |: Syntax error: "
             r"|\[(?:PARSE_|UNRESOLVED_|TABLE_OR_VIEW_NOT_FOUND)[A-Z_.]*\]"
         ),
     ),

@@ -9,7 +9,7 @@ from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
-from svcd.workflow.decide.failures import NOTHING, Code, failure
+from svcd.workflow.decide.failures import NOTHING, Code, by_text, failure
 from tests.unit.workflow.recorded import record
 
 
@@ -79,6 +79,33 @@ class OfRecord(SynchronousTestCase):
             told.text.endswith("; check that the cluster's resource manager and name node run"),
             told.text,
         )
+
+    def test_only_the_words_of_an_interpreter_are_a_syntax_error(self) -> None:
+        """Pig numbers faults of data like those of scripts, and gzip ends like a shell."""
+        for text, code in (
+            ("./x.sh: line 3: unexpected EOF while looking for matching `\"'", "SYNTAX_ERROR"),
+            ("./x.sh: line 9: syntax error: unexpected end of file", "SYNTAX_ERROR"),
+            ("./x.sh: 3: Syntax error: end of file unexpected", "SYNTAX_ERROR"),
+            ("ERROR 1200: Pig script failed to parse", "SYNTAX_ERROR"),
+            ("gzip: words.gz: unexpected end of file", None),
+            ("ERROR 1002: Unable to store alias counts", None),
+            ("ERROR 1066: Unable to open iterator for alias counts", None),
+            ("ExecException: ERROR 1071: Cannot convert a tuple to a String", None),
+            ("ERROR 1075: Received a bytearray from the UDF or Union", None),
+        ):
+            found = by_text(text)
+            self.assertEqual(found and found.value, code, text)
+
+    def test_only_a_shell_says_that_a_program_is_not_found(self) -> None:
+        """The words are common ones."""
+        for text, code in (
+            ("./x.sh: line 3: jq: command not found", "MODULE_MISSING"),
+            ("./x.sh: 3: jq: not found", "MODULE_MISSING"),
+            ("./x.sh: line 3: jq: not found", "MODULE_MISSING"),
+            ("java.lang.IllegalStateException: customer 17: not found", None),
+        ):
+            found = by_text(text)
+            self.assertEqual(found and found.value, code, text)
 
     def test_another_service_that_refuses_is_not_the_resource_manager(self) -> None:
         """A program of the user's own may call anything."""
