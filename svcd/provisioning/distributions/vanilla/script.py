@@ -43,7 +43,9 @@ _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
 _HEAD = """\
 #!/bin/sh
-# Made by svcd. daemon start|alive|stop NAME | listens|await NAME ADDRESS PORT | admit hdfs|yarn
+# Made by svcd.
+# daemon start|alive|stop NAME | listens NAME ADDRESS PORT | await NAME ADDRESS PORT SECONDS |
+#   admit hdfs|yarn
 . {environment} || exit 2
 verb=${{1:-}} name=${{2:-}}
 pid_file=$SVCD_BASE/run/$name.pid
@@ -105,8 +107,11 @@ case $verb:$name in
     listens "$3" "$4" || {{ echo "$name does not listen on $3:$4 (yet)" >&2; exit 1; }}
     ;;
   await:?*)
+    until=$(($(date +%s) + $5)) # svcd has given up by then, and nothing else ends this loop
     while alive; do
       listens "$3" "$4" && exit 0
+      [ "$(date +%s)" -lt "$until" ] ||
+        {{ echo "$name has not listened on $3:$4 for $5 s" >&2; exit 1; }}
       sleep 0.25
     done
     echo "$name has died" >&2
@@ -142,8 +147,8 @@ _TAIL = """\
       {{ mv "$list.last" "$list"; exit 1; }}
     ;;
   *)
-    echo "usage: daemon start|alive|stop NAME | listens|await NAME ADDRESS PORT |" \
-      "admit hdfs|yarn" >&2
+    echo "usage: daemon start|alive|stop NAME | listens NAME ADDRESS PORT |" \
+      "await NAME ADDRESS PORT SECONDS | admit hdfs|yarn" >&2
     exit 2
     ;;
 esac

@@ -241,7 +241,9 @@ def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Itera
             _some_data_node(machines, head, server, "a data node for Spark Connect"),
             _start(server, SPARKCONNECT),
             evolve(
-                _listening(server, "await"), what="Spark Connect to listen", timeout_s=CONNECT_S
+                _listening(server, "await", f"{CONNECT_S:.0f}"),
+                what="Spark Connect to listen",
+                timeout_s=CONNECT_S,
             ),
         )
 
@@ -267,12 +269,12 @@ def _start(machine: Machine, process: str) -> Command:
     )
 
 
-def _listening(server: Machine, verb: str) -> Command:
+def _listening(server: Machine, verb: str, *within: str) -> Command:
     """Whether Spark Connect runs and listens. It speaks gRPC, so no HTTP probe can ask it."""
     return Command(
         machine=server.instance_id,
         what=SPARKCONNECT,
-        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT)),
+        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT), *within),
         log=layout(server).log(SPARKCONNECT),
     )
 

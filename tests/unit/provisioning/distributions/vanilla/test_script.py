@@ -142,19 +142,22 @@ class TestDaemon(SynchronousTestCase):
         self.assertIn("spark-connect.token", done.stderr)
 
     def test_a_daemon_listens_when_its_port_is_open(self) -> None:
-        """`await` waits for this, and ends when the daemon has died."""
+        """`await` waits for this, and ends when the daemon has died or the time is over."""
         place = ("sparkconnect", "127.0.0.1")
         done = self.run_script("listens", *place, "1")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect is not running\n"))
-        done = self.run_script("await", *place, "1")
+        done = self.run_script("await", *place, "1", "9")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect has died\n"))
         self.run_script("start", "sparkconnect")
         file = f"{self.machine.home}/svcd/logs/port"
         self.run_shell(["sh", "-c", f'until [ -e "{file}" ]; do sleep 0.05; done'])
         port = Path(file).read_text()
-        for verb in ("await", "listens"):
-            done = self.run_script(verb, *place, port)
+        for words in (("await", *place, port, "9"), ("listens", *place, port)):
+            done = self.run_script(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.run_script("await", "sparkconnect", "127.0.0.2", port, "1")
+        text = f"sparkconnect has not listened on 127.0.0.2:{port} for 1 s\n"
+        self.assertEqual((done.returncode, done.stderr), (1, text))
         done = self.run_script("listens", "sparkconnect", "127.0.0.2", port)
         text = f"sparkconnect does not listen on 127.0.0.2:{port} (yet)\n"
         self.assertEqual((done.returncode, done.stderr), (1, text))

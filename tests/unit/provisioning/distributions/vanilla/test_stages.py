@@ -103,7 +103,8 @@ class TestStart(SynchronousTestCase):
         last = chain[-1]
         assert isinstance(last, Command)
         self.assertEqual(
-            last.script, "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002"
+            last.script,
+            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002 300",
         )
         self.assertEqual(last.timeout_s, 300.0)
         self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
