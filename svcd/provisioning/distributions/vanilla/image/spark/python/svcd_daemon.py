@@ -18,8 +18,9 @@ def with_remedy(error: BaseException) -> None:
     """Add the remedy to the text of `error` if a module is missing."""
     if isinstance(error, ModuleNotFoundError):
         version = ".".join(map(str, sys.version_info[:2]))
-        error.msg += (
-            f": the Python {version} of the cluster's workers does not have it. Install it into"
+        error.msg = (  # a program may raise the class without words
+            f"{error.msg or 'a module is missing'}:"
+            f" the Python {version} of the cluster's workers does not have it. Install it into"
             f" {PACKAGES} on each worker, or in the software image:"
             f" python3 -m pip install --target {PACKAGES} PACKAGE"
         )
