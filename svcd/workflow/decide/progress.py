@@ -26,6 +26,10 @@ from svcd.workflow.decide.stalls import (
 )
 
 _MOST_URL: Final = 2000
+_MOST_STATE: Final = 30
+_MOST_CHILDREN: Final = 100
+"""Spark applications of one action that svcd shows. The tenant's machines name them."""
+_APPLICATION: Final = re.compile(r"application_\d{1,20}_\d{1,20}\Z", re.ASCII)
 _SHELL_CODE: Final = re.compile(r"Exit code of the Shell command (-?\d{1,10})\b")
 _MAIN_CODE: Final = re.compile(r"exit code \[(-?\d{1,10})\]")
 _PYTHON_CODE: Final = re.compile(r"User application exited with (?:status )?(-?\d{1,10})\b")
@@ -69,26 +73,29 @@ def submitter(record: Record) -> Action | None:
 
 def is_program(action: Action, application: Application) -> bool:
     """Whether `application` is the program of Spark that the action has submitted."""
-    return application.kind == SPARK and tag_of(action.id) in application.tags
+    if application.kind != SPARK or not _APPLICATION.match(application.id):
+        return False
+    return tag_of(action.id) in application.tags
 
 
 def with_children(record: Record, applications: Sequence[Application]) -> Record:
     """`record` with the Spark applications of its action in the keys of the action.
 
     `externalChildIDs` has their ids, as the engine writes them at the end, and `children` what
-    YARN says of each. applications: any of the cluster; without one of the action nothing changes.
+    YARN says of each, of the last `_MOST_CHILDREN`. applications: any of the cluster; without one
+    of the action nothing changes.
     """
     action = submitter(record)
     if action is None:
         return record
-    mine = [a for a in applications if is_program(action, a)]
+    mine = [a for a in applications if is_program(action, a)][-_MOST_CHILDREN:]
     if not mine:
         return record
-    ids = dict.fromkeys([*action.child_ids, *(a.id for a in mine)])
+    ids = list(dict.fromkeys([*action.child_ids, *(a.id for a in mine)]))[-_MOST_CHILDREN:]
     shown = [
         {
             "id": a.id,
-            "state": a.state,
+            "state": a.state[:_MOST_STATE],
             "progress": a.progress,
             "trackingUrl": a.tracking_url[:_MOST_URL],
         }

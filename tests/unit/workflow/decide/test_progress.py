@@ -11,8 +11,8 @@ from svcd.model.engine_record import parsed
 from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
-from svcd.workflow.decide.progress import progress, return_code
-from svcd.workflow.decide.stalls import Application
+from svcd.workflow.decide.progress import progress, return_code, with_children
+from svcd.workflow.decide.stalls import Application, tag_of
 from tests.unit.workflow.recorded import record
 from tests.unit.workflow.support import CALLER, WorkflowCase
 
@@ -46,6 +46,34 @@ class ProgressTests(SynchronousTestCase):
             row = {"id": "application_1_1", "state": "RUNNING", "progress": percent}
             [one] = applications_of({"apps": {"app": [row]}}) or ()
             self.assertEqual(one.progress, share)
+
+
+class ChildrenTests(SynchronousTestCase):
+    """The resource manager is a machine of the tenant, and may answer anything."""
+
+    def setUp(self) -> None:
+        action = {"id": "w@n", "name": "n", "type": "java", "externalId": "application_1_1"}
+        self.record = parsed({"status": "RUNNING", "actions": [action]})
+
+    def spark(self, id_: str, state: str = "RUNNING") -> Application:
+        tags = frozenset([tag_of("w@n")])
+        return Application(id=id_, name="p", state=state, age_s=1.0, tags=tags, kind="SPARK")
+
+    def test_what_is_no_id_of_an_application_is_not_one(self) -> None:
+        """An id is a part of a path of HDFS that svcd removes, and of a list with commas."""
+        for id_ in ("", "../..", "application_1_2,application_1_3", "application_1_" + "1" * 99):
+            self.assertIs(with_children(self.record, [self.spark(id_)]), self.record, id_)
+
+    def test_other_applications_in_each_answer_add_up_to_a_bound(self) -> None:
+        """The newest ones stay. A word for a state is short."""
+        seen = self.record
+        for number in range(2, 300):
+            seen = with_children(seen, [self.spark(f"application_1_{number}", "A" * 9999)])
+        self.assertEqual(len(seen.actions[0].child_ids), 100)
+        self.assertEqual(seen.actions[0].child_ids[-1], "application_1_299")
+        self.assertLess(len(str(seen.tree)), 4000)
+        many = [self.spark(f"application_2_{number}") for number in range(300)]
+        self.assertEqual(len(with_children(self.record, many).tree["actions"][0]["children"]), 100)
 
 
 class ReturnCodeTests(SynchronousTestCase):
