@@ -96,6 +96,8 @@ HARMLESS: Mapping[str, str] = {
     "provisioning.decide.steps.Step.key": "names a step",
     "service.Outside.credentials": "an object without a repr of its own",
     "service.Outside.sealer": "an object without a repr of its own",
+    "provisioning.distributions.spi.WriteFile.token": "yes or no",
+    "resources.dependencies.ApiServices.tokens": "a record without a repr of its key",
     "settings.CloudSettings.job_credentials": "one of two words",
     "settings.CloudSettings.trust_roles": "names",
     "settings.Console.password_login": "yes or no",

@@ -30,6 +30,7 @@ Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is par
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -90,6 +91,8 @@ _EMPTY_IS_UNSET: Final = frozenset(
     }
 )
 _UNSET: Final = "env.SVCD_UNSET"
+_BACKSLASH: Final = "${'\\\\'}"
+"""A backslash in the engine's expression language."""
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 
@@ -441,8 +444,11 @@ def _untrimmed(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text`, quoted for the engine's expression language."""
-    return text.replace("${", "${'$'}{")
+    """`text`, quoted for the engine's expression language.
+
+    A backslash before `${` would make it plain text, and stay out of the value itself.
+    """
+    return re.sub(r"(\\*)\$\{", lambda found: _BACKSLASH * len(found[1]) + "${'$'}{", text)
 
 
 def _xml(text: str) -> str:

@@ -468,7 +468,7 @@ class Escaping(SynchronousTestCase):
             PIG, input=source("/in/${x}"), configs=JobConfigs(params={"P": "${nameNode}/a"})
         )
         text = action_of(work)
-        self.assertIn("<param>INPUT=/in/\\${'$'}{x}</param>", text)
+        self.assertIn("<param>INPUT=/in/${'\\\\'}${'$'}{x}</param>", text)
         self.assertIn("<param>P=${nameNode}/a</param>", text)
 
     @settings(max_examples=50, deadline=None)
