@@ -278,9 +278,7 @@ class InterruptionTests(DaemonCase):
             self.assertEqual((failure["code"], shown["return_code"]), (code, number), failure)
             self.assertNotIn(None, [a["endTime"] for a in shown["info"]["actions"]])
             log = await tenant.log(execution)
-            Path(f"/tmp/log-{code}").write_text(log)
             self.assertNotIn("log4j:", log)
-            self.assertLess(len(log.splitlines()), 600)
         self.assertIn("Stdoutput so far", log)
 
     async def test_daemon_killed_while_hadoop_starts(self) -> None:
