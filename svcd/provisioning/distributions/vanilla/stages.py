@@ -241,7 +241,7 @@ def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Itera
             _some_data_node(machines, head, server, "a data node for Spark Connect"),
             _start(server, SPARKCONNECT),
             evolve(
-                _listening(server, "await", f"{CONNECT_S:.0f}"),
+                _listening(server, "await", f"{CONNECT_S + 30:.0f}"),  # svcd gives up first
                 what="Spark Connect to listen",
                 timeout_s=CONNECT_S,
             ),

@@ -104,7 +104,7 @@ class TestStart(SynchronousTestCase):
         assert isinstance(last, Command)
         self.assertEqual(
             last.script,
-            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002 300",
+            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002 330",
         )
         self.assertEqual(last.timeout_s, 300.0)
         self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
