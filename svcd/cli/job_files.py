@@ -199,11 +199,15 @@ def digest_of(parts: Iterable[str]) -> str:
 
 def with_digest(name: str, digest: str) -> str:
     """`name` with the first digits of `digest` before its ending: `count-3f2a9c0b1d4e.pig`."""
+    return _with_ending(name, f"-{digest[:_DIGITS]}")
+
+
+def _with_ending(name: str, more: str = "") -> str:
+    """`name` with `more` before its ending, which says what the file is. The stem is cut to fit."""
     path = PurePath(name)
     ending = slug(path.suffix, 10) if path.suffix else ""
-    ending = f".{ending}" if ending else ""
-    stem = slug(path.stem, MAX_NAME - _DIGITS - 1 - len(ending))
-    return f"{stem}-{digest[:_DIGITS]}{ending}"
+    ending = f"{more}.{ending}" if ending else more
+    return f"{slug(path.stem, MAX_NAME - len(ending))}{ending}"
 
 
 # ---- reuse --------------------------------------------------------------------------------------
@@ -236,6 +240,8 @@ def binary(name: str, digest: str, internal_id: str, known: Rows, named: bool = 
     """
     url = INTERNAL_URL + internal_id
     plain, own = slug(name), with_digest(name, digest)
+    if plain != slug(name, len(name)):
+        plain = _with_ending(name)
     by_name = {str(each["name"]): each for each in known}
     for wanted in (plain, own):
         found = by_name.get(wanted)

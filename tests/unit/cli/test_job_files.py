@@ -125,6 +125,15 @@ class ReuseTests(SynchronousTestCase):
         self.assertEqual(found(other), Reuse(name="count-3f2a9c0b1d4e.pig"))
         self.assertEqual(found(other, own), Reuse(name="count-3f2a9c0b1d4e.pig", id="b3"))
 
+    def test_long_name_of_a_binary_keeps_its_ending(self) -> None:
+        """The ending says what a program or a library of Spark is."""
+        name = "spark-app-with-dependencies-1.0.0-SNAPSHOT-assembly.jar"
+        found = job_files.binary(name, DIGEST, "i1", [])
+        self.assertEqual(found, Reuse(name="spark-app-with-dependencies-1.0.0-SNAPSHOT-ass.jar"))
+        self.assertEqual(len(found.name), 50)
+        found = job_files.binary("a" * 49 + "-b.py", DIGEST, "i1", [])
+        self.assertEqual(found, Reuse(name="a" * 47 + ".py"))
+
     def test_file_that_the_job_finds_by_its_name(self) -> None:
         """It gets no other name."""
         other = {"id": "b2", "name": "helper.py", "url": "internaldb://i2"}
