@@ -178,6 +178,8 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.localizer.cache.cleanup.interval-ms": "60000"
         if machine.root
         else "300000",
+        # the copy would be in a folder that the node manager's page shows
+        "yarn.nodemanager.log-container-debug-info.enabled": "false",
         "yarn.application.classpath": CLASS_PATH,
         "yarn.client.app-submission.poll-interval": "100",
         "yarn.log-aggregation-enable": "false",

@@ -240,6 +240,8 @@ class TestSites(SynchronousTestCase):
             cache = "yarn.nodemanager.localizer.cache"
             self.assertEqual(yarn[f"{cache}.target-size-mb"], "0")
             self.assertEqual(yarn[f"{cache}.cleanup.interval-ms"], interval)
+            debug = "yarn.nodemanager.log-container-debug-info.enabled"
+            self.assertEqual(yarn[debug], "false")
 
     def test_containers_may_have_all_cores_of_a_machine(self) -> None:
         """The limit of YARN is 4, for each request of each cluster."""
