@@ -87,6 +87,7 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.OUT_OF_MEMORY,
         re.compile(
             r"OutOfMemoryError|beyond the '?\w+'? memory limit|\bMemoryError\b"
+            r"|for exceeding (?:physical|virtual) memory limits"
             r"|Cannot allocate memory|^Error: Java heap space|^Java heap space"
             r"|GC overhead limit exceeded"
         ),
@@ -113,7 +114,12 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     ),
     (Code.WORKER_LOST, re.compile(r"released on a \*lost\* node|exit(?:Code:| status) -100\b")),
     (Code.KILLED_ELSEWHERE, re.compile(r"was killed by user |Application killed by user")),
-    (Code.ENGINE_REFUSED, re.compile(r"Invalid resource request")),
+    (
+        Code.ENGINE_REFUSED,
+        re.compile(
+            r"Invalid resource request|is above the max threshold \(\d+ MB\) of this cluster"
+        ),
+    ),
     (
         Code.RESOURCES_UNREACHABLE,
         re.compile(

@@ -96,6 +96,27 @@ class OfRecord(SynchronousTestCase):
             found = by_text(text)
             self.assertEqual(found and found.value, code, text)
 
+    def test_sizes_of_spark_that_do_not_fit(self) -> None:
+        """In the words of Spark's allocator and of spark-submit, from its source (4.2)."""
+        for text, code in (
+            (
+                "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage"
+                " 1.0 failed 4 times: ExecutorLostFailure (executor 1 exited caused by one of the"
+                " running tasks) Reason: Container killed by YARN for exceeding physical memory"
+                " limits. 1.5 GB of 1 GB physical memory used.",
+                "OUT_OF_MEMORY",
+            ),
+            (
+                'spark-submit ended with exit code 1: Exception in thread "main"'
+                " java.lang.IllegalArgumentException: Required executor memory (9000 MB), offHeap"
+                " memory (0) MB, overhead (900 MB), and PySpark memory (0 MB) is above the max"
+                " threshold (2048 MB) of this cluster! Please check the values",
+                "ENGINE_REFUSED",
+            ),
+        ):
+            found = by_text(text)
+            self.assertEqual(found and found.value, code, text)
+
     def test_only_a_shell_says_that_a_program_is_not_found(self) -> None:
         """The words are common ones."""
         for text, code in (
