@@ -43,7 +43,7 @@ _BEGINNINGS: Final = (
 )
 """Lines of the engine's launcher before the program's output, the last one first."""
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_PY_FRAME: Final = re.compile(r' +File "([^"]{1,300})", line (\d{1,9})')
+_PY_FRAME: Final = re.compile(r' +File "([^"]{1,900})", line (\d{1,9})')
 _PY_LIBRARY: Final = re.compile(r"<|/lib/python|/dist-packages/|/site-packages/|\.zip/")
 _PY_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\Z)")
 _PY_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt)(?::|\Z)")

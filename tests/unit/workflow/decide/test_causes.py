@@ -209,6 +209,18 @@ class ScriptTests(SynchronousTestCase):
         )
         self.assertEqual(python_cause(log), "ZeroDivisionError: division by zero (wc.py, line 5)")
 
+    def test_a_container_deep_in_the_file_system_is_no_obstacle(self) -> None:
+        """The folders of a container alone have some 300 characters."""
+        log = (
+            "Traceback (most recent call last):\n"
+            f'  File "{"/folder" * 80}/./price.sh", line 2, in <module>\n'
+            "    import polars\n"
+            "ModuleNotFoundError: No module named 'polars'\n"
+        )
+        self.assertEqual(
+            python_cause(log), "ModuleNotFoundError: No module named 'polars' (price.sh, line 2)"
+        )
+
     def test_the_last_words_of_a_script(self) -> None:
         """A shell names its line; else the last line counts, without the launcher's own."""
         self.assertEqual(
