@@ -232,7 +232,9 @@ class InterruptionTests(DaemonCase):
         async def runs() -> Any:
             shown = await tenant.done("GET", f"/job-executions/{execution}")
             self.assertFalse(shown["end_time"], shown)
-            children = [each for a in shown["info"]["actions"] for each in a.get("children", ())]
+            children = [
+                each for a in shown["info"].get("actions", ()) for each in a.get("children", ())
+            ]
             return [each for each in children if each["state"] == "RUNNING"]
 
         (child,) = await until(runs, "the Spark application in info", JOB_S)
