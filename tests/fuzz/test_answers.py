@@ -29,6 +29,7 @@ from svcd.provisioning.distributions.vanilla import probes
 from svcd.runtime.clock import VirtualClock
 from svcd.settings import CloudSettings
 from svcd.workflow.decide import failures
+from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.lifecycle import status_of
 from svcd.workflow.decide.masking import record_of
 from tests.fuzz.anything import TREES, few, spoiled
@@ -262,10 +263,10 @@ class EngineTests(AnswerCase):
     def test_records_are_read_whatever_they_hold(self, tree: Any, diagnosis: str) -> None:
         """A failure with a code and a text, a status or none, a stamp or none."""
         kept = record_of(tree, [Secret("secret")])
-        told = failures.of_record(kept, diagnosis)
+        file = LogFile(place=LAUNCHER, name="stdout", text=diagnosis)
+        told = failures.of_record(kept, Evidence(attempts=[diagnosis], files=[file]))
         self.assertIn(told.code, failures.Code.__members__)
         self.assertLess(len(told.text), 3000)
-        failures.is_silent(kept)
         for found in (kept.gave_up, kept.held, kept.unlaunched):
             if found is not None:
                 failures.of_giving_up(found)
