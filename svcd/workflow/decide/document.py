@@ -311,7 +311,7 @@ def _java(work: Work) -> str:
             f"<java>{_NODES}{_configuration(_configs(work))}",
             f"<main-class>{_xml(_text(main))}</main-class>",
             "" if opts is None else f"<java-opts>{_xml(_text(opts))}</java-opts>",
-            *(f"<arg>{_xml(each)}</arg>" for each in _args(work)),
+            *(f"<arg>{_xml(_argument(each))}</arg>" for each in _args(work)),
             "</java>",
         ]
     )
@@ -326,7 +326,7 @@ def _shell(work: Work) -> str:
             f'<shell xmlns="{SHELL_SCHEMA}">{_NODES}',
             _configuration(_configs(work)),
             f"<exec>{_xml(files[0])}</exec>",
-            *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
+            *(f"<argument>{_xml(_argument(each))}</argument>" for each in _args(work)),
             *(
                 f"<env-var>{_xml(f'{name}={value}')}</env-var>"
                 for name, value in _texts(work.configs.params).items()
@@ -351,7 +351,7 @@ def _spark(work: Work) -> str:
         [
             f"<java>{_NODES}{_configuration(action.configuration)}",
             f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>",
-            *(f"<arg>{_xml(each)}</arg>" for each in action.arguments),
+            *(f"<arg>{_xml(_argument(each))}</arg>" for each in action.arguments),
             "</java>",
         ]
     )
@@ -441,6 +441,11 @@ def _text(value: ConfigValue) -> str:
 def _untrimmed(text: str) -> str:
     """`text`; a value of only tabs and line feeds in a form that the engine does not trim."""
     return _quoted(f"${{{_UNSET}:-{text}}}") if text and not text.strip("\t\n") else text
+
+
+def _argument(text: str) -> str:
+    """`text`; an empty one, over which the launcher would fail, in the form of `_untrimmed`."""
+    return text if text.strip() else _quoted(f"${{{_UNSET}:-{text}}}")
 
 
 def _quoted(text: str) -> str:

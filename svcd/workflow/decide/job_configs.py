@@ -79,6 +79,8 @@ def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> 
         for index, each in enumerate(configs.args):
             if xml_fault(each):
                 yield f"$.job_configs.args[{index}]: {xml_fault(each)}"
+            elif " " in each and not each.strip():
+                yield f"$.job_configs.args[{index}]: has only blanks, which the launcher loses"
     for key, values in maps:
         for name, value in values.items():
             wrong = xml_fault(name) or _misnamed(key, name)

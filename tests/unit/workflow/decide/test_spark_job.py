@@ -16,6 +16,7 @@ from svcd.workflow.decide.document import (
     properties,
     workflow,
 )
+from svcd.workflow.decide.job_configs import faults_of
 from svcd.workflow.decide.rules import job_faults
 from svcd.workflow.decide.spark_job import main_faults
 
@@ -102,6 +103,16 @@ class Rendering(SynchronousTestCase):
         """The program gets its own arguments alone."""
         configs = JobConfigs(configs={"edp.spark.arguments": "explicit"}, args=("only",))
         self.assertEqual(parts(evolve(PY, configs=configs))[1], ["only"])
+
+    def test_empty_arguments(self) -> None:
+        """The launcher would fail over them with a NullPointerException."""
+        work = evolve(PY, input=None, output=None, configs=JobConfigs(args=("", "x", "\t")))
+        found = ["${'$'}{env.SVCD_UNSET:-}", "x", "${'$'}{env.SVCD_UNSET:-\t}"]
+        self.assertEqual(parts(work)[1], found)
+        self.assertEqual(
+            list(faults_of(JobConfigs(args=("a", " ")), {})),
+            ["$.job_configs.args[1]: has only blanks, which the launcher loses"],
+        )
 
     def test_without_data_sources(self) -> None:
         self.assertEqual(parts(evolve(PY, input=None, output=None))[1], [])
