@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Final
 
 from svcd.model.cluster import Cluster, MachineFacts
 from svcd.provisioning.distributions.spi import WriteFile
@@ -28,6 +29,12 @@ printf 'memory_mib=%s\\n' "$(awk '/^MemTotal:/ {{print int($2/1024)}}' /proc/mem
 """
 
 
+_MOST_FOLDERS: Final = 100
+_MOST_NAME: Final = 100
+_MOST_DIGITS: Final = 12
+"""Folders of software, characters of their names, digits of a number: the rest is left out."""
+
+
 def facts(output: str) -> MachineFacts | None:
     """The facts in the output of FACTS; None for other text (a banner alone, a cut line)."""
     values: dict[str, str] = {}
@@ -35,7 +42,7 @@ def facts(output: str) -> MachineFacts | None:
     for line in output.splitlines():
         name, equals, value = line.partition("=")
         if equals and name.strip() == "software":
-            software.append(value.strip())
+            software.append(value.strip()[:_MOST_NAME])
         elif equals:
             values[name.strip()] = value.strip()
     home = values.get("home", "")
@@ -45,14 +52,16 @@ def facts(output: str) -> MachineFacts | None:
         home=home,
         root=values.get("root", ""),
         prefix=values.get("prefix", "") or DEFAULT_PREFIX,
-        software=tuple(software),
+        software=tuple(software[:_MOST_FOLDERS]),
         cores=_number(values.get("cores"), 1),
         memory_mib=_number(values.get("memory_mib"), 1024),
     )
 
 
 def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() and int(text) > 0 else default
+    if text is None or not text.isdecimal() or len(text) > _MOST_DIGITS:
+        return default
+    return int(text) or default
 
 
 def hosts(cluster: Cluster) -> str:
