@@ -188,6 +188,8 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         # Spark copies all variables SPARK* to the executors, and YARN keeps those in a log folder
         "spark.executorEnv.SPARK_CONNECT_AUTHENTICATE_TOKEN": "none",
         "spark.python.daemon.module": "svcd_daemon",
+        # the software tree stays as it was built
+        "spark.executorEnv.PYTHONDONTWRITEBYTECODE": "1",
     }
 
 

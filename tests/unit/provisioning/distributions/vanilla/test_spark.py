@@ -250,6 +250,7 @@ class TestConnect(SynchronousTestCase):
             "/opt/svcd/vanilla/spark/python/packages:/opt/svcd/vanilla/spark/python/svcd",
         )
         self.assertEqual(found["spark.python.daemon.module"], "svcd_daemon")
+        self.assertEqual(found["spark.executorEnv.PYTHONDONTWRITEBYTECODE"], "1")
 
     def test_only_its_machine_has_the_files(self) -> None:
         """The token is in a file of its own, which has stars until svcd writes it."""
