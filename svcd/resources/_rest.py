@@ -70,6 +70,8 @@ Reply: TypeAlias = Answer | Download | Stream
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _TENANT = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
 _JSON_SUFFIX = b".json"
+_PAGES = (b"/console", b"/console/")
+"""Paths to which links of other sites may lead."""
 _METHODS = {
     m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
 }
@@ -225,7 +227,9 @@ class Rest(Routed[Route]):
         method: bytes = request.method
         x.method = _METHODS.get(method, "other")
         fault = self._options.same_origin.fault(
-            request.requestHeaders, isinstance(request, ApiRequest)
+            request.requestHeaders,
+            isinstance(request, ApiRequest),
+            is_page=method == b"GET" and request.path in _PAGES,
         )
         if fault:
             raise Forbidden(fault)

@@ -5,6 +5,7 @@ its own `Origin`, or a `Sec-Fetch-Site` that is not `same-origin`. A site has no
 a page of a cluster at another port of 127.0.0.1 is `same-site`. After a DNS rebinding requests look
 like those of the page to its own server, and only `Host` has the page's name. Programs other than
 browsers send neither `Origin` nor `Sec-Fetch-Site`, and the host of the URL that they were given.
+A link of another site may lead to a page that does nothing by itself, as a whole window.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ class SameOrigin:
         any_host = ANY_HOST in hosts or (not hosts and beyond_loopback(endpoint))
         return cls(None if any_host else hosts)
 
-    def fault(self, headers: Headers, check_host: bool = True) -> str:
+    def fault(self, headers: Headers, check_host: bool = True, is_page: bool = False) -> str:
         """Why the request is refused, and the setting that would let it pass; "" for a good one.
 
-        check_host: False for a request that came through no listener.
+        check_host: False for a request that came through no listener. is_page: what is asked for
+        is a page without data and without effect, to which a link of any site may lead.
         """
         host = headers.getRawHeaders(b"Host", _NONE)[-1]
         if check_host and host not in self._known:
@@ -65,7 +67,7 @@ class SameOrigin:
             ours = (*ours, b"same-site")  # a page of a host of server.hosts
         if headers.hasHeader(b"Sec-Fetch-Site"):
             site = headers.getRawHeaders(b"Sec-Fetch-Site", _NONE)[-1].strip().lower()
-            if site not in ours:
+            if site not in ours and not (is_page and _is_link(headers)):
                 return (
                     "the request comes from a web page of another host or port"
                     f" (Sec-Fetch-Site: {_quoted(site)}): send it without a browser, or type the"
@@ -89,6 +91,12 @@ class SameOrigin:
 
 
 _NONE: Final = [b""]
+
+
+def _is_link(headers: Headers) -> bool:
+    """Whether a browser opens the answer as a window of its own, and in no frame of a page."""
+    mode = headers.getRawHeaders(b"Sec-Fetch-Mode", _NONE)[-1]
+    return (mode, headers.getRawHeaders(b"Sec-Fetch-Dest", _NONE)[-1]) == (b"navigate", b"document")
 
 
 def _name(authority: str) -> str:

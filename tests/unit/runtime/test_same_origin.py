@@ -87,6 +87,27 @@ class SameOriginTests(SynchronousTestCase):
         console = {"origin": "https://console.example", "sec_fetch_site": "same-site"}
         self.assertEqual(self.faults(check, host=host, **console), "")
 
+    def test_a_link_leads_to_a_page(self) -> None:
+        """As a window of its own: in no frame, by no script, by no form, and to nothing else."""
+        check = SameOrigin.at("tcp:127.0.0.1:8386", ())
+        link = {
+            "Host": "127.0.0.1:8386",
+            "Sec-Fetch-Site": "cross-site",
+            "Sec-Fetch-Mode": "navigate",
+            "Sec-Fetch-Dest": "document",
+        }
+
+        def fault(is_page: bool = True, **changed: str) -> str:
+            headers = {**link, **{k.replace("_", "-"): v for k, v in changed.items()}}
+            return check.fault(Headers({k: [v] for k, v in headers.items()}), is_page=is_page)
+
+        self.assertEqual(fault(), "")
+        self.assertIn("cross-site", fault(is_page=False))
+        self.assertIn("cross-site", fault(Sec_Fetch_Dest="iframe"))
+        self.assertIn("cross-site", fault(Sec_Fetch_Mode="no-cors"))
+        self.assertIn("evil.example", fault(Origin="https://evil.example"))
+        self.assertIn("evil.example", fault(Host="evil.example"))
+
     def test_programs_send_neither(self) -> None:
         """Also HTTP/1.0 without a host."""
         check = SameOrigin.at("tcp:127.0.0.1:8386", ())
