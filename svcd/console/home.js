@@ -111,7 +111,7 @@ export function Home({ query }) {
   useTick(running.length || clusters.some(isBusy) ? 1000 : 30_000);
   useTitle("Home");
   return html`<h1 class="unseen">Home</h1>
-    ${rows.length ? html`<${Attention} rows=${rows} />` : clusters.length > 0 && html`<p class="well"><${State} word="All well" of="done" /></p>`}
+    ${rows.length ? html`<${Attention} rows=${rows} />` : clusters.length > 0 && !clusters.some(isBusy) && html`<p class="well"><${State} word="All well" of="done" /></p>`}
     <${Quota} ...${offer} />
     <section aria-labelledby="clusters">
       <div class="heading"><h2 id="clusters">Clusters <span class="number">${clusters.length}</span></h2><a class="button" href=${to(["launch"])}>New cluster</a>

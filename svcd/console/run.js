@@ -85,6 +85,7 @@ export function Run({ id, query }) {
       <div class="buttons">
         ${!ended && html`<button type="button" class="danger" onClick=${() => ask("cancel")}>Cancel</button>`}
         <button type="button" disabled=${Boolean(impossible)} title=${impossible} onClick=${() => ask("rerun")}>Run again</button>
+        ${job && html`<a class="button" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}
       </div></header>
     ${failure && html`<${Problem} title=${html`<span class="code">${plain(failure.code)}</span> in ${plain(failure.step)}`}><${Lines} text=${failure.text} /><${Command} text=${commands.why(run.id)} /><//>`}
     ${waiting && html`<div class="notice" role="status"><strong>Waits since <${Time} at=${waiting.since} />: ${plain(waiting.code)} in ${plain(waiting.step)}</strong><${Lines} text=${waiting.text} />${waiting.until && html`<p>svcd gives up at ${full(moment(waiting.until))}.</p>`}</div>`}
@@ -93,7 +94,7 @@ export function Run({ id, query }) {
     <${Log} id=${id} query=${query} filter=${filter} />
     <${Command} text=${commands.followLog(run.id, query.all)} />
     ${Array.isArray(actions) && actions.length > 0 && html`<${Actions} actions=${actions} />`}
-    <section aria-labelledby="configuration"><div class="heading"><h2 id="configuration">Data and configuration</h2>${job && html`<a class="push" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}</div>
+    <section aria-labelledby="configuration"><h2 id="configuration">Data and configuration</h2>
       ${(run.input_id || run.output_id) && html`<dl class="values"><${Data} title="Input" id=${run.input_id} sources=${sources} /><${Data} title="Output" id=${run.output_id} sources=${sources} /></dl>`}
       <${Values} title="Options" values=${run.job_configs.configs} /><${Values} title="Parameters" values=${run.job_configs.params} /><${Values} title="Arguments" values=${run.job_configs.args} />
       <dl class="values"><div><dt>Execution</dt><dd><code>${plain(run.id)}</code></dd></div><div><dt>Engine's id</dt><dd><code>${plain(run.workflow_job_id ?? "–")}</code></dd></div><div><dt>Return code</dt><dd>${run.return_code ?? "–"}</dd></div></dl></section>
