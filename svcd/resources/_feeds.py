@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -25,13 +25,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
-from svcd.model import wire, wire_jobs
-from svcd.model.changes import CLUSTER_EVENTS, KINDS, Change, Changes, Cursor
+from svcd.model.changes import KINDS, Changes, Cursor
 from svcd.model.cluster_token import ClusterTokens
-from svcd.model.ids import ClusterId, JobBinaryId, TenantId
-from svcd.model.job import Job, JobBinary
+from svcd.model.ids import TenantId
 from svcd.ports.store import Store, Tx
 from svcd.resources._answers import encode
+from svcd.resources._change_records import Rendered, rendered
 from svcd.resources._streams import Outlet, Piece
 from svcd.runtime.tasks import Backoff, KeyedTasks, gather, incident_id
 
@@ -50,8 +49,6 @@ _UNCHECKED_S: Final = 60.0
 """How long a watcher goes on while the identity service cannot check its token."""
 _ROWS: Final = 500
 """Most changes of one read for one cursor."""
-_SLICE: Final = 64
-"""Records that are rendered by one query."""
 _TURN_BYTES: Final = 4 << 20
 """A read for all cursors ends after about so many bytes; the next read continues."""
 _CURSORS: Final = 32
@@ -68,7 +65,6 @@ Access: TypeAlias = Callable[[], Awaitable[bool]]
 
 Raises Unauthorized, Forbidden, ServiceUnavailable.
 """
-Rendered: TypeAlias = Mapping[tuple[str, str], bytes]
 
 
 @frozen
@@ -248,7 +244,7 @@ class Feeds:
                     continue
                 part = await tx.changes.since(tenant_id, cursor, here, _ROWS)
                 if part is not None:
-                    part, size = await _rendered(tx, tenant_id, cursor, part, texts, left)
+                    part, size = await rendered(tx, tenant_id, cursor, part, texts, left)
                     left -= size
                 parts[cursor] = part
             for (kind, id_), text in texts.get(False, {}).items():
@@ -389,111 +385,3 @@ def _piece(
         word = KINDS[change.kind].encode()
         frames.append(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), word, text))
     return Piece(b"".join(frames)) if frames else None
-
-
-# ---- rendering ----
-
-
-async def _rendered(
-    tx: Tx,
-    tenant_id: TenantId,
-    start: Cursor,
-    part: Changes,
-    texts: Mapping[bool, dict[tuple[str, str], bytes]],
-    most_bytes: int,
-) -> tuple[Changes, int]:
-    """Adds the JSON of the changes to `texts`, by class. Returns the part and the JSON's bytes.
-
-    The part is shorter when its JSON is longer than `most_bytes`.
-    """
-    size = 0
-    for first in range(0, len(part.changes), _SLICE):
-        if size >= most_bytes:
-            read = part.changes[:first]
-            cut = evolve(part, changes=read, cursor=start.at(read[-1], part.until), whole=False)
-            return cut, size
-        batch = part.changes[first : first + _SLICE]
-        for hides, known in texts.items():
-            new = [each for each in batch if (each.kind, each.id) not in known]
-            for change, text in await _texts(tx, tenant_id, new, hides):
-                known[change.kind, change.id] = text
-            size += sum(len(known.get((each.kind, each.id), b"")) for each in batch)
-    return part, size
-
-
-async def _texts(
-    tx: Tx, tenant_id: TenantId, changes: Sequence[Change], hides: bool
-) -> Sequence[tuple[Change, bytes]]:
-    """The JSON of each change that can be shown."""
-    found = [(each, _deleted(each)) for each in changes if each.word == "deleted"]
-    for kind in KINDS:
-        by_id = {each.id: each for each in changes if each.kind == kind and each.word != "deleted"}
-        if by_id:
-            records = await _records(tx, tenant_id, kind, list(by_id), hides)
-            found += [(by_id[id_], _text(by_id[id_], text)) for id_, text in records.items()]
-    return found
-
-
-def _deleted(change: Change) -> bytes:
-    return encode({"id": change.id, "change": "deleted", "version": change.version})
-
-
-def _text(change: Change, record: bytes) -> bytes:
-    """The JSON of the record with the fields of the change before its own."""
-    if change.kind == CLUSTER_EVENTS:
-        head: dict[str, Any] = {"cluster_id": change.id.rpartition("/")[0]}
-    else:
-        head = {"change": change.word, "version": change.version}
-    return encode(head)[:-1] + b"," + record[1:]
-
-
-async def _records(
-    tx: Tx, tenant_id: TenantId, kind: str, ids: Sequence[str], hides: bool
-) -> Mapping[str, bytes]:
-    """The JSON objects of the interface by id; those that exist."""
-    match kind:
-        case "clusters":
-            return await _stored(tx.clusters, tenant_id, ids)
-        case "job_executions":
-            return await _stored(tx.executions, tenant_id, ids)
-        case "cluster_templates":
-            return await _stored(tx.cluster_templates, tenant_id, ids)
-        case "node_group_templates":
-            return await _stored(tx.node_group_templates, tenant_id, ids)
-        case "data_sources":
-            sources = await tx.data_sources.several(tenant_id, _typed(ids))
-            return {r.id: encode(wire_jobs.DataSource.of(r, hides)) for r in sources}
-        case "job_binaries":
-            binaries = await tx.job_binaries.several(tenant_id, _typed(ids))
-            return {r.id: encode(wire_jobs.JobBinary.of(r, hides)) for r in binaries}
-        case "job_binary_internals":
-            internals = await tx.internals.several(tenant_id, _typed(ids))
-            return {r.id: encode(wire_jobs.JobBinaryInternal.of(r)) for r in internals}
-        case "jobs":
-            jobs = await tx.jobs.several(tenant_id, _typed(ids))
-            return await _jobs(tx, tenant_id, jobs, hides)
-        case _:
-            keys = [(ClusterId(c), int(n)) for c, _, n in (i.rpartition("/") for i in ids)]
-            events = await tx.clusters.events_at(keys)
-            return {f"{c}/{n}": encode(wire.Event.of(each)) for (c, n), each in events.items()}
-
-
-def _typed(ids: Sequence[str]) -> Any:
-    """Ids of the kind that the family wants."""
-    return ids
-
-
-async def _stored(rows: Any, tenant_id: TenantId, ids: Sequence[str]) -> Mapping[str, bytes]:
-    found = await rows.rendered_many([(tenant_id, id_) for id_ in ids])
-    return {id_: text for (_, id_), text in found.items()}
-
-
-async def _jobs(
-    tx: Tx, tenant_id: TenantId, jobs: Sequence[Job], hides: bool
-) -> Mapping[str, bytes]:
-    ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
-    binaries: dict[JobBinaryId, JobBinary] = {}
-    for first in range(0, len(ids), _SLICE):
-        several = await tx.job_binaries.several(tenant_id, ids[first : first + _SLICE])
-        binaries |= {each.id: each for each in several}
-    return {each.id: encode(wire_jobs.Job.of(each, binaries, hides)) for each in jobs}
