@@ -1,4 +1,4 @@
-"""Real Hadoop, Pig and Oozie on servers of a real OpenStack, with input and output in its Swift.
+"""Real Hadoop, Pig, Spark and Oozie on servers of a real OpenStack, with input and output in its Swift.
 
 Needed beside openstack_case: servers that have the software tree at /opt/svcd/vanilla and a Java
 17; SVCD_TEST_OS_VANILLA names the tree as this machine sees it. About two minutes on two cores.
@@ -92,6 +92,7 @@ class VanillaTests(OpenStackCase):
 
     timeout = 1500
     skip = no_platform() or _no_tree() or None
+    spark = ""
 
     async def begin_words(self) -> None:
         """A daemon, a user, and a text in Swift."""
@@ -112,6 +113,9 @@ class VanillaTests(OpenStackCase):
         jar = Path(TREE, "examples", "svcd-examples.jar").read_bytes()
         self.jar = await self.tenant.new_jar_job("count", jar)
         self.pig = await self.tenant.new_pig_job("count-pig", PIG_SCRIPT.encode())
+        if (program := Path(TREE, "examples", "wordcount.py")).exists():  # a tree with Spark
+            mains = {"count.py": program.read_bytes()}
+            self.spark = await self.tenant.new_job("count-spark", "Spark", mains)
         self._since = float(reactor.seconds())
 
     def mark(self, what: str) -> None:
@@ -196,7 +200,7 @@ class VanillaTests(OpenStackCase):
         self.assertEqual(len(cluster["node_groups"][1]["instances"]), workers)
 
     async def test_words_are_counted_on_real_servers(self) -> None:
-        """Jar and Pig agree with plain Python before and after scaling, and nothing is left."""
+        """Jar, Pig and PySpark agree with plain Python, around scaling, and nothing is left."""
         await self.begin_words()
         before = set(await self.everything())
         self.mark("prepared")
@@ -207,6 +211,8 @@ class VanillaTests(OpenStackCase):
         await self.check_users(cluster_id)
         await self.scale(cluster_id, 2)
         await self.count(cluster_id, self.pig, {}, "pig")
+        if self.spark:
+            await self.count(cluster_id, self.spark, {}, "spark")
         await self.scale(cluster_id, 1)
         await self.alpha.delete(cluster_id)
         self.mark("deleted")
