@@ -48,6 +48,8 @@ on conflict (kind, id) do update
        expires = excluded.expires
  where changes.deleted = 0
 """
+_ORDER: Final = "length(id), id"
+"""Of rows of one kind that one transaction has changed: event 9 of a cluster comes before 10."""
 _BEGIN: Final = """
 insert into feed (id, epoch, number) values (1, :epoch, 0) on conflict (id) do nothing
 """
@@ -115,11 +117,14 @@ def _part(feed: Feed, rest: bool) -> str:
     where = feed.later.format(column="number", position=":since")
     if rest:
         until = feed.later.format(column="number", position=":until")
-        where += f" and not ({until}) and (number, kind, id) > (:number, :kind, :id)"
+        where += (
+            f" and not ({until})"
+            f" and (number, kind, {_ORDER}) > (:number, :kind, {_ORDER.replace('id', ':id')})"
+        )
     return (
         f"select number, kind, id, version, deleted, case when {created} then 1 else 0 end"
         f" from changes where tenant_id = :tenant_id and {where}"
-        " order by number, kind, id limit :limit"
+        f" order by number, kind, {_ORDER} limit :limit"
     )
 
 

@@ -156,6 +156,20 @@ class ChangesContract:
         )
         self.assertEqual(self.after(then), [("cluster_events", "c-1/3", 3, "created")])
 
+    def test_events_of_one_transaction_come_in_their_order(self) -> None:
+        """The tenth after the ninth, also when a part ends between them."""
+        self.change(lambda tx: tx.clusters.add(cluster(1)))
+        start = self.here()
+        id_ = ClusterId("c-1")
+        self.change(lambda tx: tx.clusters.add_events(id_, [event(str(n)) for n in range(12)]))
+        for limit in (100, 4, 1):
+            numbers, cursor, whole = list[int](), start, False
+            while not whole and len(numbers) < 20:
+                part = cast("Changes", self.part(cursor, limit))
+                numbers += [each.version for each in part.changes]
+                cursor, whole = part.cursor, part.whole
+            self.assertEqual(numbers, list(range(1, 13)), limit)
+
     def test_parts_have_no_gap_and_no_repetition(self) -> None:
         """Also when rows change between two parts: they come once more, later."""
         start = self.here()
