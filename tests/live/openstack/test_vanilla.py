@@ -1,4 +1,4 @@
-"""Real Hadoop, Pig, Spark and Oozie on servers of a real OpenStack, with input and output in its Swift.
+"""Real Hadoop, Pig, Spark and Oozie on servers of a real OpenStack, with its Swift for the data.
 
 Needed beside openstack_case: servers that have the software tree at /opt/svcd/vanilla and a Java
 17; SVCD_TEST_OS_VANILLA names the tree as this machine sees it. About two minutes on two cores.
