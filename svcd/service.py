@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
@@ -63,8 +63,10 @@ from svcd.runtime.fencing import Alone
 from svcd.runtime.listening import EndpointError, ListenError, listen, url_of
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
+from svcd.runtime.pulse import Pulse
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 from svcd.runtime.tasks import Loop, sleep
+from svcd.runtime.work_metrics import Census
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.store.database import SchemaError
 from svcd.store.sealer import FernetSealer, SealerError, key_file
@@ -112,6 +114,7 @@ class Outside:
     installation: str = ""
     audit: Audit | None = None
     keeper: LeaseKeeper | None = None
+    metrics: Metrics = field(factory=Metrics)
 
 
 class Engines:
@@ -161,6 +164,7 @@ class Daemon:
         self, outside: Outside, settings: Settings, distributions: Distributions, auth_url: str
     ) -> None:
         self._outside = outside
+        metrics = outside.metrics
         access = ObjectStoreAccess(
             auth_url=auth_url, region=settings.cloud.region, interface=settings.cloud.interface
         )
@@ -186,6 +190,7 @@ class Daemon:
             noticed=self._check_health,
             rng=rng,
             leases=leases,
+            metrics=metrics.work,
         )
         ports = Ports(
             store=store,
@@ -199,6 +204,7 @@ class Daemon:
             firewall=Firewall(
                 ssh_cidrs=settings.cloud.ssh_cidrs, web_cidrs=settings.cloud.web_cidrs
             ),
+            metrics=metrics.work,
         )
         self.controller = Controller(
             ports,
@@ -219,7 +225,7 @@ class Daemon:
             self.executions.kept_logs.holds,
         )
         self.trusts = TrustSweep(store, outside.cloud, clock, leases)
-        metrics = Metrics()
+        metrics.watch_work(Census(store, clock))
         metrics.unwell(self.health_checks.unwell)
         metrics.watch_trusts(lambda: self.trusts.figures)
         self._sweeps = Loop(clock, "sweeps of the store", _SWEEP_S, self._sweep)
@@ -375,6 +381,7 @@ class DaemonService:
         self._daemon: Daemon | None = None
         self._port: IListeningPort | None = None
         self._admin_port: IListeningPort | None = None
+        self._pulse: Pulse | None = None
         self.broken: Deferred[None] = Deferred()
 
     async def start(self) -> None:
@@ -438,6 +445,8 @@ class DaemonService:
                 "pid": os.getpid(),
             }
         )
+        if self._pulse is not None:
+            self._pulse.start()
         gc.collect()
         gc.freeze()  # what lives as long as the process: a full collection would stall the reactor
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
@@ -452,6 +461,8 @@ class DaemonService:
         if self._daemon is not None:
             await self._daemon.drain(self._settings.server.drain_s)
             await self._daemon.stop()
+        if self._pulse is not None:
+            await self._pulse.stop()
         if self._host is not None:
             await self._host.stop()
         if self._store is not None:
@@ -482,7 +493,11 @@ class DaemonService:
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10)
-        platform = OpenStack(agent, reactor, cloud)
+        metrics = Metrics()
+        database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
+        metrics.of_process({"cloud": settings.cloud.kind, "database": database})
+        self._pulse = Pulse(reactor, metrics.lagged)
+        platform = OpenStack(agent, reactor, cloud, metrics.work.cloud_called)
         remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(settings.cloud), agent)
         engine_http = HttpClient(
             agent,
@@ -508,6 +523,7 @@ class DaemonService:
             rng=random.Random(),
             cloud_ready=platform.ready,
             installation=sealer.installation,
+            metrics=metrics,
         )
 
 

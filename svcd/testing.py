@@ -55,6 +55,7 @@ from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import IDistribution
 from svcd.runtime.audit import Audit
 from svcd.runtime.clock import VirtualClock
+from svcd.runtime.metrics import Metrics
 from svcd.service import Daemon, Outside
 from svcd.settings import Settings, load
 from svcd.store.database import Sql
@@ -370,7 +371,8 @@ class FakeService:
             password=self.cloud.core.users_by_name[name].password,
             project=SERVICE_PROJECT if trusted else settings.embedded.tenant,
         )
-        platform = OpenStack(agent, line, cloud_settings)
+        metrics = Metrics()
+        platform = OpenStack(agent, line, cloud_settings, metrics.work.cloud_called)
         engine_http = HttpClient(
             agent,
             line,
@@ -396,6 +398,7 @@ class FakeService:
             cloud_ready=platform.ready,
             audit=Audit(line, self._audited.append),
             keeper=keeper,
+            metrics=metrics,
         )
         distributions = Distributions(
             settings.plugins.enabled,

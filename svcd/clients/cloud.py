@@ -9,7 +9,7 @@ from twisted.web.iweb import IAgent
 
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.compute import Compute
-from svcd.clients.http import HttpClient
+from svcd.clients.http import HttpClient, Observe
 from svcd.clients.identity import Keystone, Scope
 from svcd.clients.image import Images
 from svcd.clients.network import Networks
@@ -50,17 +50,26 @@ class OpenStack:
     It finds the services in Keystone's catalog.
     """
 
-    def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
+    def __init__(
+        self,
+        agent: IAgent,
+        clock: IReactorTime,
+        settings: CloudSettings,
+        observe: Observe | None = None,
+    ) -> None:
         self._http = HttpClient(
             agent,
             clock,
             cloud_error,
             timeout_s=settings.timeout_s,
             gate=Gate(max(1, settings.calls_at_once)),
+            observe=observe,
         )
         self._clock = clock
         self._job_roles = settings.job_roles
-        checks = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
+        checks = HttpClient(
+            agent, clock, cloud_error, timeout_s=settings.timeout_s, observe=observe
+        )
         self._keystone = Keystone(self._http, settings, clock, checks)
         self._versions: dict[str, tuple[int, int]] = {}
 

@@ -19,7 +19,7 @@ keeps the newest ones.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import lru_cache
 from http.cookiejar import Cookie
@@ -63,6 +63,9 @@ from svcd.runtime.tasks import DeadlineExceeded, Gate, with_deadline
 
 ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 """(service, kind, text, retry_after_s) -> the error to raise."""
+
+Observe = Callable[[str, str, float], None]
+"""(service, outcome, seconds). outcome: `2xx` to `5xx`, the kind of a fault, or `cancelled`."""
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _TOKENS = ("x-auth-token", "x-subject-token")
@@ -127,7 +130,8 @@ class HttpClient:
     timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
     between pieces. gate: limits the exchanges at once (streams do not count). machines: the way for
     requests that name a machine (`through`); None: they go to their URL by `agent`. setting: the
-    name of the setting for `max_body_bytes`, for errors.
+    name of the setting for `max_body_bytes`, for errors. observe: called after each exchange that
+    is not a stream, a repeated one counts once.
     """
 
     def __init__(
@@ -141,8 +145,10 @@ class HttpClient:
         gate: Gate | None = None,
         machines: MachineAgents | None = None,
         setting: str = "",
+        observe: Observe | None = None,
     ) -> None:
         self._setting = setting
+        self._observe = observe
         self._no_cookies = _NoCookies()
         self._treq = treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
         self._clock = clock
@@ -202,13 +208,31 @@ class HttpClient:
                     raise
                 return await with_deadline(self._clock, seconds, f"{method} {url}", once())
 
+        if self._gate is None:
+            return await self._observed(service, method, url, exchange, sent)
+        async with self._gate:
+            return await self._observed(service, method, url, exchange, sent)
+
+    async def _observed(
+        self,
+        service: str,
+        method: str,
+        url: str,
+        exchange: Callable[[], Awaitable[Answer]],
+        sent: Sequence[Secret],
+    ) -> Answer:
+        began, outcome = self._clock.seconds(), "cancelled"
         try:
-            if self._gate is None:
-                return await exchange()
-            async with self._gate:
-                return await exchange()
+            answer = await exchange()
+            outcome = f"{answer.status // 100}xx"
+            return answer
         except _FAULTS as error:
-            raise self._fault(service, method, url, error, sent) from None
+            fault = self._fault(service, method, url, error, sent)
+            outcome = fault.kind.value
+            raise fault from None
+        finally:
+            if self._observe is not None:
+                self._observe(service, outcome, self._clock.seconds() - began)
 
     @asynccontextmanager
     async def stream_get(

@@ -167,6 +167,7 @@ class Cluster:
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
+    accepted_at: when the newest request was accepted; None for the first one (`created_at`).
     """
 
     id: ClusterId
@@ -205,6 +206,7 @@ class Cluster:
     openings: tuple[str, ...] = ()
     daemon_user: str = ""
     own_logins: bool = False
+    accepted_at: Timestamp | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
 

@@ -125,6 +125,14 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
         ...
 
 
+@frozen
+class StatusFigures:
+    """Numbers of rows of all tenants, by status, and the time of the oldest unsettled one."""
+
+    counts: Mapping[str, int]
+    oldest: Timestamp | None
+
+
 class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
     async def find(self, id_: ClusterId) -> Cluster | None:
         """By id in any tenant: for provisioning only."""
@@ -151,6 +159,10 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         """Settled transient clusters that had an execution and have no unfinished one."""
+        ...
+
+    async def figures(self) -> StatusFigures:
+        """All clusters. oldest: when the oldest unsettled request was accepted."""
         ...
 
     async def instances_of_others(self, cluster: Cluster) -> int:
@@ -194,6 +206,10 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         Any tenant, oldest first. mine: called with each `lease_key`; only executions for which it
         returns True are decoded. None: all.
         """
+        ...
+
+    async def figures(self) -> StatusFigures:
+        """Executions that have not ended. oldest: when the oldest Pending one was created."""
         ...
 
     async def untidy(self) -> Sequence[ExecutionId]:

@@ -70,7 +70,9 @@ class Telemetry:
     )
     async def expose(self, call: Call) -> Answer:
         """Return the metrics in Prometheus text format, at most one second old."""
-        now = self._clock.seconds()
-        if now - self._rendered[0] >= _RENDER_S:
-            self._rendered = now, self._metrics.exposition()
+        if self._clock.seconds() - self._rendered[0] >= _RENDER_S:
+            await self._metrics.refresh()
+            now = self._clock.seconds()
+            if now - self._rendered[0] >= _RENDER_S:  # no other reader has rendered meanwhile
+                self._rendered = now, self._metrics.exposition()
         return Answer(200, self._rendered[1], metrics.CONTENT_TYPE.encode())

@@ -1,62 +1,48 @@
 """The metrics of one daemon, in a registry of its own so that several daemons fit in one process.
 
-Requests are counted in plain dicts, which become metric families when the metrics are read: the
-library's own counters cost a microsecond each, on every request.
+Nothing here costs a request more than a few dict operations, see `tallies`. The metrics of clusters
+and executions are in `work_metrics`. Names follow Prometheus' conventions (`promlint`): base units,
+`_total` for counters.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from svcd.model.trust import TrustFigures
 from svcd.ports.store import DatabaseFigures
+from svcd.runtime.tallies import Counts, Durations
+from svcd.runtime.work_metrics import Census, WorkMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BUCKETS_S: Final = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
 """Upper bounds of the histogram of request durations."""
+_LAG_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LABELS = ["route", "method"]
 
 
-class _Requests(Collector):
-    """Counts and durations by route."""
+class _Gauges(Collector):
+    """Gauges without labels that are read when the metrics are read."""
 
     def __init__(self) -> None:
-        self.counts: dict[tuple[str, str, int], int] = {}
-        self.slots: dict[tuple[str, str], list[int]] = {}
-        self.sums: dict[tuple[str, str], float] = {}
-        self.in_flight = 0
+        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+
+    def add(self, name: str, text: str, read: Callable[[], float]) -> None:
+        self._gauges[name] = (text, read)
 
     def collect(self) -> Iterator[Metric]:
-        total = CounterMetricFamily(
-            "svcd_requests", "Answered requests.", labels=[*_LABELS, "status"]
-        )
-        for (route, method, status), count in sorted(self.counts.items()):
-            total.add_metric([route, method, str(status)], count)
-        yield total
-        seconds = HistogramMetricFamily(
-            "svcd_request_duration_seconds", "Time from the request to its answer.", labels=_LABELS
-        )
-        for key, slots in sorted(self.slots.items()):
-            running, buckets = 0, []
-            for bound, count in zip([*map(str, _BUCKETS_S), "+Inf"], slots, strict=True):
-                running += count
-                buckets.append((bound, running))
-            seconds.add_metric(list(key), buckets, self.sums[key])
-        yield seconds
-        yield GaugeMetricFamily(
-            "svcd_requests_in_flight", "Requests that are not answered yet.", self.in_flight
-        )
+        for name, (text, read) in self._gauges.items():
+            yield GaugeMetricFamily(name, text, read())
 
 
 class _Database(Collector):
@@ -109,29 +95,61 @@ class _Trusts(Collector):
 
 
 class Metrics:
-    """All metrics of a daemon. Other rooms register theirs in `registry`."""
+    """All metrics of a daemon. Other rooms register theirs in `registry`. work: see WorkMetrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = _Requests()
-        self.registry.register(self._requests)
-        self._uploaded = Counter(
-            "svcd_uploaded_bytes", "Bytes of internal job binaries.", registry=self.registry
+        self.work = WorkMetrics()
+        self._in_flight = 0
+        self._connections = 0
+        self._requests = Counts("svcd_requests", "Answered requests.", [*_LABELS, "status"])
+        self._durations = Durations(
+            "svcd_request_duration_seconds",
+            "Time from the request to its answer.",
+            _LABELS,
+            _BUCKETS_S,
         )
-        self._connections = Gauge(
-            "svcd_connections", "Open connections of the API.", registry=self.registry
-        )
-        self._refused = Counter(
+        self._uploaded = Counts("svcd_uploaded_bytes", "Bytes of internal job binaries.", [])
+        self._refused = Counts(
             "svcd_refused_connections",
             "Connections or requests refused below the level of routes.",
             ["reason"],
-            registry=self.registry,
         )
+        self._lag = Durations(
+            "svcd_reactor_lag_seconds",
+            "How much later than asked the reactor called a timer; one is asked for every second.",
+            [],
+            _LAG_BOUNDS_S,
+        )
+        self._gauges = _Gauges()
+        text = "Requests that are not answered yet."
+        self._gauges.add("svcd_requests_in_flight", text, lambda: self._in_flight)
+        text = "Open connections of the API."
+        self._gauges.add("svcd_connections", text, lambda: self._connections)
+        for each in (
+            self._requests,
+            self._durations,
+            self._uploaded,
+            self._refused,
+            self._lag,
+            self._gauges,
+            self.work,
+        ):
+            self.registry.register(each)
+        self._census: Census | None = None
+
+    def of_process(self, more: Mapping[str, str]) -> None:
+        """Show the version of svcd, and the memory, processor time and files of this process.
+
+        more: further labels of `svcd_build_info`.
+        """
+        self.registry.register(_BuildInfo(more))
+        ProcessCollector(registry=self.registry)
 
     def leases(self, held: Callable[[], int]) -> None:
         """Show the number of leases. held: the number of shards that this daemon drives now."""
         text = "Shards of clusters that this daemon drives, of 64 in a shared database."
-        Gauge("svcd_leases_held", text, registry=self.registry).set_function(held)
+        self._gauges.add("svcd_leases_held", text, held)
 
     def unwell(self, count: Callable[[], int]) -> None:
         """Show the number of unwell clusters.
@@ -139,30 +157,30 @@ class Metrics:
         count: the number of Active clusters in which the last health check found a failed part.
         """
         text = "Active clusters of this daemon in which the last health check found a failed part."
-        Gauge("svcd_clusters_unwell", text, registry=self.registry).set_function(count)
+        self._gauges.add("svcd_clusters_unwell", text, count)
 
     def watchers(self, count: Callable[[], int]) -> None:
         """Show the number of open `watch` requests."""
-        text = "Open watch requests of this daemon."
-        Gauge("svcd_watchers", text, registry=self.registry).set_function(count)
+        self._gauges.add("svcd_watchers", "Open watch requests of this daemon.", count)
+
+    def watch_work(self, census: Census) -> None:
+        """Show how many clusters and executions there are."""
+        self._census = census
+        self.registry.register(census)
 
     def request_started(self) -> None:
         """Count a request that has reached the door."""
-        self._requests.in_flight += 1
+        self._in_flight += 1
 
     def request_finished(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answered request. route: the pattern, never the path."""
-        requests = self._requests
-        requests.in_flight -= 1
-        key = (route, method, status)
-        requests.counts[key] = requests.counts.get(key, 0) + 1
-        place = (route, method)
-        slots = requests.slots.get(place)
-        if slots is None:
-            slots = requests.slots[place] = [0] * (len(_BUCKETS_S) + 1)
-            requests.sums[place] = 0.0
-        slots[bisect_left(_BUCKETS_S, seconds)] += 1
-        requests.sums[place] += seconds
+        self._in_flight -= 1
+        self._requests.add(route, method, status)
+        self._durations.add(seconds, route, method)
+
+    def lagged(self, seconds: float) -> None:
+        """Count a call of a timer that came `seconds` late."""
+        self._lag.add(seconds)
 
     def watch_database(self, read: Callable[[], DatabaseFigures | None]) -> None:
         """Show the figures of the database's connections. read: None when it has none."""
@@ -174,16 +192,39 @@ class Metrics:
 
     def uploaded(self, size: int) -> None:
         """Count an internal binary of `size` bytes that was stored."""
-        self._uploaded.inc(size)
+        self._uploaded.add(by=size)
 
     def connections(self, count: int) -> None:
         """Show the number of connections that are open now."""
-        self._connections.set(count)
+        self._connections = count
 
     def refused(self, reason: str) -> None:
         """Count a request that could not be read: `bad_request`, `too_slow`, `too_many`."""
-        self._refused.labels(reason).inc()
+        self._refused.add(reason)
+
+    async def refresh(self) -> None:
+        """Read what the next `exposition` shows of the database; at most 2 s."""
+        if self._census is not None:
+            await self._census.refresh()
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+class _BuildInfo(Collector):
+    """What runs here; the value is always 1."""
+
+    def __init__(self, more: Mapping[str, str]) -> None:
+        self._labels = {
+            "version": metadata.version("svcd"),
+            "python": platform.python_version(),
+            "twisted": metadata.version("Twisted"),
+            **more,
+        }
+
+    def collect(self) -> Iterator[Metric]:
+        text = "Versions of svcd, Python and Twisted, and kinds of cloud and database."
+        family = GaugeMetricFamily("svcd_build_info", text, labels=list(self._labels))
+        family.add_metric(list(self._labels.values()), 1)
+        yield family

@@ -18,7 +18,8 @@ from svcd.errors import ClusterNameTaken
 from svcd.model import wire
 from svcd.model.changes import CLUSTER_EVENTS
 from svcd.model.cluster import Cluster, ClusterEvent
-from svcd.model.ids import ClusterId
+from svcd.model.ids import ClusterId, Timestamp
+from svcd.ports.store import StatusFigures
 from svcd.store.family import Family, Table, references
 
 EVENTS_KEPT = 2000
@@ -28,7 +29,8 @@ _FIND = "select record from clusters where id = :id"
 _SAVE = """
 update clusters
    set status = :status, generation = :generation, settled_generation = :settled_generation,
-       version = :version, instances = :instances, refs = :refs, record = :record, wire = :wire
+       version = :version, instances = :instances, refs = :refs, record = :record, wire = :wire,
+       accepted_at = :accepted_at
  where id = :id and version = :version - 1
 """
 _KEY_OF = "select tenant_id, name_key, version from clusters where id = :id"
@@ -58,6 +60,10 @@ select c.id from clusters c
 _USES_IMAGE = """
 select name from clusters where tenant_id = :tenant_id and default_image_id = :image_id
  order by created_at, id limit 1
+"""
+_BY_STATUS = "select status, count(*) from clusters group by status"
+_OLDEST = """
+select min(accepted_at) from clusters where generation > settled_generation and accepted_at > ''
 """
 _INSTANCES_OF_OTHERS = """
 select coalesce(sum(instances), 0) from clusters where tenant_id = :tenant_id and id <> :id
@@ -98,6 +104,7 @@ class Clusters(Family[Cluster]):
             "settled_generation": lambda r: r.settled_generation,
             "version": lambda r: r.version,
             "instances": lambda r: r.size,
+            "accepted_at": lambda r: r.accepted_at or (r.created_at if r.generation == 1 else ""),
             "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
         },
         filters=frozenset(
@@ -146,6 +153,11 @@ class Clusters(Family[Cluster]):
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]
+
+    async def figures(self) -> StatusFigures:
+        counts = {str(row[0]): int(row[1]) for row in await self._sql.all(_BY_STATUS)}
+        oldest = await self._sql.one(_OLDEST)
+        return StatusFigures(counts, Timestamp(oldest[0]) if oldest and oldest[0] else None)
 
     async def instances_of_others(self, cluster: Cluster) -> int:
         values = {"tenant_id": cluster.tenant_id, "id": cluster.id}

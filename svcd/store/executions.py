@@ -8,7 +8,8 @@ from attrs import evolve
 
 from svcd.model import wire_jobs
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp
-from svcd.model.job import Execution
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.ports.store import StatusFigures
 from svcd.store.family import Family, Table
 
 _FIND = "select record from executions where id = :id"
@@ -29,6 +30,9 @@ select record, coalesce(cluster_id, id), 1, created_at, id
  order by part, created_at, id
 """
 """One statement, with an index for each half, because every tick runs it."""
+_BY_STATUS = """
+select status, count(*), min(created_at) from executions where ended = 0 group by status
+"""
 _UNTIDY = """
 select id from executions
  where cluster_id in (select id from clusters)
@@ -102,6 +106,11 @@ class Executions(Family[Execution]):
     async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
         rows = await self._sql.all(_UNFINISHED)
         return [self._record(row) for row in rows if mine is None or mine(row[1])]
+
+    async def figures(self) -> StatusFigures:
+        rows = await self._sql.all(_BY_STATUS)
+        waits = [Timestamp(row[2]) for row in rows if row[0] == ExecutionStatus.PENDING]
+        return StatusFigures({str(row[0]): int(row[1]) for row in rows}, next(iter(waits), None))
 
     async def untidy(self) -> Sequence[ExecutionId]:
         return [ExecutionId(row[0]) for row in await self._sql.all(_UNTIDY)]

@@ -26,9 +26,8 @@ from svcd.model.ids import ClusterId
 from svcd.ports.cloud import CloudError
 from svcd.ports.leases import Leases
 from svcd.ports.store import Tx, until_saved
-from svcd.provisioning.act import rows
 from svcd.provisioning.act.perform import Performer, Ports
-from svcd.provisioning.act.rows import Journal
+from svcd.provisioning.act.rows import Journal, Rows
 from svcd.provisioning.decide import clock_skew, events, lifecycle, outcomes
 from svcd.provisioning.decide.failures import Code, code_of
 from svcd.provisioning.decide.observed import Observed
@@ -105,6 +104,7 @@ class Controller:
         self._leases: Leases = leases or Alone()
         self._ports = ports
         self._store = ports.store
+        self._rows = Rows(ports.store, ports.metrics)
         self._clock = clock
         self._settings = settings
         self._rng = rng
@@ -208,7 +208,7 @@ class Controller:
                 return None
             sound = clock_skew.corrected(cluster, self._clock.seconds(), state.alien)
             if sound is not cluster:
-                if await rows.write(self._store, cluster, sound, ()):
+                if await self._rows.write(cluster, sound, ()):
                     state.alien = False
                 continue
             state.alien = False
@@ -235,12 +235,12 @@ class Controller:
         failed = lifecycle.broken(cluster, Code.INTERNAL, reason, now)
         text = failed.status_description
         event = lifecycle.event(cluster, cluster.status, "failed", now, text, code=Code.INTERNAL)
-        if await rows.write(self._store, cluster, failed, [event]):
+        if await self._rows.write(cluster, failed, [event]):
             state.crash = None
 
     async def _pass(self, cluster: Cluster, state: _State) -> float | None:
         """Observe, plan, write, perform, write. Seconds to wait; None: another pass at once."""
-        journal = Journal(self._store, self._clock, cluster)
+        journal = Journal(self._rows, self._clock, cluster)
         performer = self._performer(cluster, state, journal)
         observed = await self._observe(cluster, state, performer)
         now = self._clock.seconds()
@@ -274,7 +274,7 @@ class Controller:
                 *spawned,
                 *events.moved(cluster, written, self._settings, now),
             ]
-            if not await rows.write(self._store, cluster, written, changes):
+            if not await self._rows.write(cluster, written, changes):
                 return None
             changed = True
             state.memory = memory
@@ -286,7 +286,7 @@ class Controller:
             if not planned.steps and not planned.waiting and changed:
                 return None
             waits = events.waiting(written, planned, memory, self._settings, now)
-            await rows.record(self._store, cluster.id, waits)
+            await self._rows.record(cluster.id, waits)
             if planned.waiting or not outcomes.only_on_machines(planned.steps):
                 state.sight = None  # read the lists again
             state.memory = evolve(memory, idle=memory.idle + 1)
@@ -297,7 +297,7 @@ class Controller:
     async def _act(self, cluster: Cluster, state: _State, due: Sequence[AnyStep]) -> None:
         """Perform the steps, remember their outcomes, and write the new facts."""
         memory = state.memory_of(cluster, self._clock.seconds())
-        journal = Journal(self._store, self._clock, cluster, memory.last)
+        journal = Journal(self._rows, self._clock, cluster, memory.last)
         performer = self._performer(cluster, state, journal)
         times: dict[str, tuple[float, float]] = {}
 
@@ -407,7 +407,7 @@ class Controller:
             reason=failed.status_description,
         )
         state.memory = state.sight = None  # the next work begins with fresh counts
-        return await rows.write(self._store, cluster, failed, changes)
+        return await self._rows.write(cluster, failed, changes)
 
     async def _record(
         self,
@@ -428,10 +428,10 @@ class Controller:
             if failure is not None and latest.generation == cluster.generation:
                 won = await self._fail_known(latest, known, state, failure, gathered)
             elif known == latest:
-                await rows.record(self._store, cluster.id, gathered)
+                await self._rows.record(cluster.id, gathered)
                 won = True
             else:
-                won = await rows.write(self._store, latest, known, gathered)
+                won = await self._rows.write(latest, known, gathered)
             if not won:
                 latest = await self._store.read(lambda tx: tx.clusters.find(cluster.id))
             return won, None
@@ -448,5 +448,5 @@ class Controller:
     ) -> bool:
         """Write the new facts and the failure together."""
         if lifecycle.is_settled(latest):
-            return await rows.write(self._store, latest, known, gathered)
+            return await self._rows.write(latest, known, gathered)
         return await self._fail(known, state, failure, gathered)

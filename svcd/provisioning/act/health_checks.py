@@ -25,8 +25,8 @@ from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Location, ProbeError, RemoteError
-from svcd.provisioning.act import rows
 from svcd.provisioning.act.perform import Ports
+from svcd.provisioning.act.rows import Rows
 from svcd.provisioning.act.runner import Shells, ending
 from svcd.provisioning.decide import health, lifecycle
 from svcd.provisioning.decide.failures import Code, code_of
@@ -99,6 +99,7 @@ class HealthChecks:
     ) -> None:
         self._leases: Leases = leases or Alone()
         self._ports = ports
+        self._rows = Rows(ports.store, ports.metrics)
         self._clock = clock
         self._settings = settings
         self._rng = rng
@@ -210,9 +211,8 @@ class HealthChecks:
             check = self._check(cluster, kept.suspected)
             judged = await with_deadline(self._clock, _CHECK_S, "a health check", check)
             if judged.cluster != cluster:
-                if not await rows.write(
-                    self._ports.store, cluster, judged.cluster, judged.events
-                ):  # it has changed since the check began
+                # False: the row has changed since the check began
+                if not await self._rows.write(cluster, judged.cluster, judged.events):
                     kept.suspected = {}
                     return
                 for each in judged.events:

@@ -72,6 +72,7 @@ from svcd.provisioning.decide.steps import (
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import image_fault
 from svcd.runtime.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
+from svcd.runtime.work_metrics import WorkMetrics
 from svcd.settings import Provisioning
 
 log = Logger()
@@ -114,6 +115,7 @@ class Ports:
     kill_executions: Callable[[ClusterId], Awaitable[None]]
     installation: str = ""
     firewall: Firewall = field(factory=Firewall)
+    metrics: WorkMetrics = field(factory=WorkMetrics)
 
 
 class Performer:
@@ -369,6 +371,7 @@ class Performer:
                 await tx.loose_trusts.add(trust)
 
         await self._ports.store.tx(work)
+        self._ports.metrics.cluster_left(cluster, self._clock.seconds())
         if trust is not None:
             await give_up(self._ports.store, self._ports.cloud, trust)
         return Done(quiet=True)

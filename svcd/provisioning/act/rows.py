@@ -16,6 +16,7 @@ from svcd.model.ids import ClusterId
 from svcd.ports.store import Store, Tx
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.steps import Span
+from svcd.runtime.work_metrics import WorkMetrics
 
 log = Logger()
 
@@ -29,24 +30,34 @@ async def save(tx: Tx, after: Cluster, events: Sequence[ClusterEvent]) -> bool:
     return True
 
 
-async def write(
-    store: Store, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]
-) -> bool:
-    """Write row and events in a new transaction. False: another writer was faster."""
-    events = tuple(events)
-    saved = await store.tx(lambda tx: save(tx, after, events))
-    if saved and after.status is not before.status:
-        log.info(
-            "Cluster {name} {id} became {status}", name=after.name, id=after.id, status=after.status
-        )
-    return saved
+class Rows:
+    """Writes rows and events in transactions of their own, and counts them in the metrics."""
 
+    def __init__(self, store: Store, metrics: WorkMetrics) -> None:
+        self._store = store
+        self._metrics = metrics
 
-async def record(store: Store, cluster_id: ClusterId, events: Sequence[ClusterEvent]) -> None:
-    """Write events without the row. The store drops events of a cluster that is gone."""
-    events = tuple(events)
-    if events:
-        await store.tx(lambda tx: tx.clusters.add_events(cluster_id, events))
+    async def write(self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]) -> bool:
+        """Write row and events in a new transaction. False: another writer was faster."""
+        events = tuple(events)
+        saved = await self._store.tx(lambda tx: save(tx, after, events))
+        if saved:
+            self._metrics.cluster_written(before, after, events)
+        if saved and after.status is not before.status:
+            log.info(
+                "Cluster {name} {id} became {status}",
+                name=after.name,
+                id=after.id,
+                status=after.status,
+            )
+        return saved
+
+    async def record(self, cluster_id: ClusterId, events: Sequence[ClusterEvent]) -> None:
+        """Write events without the row. The store drops events of a cluster that is gone."""
+        events = tuple(events)
+        if events:
+            await self._store.tx(lambda tx: tx.clusters.add_events(cluster_id, events))
+            self._metrics.cluster_events(events)
 
 
 class Journal:
@@ -56,9 +67,9 @@ class Journal:
     """
 
     def __init__(
-        self, store: Store, clock: IReactorTime, cluster: Cluster, last: StepName | None = None
+        self, rows: Rows, clock: IReactorTime, cluster: Cluster, last: StepName | None = None
     ) -> None:
-        self._store = store
+        self._rows = rows
         self._clock = clock
         self._cluster = cluster
         self.last = last
@@ -86,4 +97,4 @@ class Journal:
     async def flush(self) -> None:
         """Write the collected events now, when the row is written much later."""
         events, self.gathered = self.gathered, []
-        await record(self._store, self._cluster.id, events)
+        await self._rows.record(self._cluster.id, events)

@@ -293,6 +293,7 @@ def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
         desired=Desired.DELETED,
         force_delete=force,
         generation=cluster.generation + 1,
+        accepted_at=timestamp(now),
         status_description="",
         updated_at=timestamp(now),
     )
@@ -311,6 +312,7 @@ def retry(cluster: Cluster, now: float) -> Cluster:
     return evolve(
         move(fresh, Input.RETRY, now),
         generation=cluster.generation + 1,
+        accepted_at=timestamp(now),
         status_description="",
         updated_at=timestamp(now),
     )

@@ -329,6 +329,7 @@ def check_scale(
     return evolve(
         lifecycle.move(changed, lifecycle.Input.SCALE, made.now),
         generation=cluster.generation + 1,
+        accepted_at=now,
         status_description="",
         updated_at=now,
     )

@@ -26,6 +26,7 @@ from svcd.ports.machines import Probe
 from svcd.ports.store import Sealer, Store
 from svcd.runtime.fencing import Alone, if_held
 from svcd.runtime.tasks import Loop, gather, sleep
+from svcd.runtime.work_metrics import WorkMetrics
 from svcd.settings import Workflow
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.endings import Endings
@@ -81,6 +82,7 @@ class Controller:
         installation: str = "",
         leases: Leases | None = None,
         noticed: Callable[[ClusterId], None] = lambda _: None,
+        metrics: WorkMetrics | None = None,
     ) -> None:
         self._clock = clock
         self._rng = rng
@@ -88,7 +90,7 @@ class Controller:
         self._tidied = False
         self.binaries = Binaries(store, object_store)
         self.containers = Containers(probe, clock)
-        self.rows = Rows(store, engines, clock, self._leases, sealer, noticed)
+        self.rows = Rows(store, engines, clock, self._leases, sealer, noticed, metrics)
         self.credentials = JobCredentials(
             store=store,
             cloud=credentials,

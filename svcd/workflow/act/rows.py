@@ -22,6 +22,7 @@ from svcd.ports.engine import Endpoints, Engines
 from svcd.ports.leases import Leases, lease_key
 from svcd.ports.machines import Location, Ways, reachable
 from svcd.ports.store import Sealer, Store, Tx, until_saved
+from svcd.runtime.work_metrics import WorkMetrics
 from svcd.workflow.decide import document, job_credentials, lifecycle
 from svcd.workflow.decide.addresses import ways_to
 
@@ -67,6 +68,7 @@ class Rows:
         leases: Leases,
         sealer: Sealer,
         notice: Callable[[ClusterId], None] = lambda _: None,
+        metrics: WorkMetrics | None = None,
     ) -> None:
         self._store = store
         self._engines = engines
@@ -74,6 +76,7 @@ class Rows:
         self._leases = leases
         self._sealer = sealer
         self._notice = notice
+        self._metrics = metrics or WorkMetrics()
         self._shown: dict[tuple[ClusterId, str], ExecutionId] = {}
 
     # ---- reading ----
@@ -185,6 +188,7 @@ class Rows:
         if changed is None:
             return None
         before, after = changed
+        self._metrics.execution_written(before, after, self._clock.seconds())
         await self._record_wait(before, after)
         return after
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from attrs import evolve
 
 from svcd import errors
-from svcd.model.cluster import Cluster
+from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -206,6 +206,34 @@ class FamiliesContract:
         self.assertTrue(self.tx(lambda tx: tx.clusters.save(grown)))
         self.tx(lambda tx: tx.clusters.drop(ClusterId("c-3")))
         self.assertEqual([count(cluster(2)), count(cluster(1))], [5, 1])
+
+    def test_figures_count_the_rows_of_all_tenants_by_status(self) -> None:
+        """Unsettled clusters age from their newest request; settled ones and ends do not count."""
+        for each in (cluster(1), cluster(2), cluster(3, tenant_id=OTHER)):
+            self.put("clusters", each)
+        figures = self.tx(lambda tx: tx.clusters.figures())
+        self.assertEqual((figures.counts, figures.oldest), ({"Waiting": 3}, at(1)))
+        active = evolve(cluster(1), status=ClusterStatus.ACTIVE, settled_generation=1)
+        self.tx(lambda tx: tx.clusters.save(active))
+        figures = self.tx(lambda tx: tx.clusters.figures())
+        self.assertEqual((figures.counts, figures.oldest), ({"Active": 1, "Waiting": 2}, at(2)))
+        self.tx(lambda tx: tx.clusters.drop(ClusterId("c-2")))
+        self.tx(lambda tx: tx.clusters.drop(ClusterId("c-3")))
+        scaled = evolve(active, version=2, generation=2, accepted_at=at(7))
+        self.tx(lambda tx: tx.clusters.save(scaled))
+        self.assertEqual(self.tx(lambda tx: tx.clusters.figures()).oldest, at(7))
+
+    def test_figures_of_executions_are_those_that_have_not_ended(self) -> None:
+        """The oldest is the oldest one that the engine has not taken."""
+        over = {"status": ExecutionStatus.FAILED, "end_time": at(9)}
+        running = {"status": ExecutionStatus.RUNNING}
+        for each in (
+            execution(1, **over), execution(2, **running), execution(3), execution(4, **running),
+            execution(5, tenant_id=OTHER),
+        ):  # fmt: skip
+            self.put("executions", each)
+        figures = self.tx(lambda tx: tx.executions.figures())
+        self.assertEqual((figures.counts, figures.oldest), ({"RUNNING": 2, "Pending": 2}, at(3)))
 
     def test_of_clusters_whose_names_differ_in_case_one_is_taken(self) -> None:
         """Of writers at once too; other tenants may, and a dropped one frees the name."""

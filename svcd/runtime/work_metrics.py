@@ -1,0 +1,222 @@
+"""The metrics of the work: clusters, executions, and calls to the cloud.
+
+What this daemon did since its start is counted where it is written. How many clusters and
+executions there are now is counted in the database, by indexes, at most once in `_FRESH_S`, and
+only while somebody reads the metrics.
+
+Note: a database that does not answer. The counts then disappear instead of showing old numbers, and
+`svcd_work_counted` is 0. The reader of the metrics waits for the database for `_PATIENCE_S` at
+most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from attrs import frozen
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
+from svcd.model.ids import Timestamp, seconds_of
+from svcd.model.job import Execution, ExecutionStatus
+from svcd.ports.store import StatusFigures, Store, Tx
+from svcd.runtime.coalesce import Coalescer
+from svcd.runtime.tallies import Counts, Durations
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
+
+log = Logger()
+
+_FRESH_S: Final = 10.0
+"""Age at which the counts of the database are read again."""
+_PATIENCE_S: Final = 2.0
+"""Longest wait of a reader of the metrics for the database."""
+_CALL_BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_STEP_BOUNDS_S: Final = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+_PHASE_BOUNDS_S: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 7200.0, 86_400.0)
+_STATUSES: Final = frozenset(ClusterStatus)
+_RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
+_ENDS: Final = (ExecutionStatus.SUCCEEDED, ExecutionStatus.KILLED, ExecutionStatus.FAILED)
+
+
+class WorkMetrics(Collector):
+    """Counts what this daemon did for clusters and executions, and its calls to the cloud."""
+
+    def __init__(self) -> None:
+        self._cluster_failures = Counts(
+            "svcd_cluster_failures", "Failures of clusters, by failure code.", ["code"]
+        )
+        self._cluster_phases = Durations(
+            "svcd_cluster_phase_duration_seconds",
+            "Time that clusters spent in each status that is not at rest.",
+            ["status"],
+            _PHASE_BOUNDS_S,
+        )
+        self._cluster_steps = Durations(
+            "svcd_cluster_step_duration_seconds",
+            "Time of one attempt of a provisioning step.",
+            ["step", "outcome"],
+            _STEP_BOUNDS_S,
+        )
+        self._ended = Counts(
+            "svcd_executions_ended", "Job executions that ended, by last status.", ["status"]
+        )
+        self._execution_failures = Counts(
+            "svcd_execution_failures", "Job executions that failed, by failure code.", ["code"]
+        )
+        self._execution_phases = Durations(
+            "svcd_execution_phase_duration_seconds",
+            "Time of job executions before the engine took them (pending), and in it (running).",
+            ["phase"],
+            _PHASE_BOUNDS_S,
+        )
+        self._calls = Counts(
+            "svcd_cloud_requests", "Calls to the cloud, by outcome.", ["service", "outcome"]
+        )
+        self._call_times = Durations(
+            "svcd_cloud_request_duration_seconds",
+            "Time of calls to the cloud.",
+            ["service"],
+            _CALL_BOUNDS_S,
+        )
+        for status in _ENDS:  # a rate needs the 0 before the first one
+            self._ended.add(status, by=0)
+        self._all: Sequence[Collector] = (
+            self._cluster_failures,
+            self._cluster_phases,
+            self._cluster_steps,
+            self._ended,
+            self._execution_failures,
+            self._execution_phases,
+            self._calls,
+            self._call_times,
+        )
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        for each in self._all:
+            yield from each.collect()
+
+    def cluster_written(
+        self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]
+    ) -> None:
+        """Count the change of status between two rows, and the events written with it."""
+        if before.status is not after.status and before.status not in _RESTING:
+            self.cluster_left(before, seconds_of(after.status_since))
+        self.cluster_events(events)
+
+    def cluster_left(self, cluster: Cluster, now: float) -> None:
+        """Count the phase that the row shows, and that ended at `now`."""
+        spent = max(0.0, now - seconds_of(cluster.status_since))
+        self._cluster_phases.add(spent, cluster.status.value)
+
+    def cluster_events(self, events: Sequence[ClusterEvent]) -> None:
+        """Count the attempts of steps that ended, and the failures of whole clusters."""
+        for each in events:
+            if each.began is not None and each.ended is not None:
+                spent = max(0.0, seconds_of(each.ended) - seconds_of(each.began))
+                self._cluster_steps.add(spent, each.step, each.outcome)
+            elif each.outcome == "failed" and each.step in _STATUSES:
+                self._cluster_failures.add(each.code)
+
+    def execution_written(self, before: Execution, after: Execution, now: float) -> None:
+        """Count the end of a phase between two rows."""
+        pending, over = ExecutionStatus.PENDING, after.end_time is not None
+        if before.status is pending and after.status is not pending:
+            self._phase("pending", after.created_at, now)
+        if not over or before.end_time is not None:
+            return
+        self._ended.add(after.status.value)
+        if after.failure is not None:
+            self._execution_failures.add(after.failure.code)
+        if after.start_time is not None and after.end_time is not None:
+            self._phase("running", after.start_time, seconds_of(after.end_time))
+
+    def _phase(self, phase: str, since: Timestamp, until: float) -> None:
+        self._execution_phases.add(max(0.0, until - seconds_of(since)), phase)
+
+    def cloud_called(self, service: str, outcome: str, seconds: float) -> None:
+        """Count a call. outcome: `2xx` to `5xx`, or the kind of the fault."""
+        self._calls.add(service, outcome)
+        self._call_times.add(seconds, service)
+
+
+@frozen
+class _Counted:
+    """clusters, executions: see StatusFigures; the executions are those that have not ended."""
+
+    clusters: StatusFigures
+    executions: StatusFigures
+
+
+class Census(Collector):
+    """How many clusters and executions the database has now, and the age of unsettled work."""
+
+    def __init__(self, store: Store, clock: IReactorTime) -> None:
+        self._store = store
+        self._clock = clock
+        self._asking = Coalescer()
+        self._counted: _Counted | None = None
+        self._at = float("-inf")
+
+    async def refresh(self) -> None:
+        """Count again when the counts are old. Several callers share one count."""
+        if self._clock.seconds() - self._at < _FRESH_S:
+            return
+        reading = self._asking.get("census", self._read)
+        try:
+            await with_deadline(self._clock, _PATIENCE_S, "the count of the work", reading)
+        except DeadlineExceeded:
+            self._counted = None
+            log.warn("The database did not count clusters and executions in time")
+
+    async def _read(self) -> None:
+        try:
+            self._counted = await self._store.read(_count)
+        except ServiceUnavailable as error:
+            self._counted = None
+            log.warn("Clusters and executions were not counted: {why}", why=error.message)
+        self._at = self._clock.seconds()
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        counted = self._counted
+        text = "1 when the last count of clusters and executions in the database succeeded, else 0."
+        yield GaugeMetricFamily("svcd_work_counted", text, int(counted is not None))
+        if counted is None:
+            return
+        clusters = GaugeMetricFamily(
+            "svcd_clusters", "Clusters of the database, by status.", labels=["status"]
+        )
+        for status in ClusterStatus:
+            clusters.add_metric([status], counted.clusters.counts.get(status, 0))
+        yield clusters
+        executions = GaugeMetricFamily(
+            "svcd_executions",
+            "Job executions of the database that have not ended, by status.",
+            labels=["status"],
+        )
+        for each in ExecutionStatus:
+            if each not in _ENDS:
+                executions.add_metric([each], counted.executions.counts.get(each, 0))
+        yield executions
+        oldest = GaugeMetricFamily(
+            "svcd_oldest_unsettled_seconds",
+            "Age of the oldest cluster request that is not carried out, and of the oldest execution"
+            " that the engine has not taken; 0 when there is none.",
+            labels=["work"],
+        )
+        oldest.add_metric(["cluster"], self._age(counted.clusters.oldest))
+        oldest.add_metric(["execution"], self._age(counted.executions.oldest))
+        yield oldest
+
+    def _age(self, since: Timestamp | None) -> float:
+        return 0.0 if since is None else max(0.0, self._clock.seconds() - seconds_of(since))
+
+
+async def _count(tx: Tx) -> _Counted:
+    return _Counted(await tx.clusters.figures(), await tx.executions.figures())
