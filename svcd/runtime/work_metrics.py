@@ -22,6 +22,7 @@ from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
+from svcd.model.failures import KNOWN, Of
 from svcd.model.ids import Timestamp, seconds_of
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import StatusFigures, Store, Tx
@@ -83,8 +84,16 @@ class WorkMetrics(Collector):
             ["service"],
             _CALL_BOUNDS_S,
         )
-        for status in _ENDS:  # a rate needs the 0 before the first one
-            self._ended.add(status, by=0)
+        # an increase needs the 0 before the first one
+        for status in _ENDS:
+            self._ended.add(status.value, by=0)
+        for code, known in KNOWN.items():
+            for of, tally in (
+                (Of.CLUSTER, self._cluster_failures),
+                (Of.EXECUTION, self._execution_failures),
+            ):
+                if of in known.of:
+                    tally.add(code.value, by=0)
         self._all: Sequence[Collector] = (
             self._cluster_failures,
             self._cluster_phases,
