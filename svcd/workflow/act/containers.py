@@ -214,8 +214,10 @@ class _Reading:
         return [_log_file(part, attempt.id) for part in parts]
 
     async def ended(self, action: Action, id_: str) -> Ended | None:
-        """An application in the resource manager's words."""
+        """An application in the resource manager's words. One lost answer means little."""
         application = await self._application(action, id_)
+        if self.silent:
+            application = await self._application(action, id_)
         return _ended(application, id_, id_ == action.external_id) if application else None
 
     async def children(self, action: Action) -> Sequence[Ended]:

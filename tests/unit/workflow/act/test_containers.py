@@ -182,6 +182,12 @@ class Reading(Urls):
             self.evidence(self.launcher()).silent, f"{url}: connection refused (fault)"
         )
 
+    def test_a_lost_answer_is_asked_for_again(self) -> None:
+        faults = Faults()
+        faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED, times=1))
+        self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
+        self.assertEqual(self.evidence(self.launcher()).silent, "")
+
     def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
         self.ended("")
         [told] = self.evidence(self.launcher()).applications
