@@ -20,7 +20,8 @@ of other programs stay.
 
 Note: dumps. A heading, a rule, the settings or files, the same rule. Within a dump nothing is
 shown: the values have any form. A dump without its rules, as where a part of the log is missing,
-is no dump. The driver of a Spark program logs one, up to the second rule or the next message.
+is no dump. The driver of a Spark program logs one, up to the second rule or the next message: the
+message before the first rule has no words.
 
 Source: Oozie 5.2.1, `LauncherAM`, `LauncherMain`, `JavaMain`, `MapReduceMain`, `PigMain`,
 `ShellMain`; recorded output of the four types of jobs.
@@ -122,8 +123,10 @@ _SPARK: Final = _pattern(
 )
 """Steps of Spark, except its examples, in the errors of a driver."""
 _SPARK_MOMENT: Final = _pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ")
+_EXECUTORS: Final = " org.apache.spark.deploy.yarn.ApplicationMaster: "
+"""The end of a message of the driver whose text, the command of the executors, comes below it."""
 _CONTEXT: Final = "=" * 79
-"""The rule around the command of the executors, which the driver logs."""
+"""The rule around this text."""
 _MOMENT: Final = _pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ")
 _EXCEPTION: Final = _pattern(r"(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b")
 _JVM: Final = _pattern(
@@ -213,8 +216,9 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
     if FRAMEWORK.match(words):
         return "", before
     if _is_known(title, words, before) or (before.left_out and _continues(title, words)):
-        within = "" if before.phase is None else before.within
-        return "", evolve(before, left_out=True, within=within)
+        if before.phase is None:
+            before = evolve(before, heading=words if words.endswith(_EXECUTORS) else "", within="")
+        return "", evolve(before, left_out=True)
     if before.phase is None:
         return _of_driver(line, words, before)
     before = evolve(before, left_out=False)
@@ -240,10 +244,11 @@ def _continues(title: str, words: str) -> bool:
 def _of_driver(line: str, words: str, before: FileState) -> tuple[str, FileState]:
     """A line of any file but a launcher's output; the dump is in that of a Spark driver."""
     within = before.within and not _SPARK_MOMENT.match(words)
-    if within or (before.left_out and words == _CONTEXT):
+    after = evolve(before, left_out=False, heading="", within="")
+    if within or (before.heading and words == _CONTEXT):
         ends = within and words == _CONTEXT
-        return "", evolve(before, left_out=False, within="" if ends else _CONTEXT)
-    return line, evolve(before, left_out=False, within="")
+        return "", after if ends else evolve(after, within=_CONTEXT)
+    return line, after
 
 
 def _of_launcher(line: str, words: str, before: FileState) -> tuple[str, FileState]:

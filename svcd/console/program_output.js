@@ -18,6 +18,7 @@ const HANDED_OVER = /^Oozie Launcher, (?:uploading action data to HDFS sequence 
 const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\.(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher)|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))/;
 const SPARK = /^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)|WARNING: Using incubator modules: jdk\.incubator\.vector$)/;
 const SPARK_MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} /;
+const EXECUTORS = " org.apache.spark.deploy.yarn.ApplicationMaster: ";
 const CONTEXT = "=".repeat(79);
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
@@ -53,8 +54,9 @@ function inDump(words, before) {
 // A line of any file but a launcher's output; the dump is in that of a Spark driver.
 function ofDriver(line, words, before) {
   const within = before.within && !SPARK_MOMENT.test(words);
-  if (within || (before.leftOut && words === CONTEXT)) return ["", { ...before, leftOut: false, within: within && words === CONTEXT ? "" : CONTEXT }];
-  return [line, { ...before, leftOut: false, within: "" }];
+  const after = { ...before, leftOut: false, heading: "", within: "" };
+  if (within || (before.heading && words === CONTEXT)) return ["", within && words === CONTEXT ? after : { ...after, within: CONTEXT }];
+  return [line, after];
 }
 
 function ofLauncher(line, words, before) {
@@ -81,7 +83,10 @@ function ofLine(title, line, before) {
   if (FRAME.test(words)) return ["", before];
   const known = (!before.phase && SPARK.test(words)) || (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
-  if (known || continues) return ["", { ...before, leftOut: true, within: before.phase ? before.within : "" }];
+  if (known || continues) {
+    const driver = before.phase ? {} : { heading: words.endsWith(EXECUTORS) ? words : "", within: "" };
+    return ["", { ...before, ...driver, leftOut: true }];
+  }
   return before.phase ? ofLauncher(line, words, { ...before, leftOut: false }) : ofDriver(line, words, before);
 }
 

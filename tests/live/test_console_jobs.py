@@ -23,8 +23,9 @@ ODD = (
     "\tat Mine.map(Mine.java:1)\n\t... 3 more\n\t... \u0663 more\n\tat a.b/org.apache.pig.A\r\n",
     "2026-01-01 00:00:0\u0661,000 INFO [main] org.apache.pig.A: a\n",
     "2026-01-01 00:00:00.000 INFO org.apache.spark.A: a\n2026-01-01 00:00:0\u0661.000 INFO b\n",
-    f"==> a.b-1 application_1_2 stderr <==\n2026-01-01 00:00:00.000 INFO org.apache.spark.A: \n"
-    f"{'=' * 79}\na\n\n{'=' * 79}\r\nb\n",
+    "==> a.b-1 application_1_2 stderr <==\n2026-01-01 00:00:00.000 INFO"
+    f" org.apache.spark.deploy.yarn.ApplicationMaster: \n{'=' * 79}\na\n\n{'=' * 79}\r\nb\n"
+    f"2026-01-01 00:00:00.000 INFO org.apache.spark.A: \n{'=' * 79}\nc\n",
 )
 """Lines that JavaScript and Python could read differently."""
 SCRIPT = b"A = LOAD '$INPUT';"

@@ -65,6 +65,13 @@ class SparkTests(SynchronousTestCase):
         again = step + "mine\n"
         self.assertEqual(shown(self.TITLE + step + dump + again), f"{self.TITLE}mine\n")
 
+    def test_rule_of_the_program_hides_nothing(self) -> None:
+        """A program draws such a line behind any message of Spark, too."""
+        mine = f"{'=' * 79}\nTraceback (most recent call last):\nKeyError: 'EUR'\n"
+        for message in ("SparkContext: started", "deploy.yarn.ApplicationMaster: Registered"):
+            step = f"{self.AT} INFO org.apache.spark.{message}\n"
+            self.assertEqual(shown(self.TITLE + step + mine), self.TITLE + mine, message)
+
     def test_output_of_the_driver_is_that_of_the_program(self) -> None:
         title = "==> job-node application_1_0002 stdout <==\n"
         log = f"{title}{self.AT} INFO org.apache.spark.Mine: printed\ncounted 7\n"
