@@ -23,7 +23,7 @@ const CONTEXT = "=".repeat(79);
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
 const JVM = /^(?:WARNING: (?:A terminally deprecated method in java\.lang\.System has been called$|System::setSecurityManager (?:has been called by org\.apache\.oozie\.|will be removed in a future release$)|Please consider reporting this to the maintainers of org\.apache\.oozie\.)|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system properly\.$|See http:\/\/logging\.apache\.org\/log4j\/))/;
-const FRAME = /^[ \t]+(?:at (?:[\w.@-]{1,80}\/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.)))\.|\.\.\. \d{1,9} (?:more|common frames omitted)$)/;
+const FRAME = /^[ \t]+(?:at (?:[\w.@-]{1,80}\/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))|org\.svcd\.(?:hadoop|objstore|spark))\.|\.\.\. \d{1,9} (?:more|common frames omitted)$)/;
 // Lines that a launcher prints, by the phase in which it prints them.
 const KNOWN = {
   preamble: /^(?:Launcher AM configuration loaded$|Executing (?:Oozie Launcher|Action Main) with tokens:$|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions$|Completed the execution of prepare actions successfully$|Files in current dir:| {2}(?:File|Dir): |Oozie Launcher Application Master configuration$|Workflow (?:job|action) id *: |Main class +: |Maximum output +: )/,

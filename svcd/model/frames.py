@@ -1,4 +1,4 @@
-"""Lines of stacks, and which of them are of Java and the frameworks. Pure."""
+"""Lines of stacks, and which of them are of Java, the frameworks and svcd's image. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 FRAMEWORK: Final = re.compile(
     r"[ \t]+(?:at (?:[\w.@-]{1,80}/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime"
-    r"|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.)))\."
+    r"|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))"
+    r"|org\.svcd\.(?:hadoop|objstore|spark))\."
     r"|\.\.\. \d{1,9} (?:more|common frames omitted)\Z)",
     re.ASCII,
 )

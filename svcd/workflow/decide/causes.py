@@ -65,6 +65,10 @@ _THREW: Final = "User class threw exception: "
 """Spark's words before the exception of a program."""
 _SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
 """The image's class for scripts in SQL; its message begins with the statement and the line."""
+_STATEMENT: Final = re.compile(r"statement \d{1,9}, line \d{1,9}: ")
+"""The beginning of this message."""
+_POSITION: Final = re.compile(r"\bline \d{1,9}(?=,? pos )")
+"""Spark counts from the first line of a statement, the message from that of the script."""
 _MOST_SAME: Final = 200
 """Characters that are compared; the engine cuts long messages."""
 _SUBPROCESS: Final = "subprocess failed with code"
@@ -211,6 +215,18 @@ def is_same(message: str, line: str) -> bool:
     """Whether the engine's words and a line of a log tell the same."""
     words, has_place, _ = line.rpartition(" (")
     return message[:_MOST_SAME] in line or (words if has_place else line)[:_MOST_SAME] in message
+
+
+def joined(message: str, line: str) -> str:
+    """The engine's words and a line of a log, or only the former when they tell the latter."""
+    if line in message:
+        return message
+    statement = _STATEMENT.match(message)
+    if statement is not None:
+        words = _POSITION.sub("", message[statement.end() : _MOST_LINE])[:_MOST_SAME]
+        if words in _POSITION.sub("", line):
+            return message
+    return f"{message}: {line}"
 
 
 def is_exception(line: str) -> bool:

@@ -182,8 +182,7 @@ def _judged(action: Action, evidence: Evidence) -> Generator[None, None, tuple[C
     yield
     is_vague = not message or of_message is Code.EXIT_CODE or _VAGUE.search(message[:_MOST_READ])
     if not is_vague and (of_message is not of_line or not causes.is_same(message, line)):
-        reason = message if not line or line in message else f"{message}: {line}"
-        return of_message or of_line or Code.EXCEPTION, reason
+        return of_message or of_line or Code.EXCEPTION, causes.joined(message, line)
     if line:
         end = None if of_line else (yield from _by_ends(evidence))
         if end is not None:

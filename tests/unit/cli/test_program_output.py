@@ -284,6 +284,7 @@ class OpenTests(SynchronousTestCase):
             "\tat org.apache.oozie.action.hadoop.PigMain.run(PigMain.java:221)\n"
             "\tat org.apache.spark.rdd.RDD.$anonfun$iterator$1(RDD.scala:1)\n"
             "\tat scala.collection.Iterator.foreach(Iterator.scala:943)\n"
+            "\tat org.svcd.objstore.SwiftClient.get(SwiftClient.java:1)\n"
             "\tat sun.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n"
         )
         cause = "Caused by: a.B: c\n\tat org.apache.hadoop.examples.Sort.run(Sort.java:1)\n"
@@ -291,7 +292,7 @@ class OpenTests(SynchronousTestCase):
             log = f"{title}{mine}{theirs}\tat java.sql.Mine(M.java:1)\n{cause}\t... 33 more\n"
             text, state = ProgramOutput().of(log, last=True)
             self.assertEqual(text, title.split("\n")[0] + "\n" + mine + cause)
-            self.assertEqual(state.left_out, 10 + (title == JAVA) * 3)
+            self.assertEqual(state.left_out, 11 + (title == JAVA) * 3)
         for line in ("at java.lang.A", "\tat javafoo.B.c(B.java:1)", "\t... 3 more words", " at x"):
             self.assertEqual(shown(f"{JAVA}{line}\n"), f"{OUT}{line}\n")
 

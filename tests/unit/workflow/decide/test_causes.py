@@ -113,6 +113,7 @@ class TaskTests(SynchronousTestCase):
         stack = (
             "Error: java.io.IOException: bad row\n"
             "\tat java.base/java.util.Objects.requireNonNull(Objects.java:233)\n"
+            "\tat org.svcd.objstore.SwiftClient.get(SwiftClient.java:7)\n"
             "\tat org.example.Words$Mapper.map(Words.java:31)\n"
             "\tat org.apache.hadoop.mapreduce.Mapper.run(Mapper.java:145)\n"
         )

@@ -225,6 +225,37 @@ class OfRecord(SynchronousTestCase):
             ("EXCEPTION", "KeyError: 'EUR' (wc.py, line 5)"),
         )
 
+    SQL = "User class threw exception: org.svcd.spark.RunSql$SqlFailure: "
+
+    def test_a_fault_of_a_statement_is_told_once(self) -> None:
+        """With the lines of the script; the log counts those of the statement. Recorded."""
+        fault = "ParseException: [PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'."
+        words = f"statement 2, line 3: {fault} SQLSTATE: 42601 (line 3, pos 0)"
+        stderr = (
+            "2026-11-23 16:41:18.493 ERROR org.apache.spark.deploy.yarn.ApplicationMaster: User"
+            f" class threw exception: \norg.svcd.spark.RunSql$SqlFailure: {words}\n"
+            "\tat org.svcd.spark.RunSql.run(RunSql.java:78)\n"
+            "Caused by: org.apache.spark.sql.catalyst.parser.ParseException: \n"
+            f"{fault.partition(' ')[2]} SQLSTATE: 42601 (line 1, pos 0)\n\n"
+            "== SQL ==\nSELEC nothing\n^^^\n\n\tat org.svcd.spark.RunSql.run(RunSql.java:72)\n"
+        )
+        self.assertEqual(self.spark(f"{self.SQL}{words}\n", stderr), ("SYNTAX_ERROR", words))
+        missing = "ExtendedAnalysisException: [TABLE_OR_VIEW_NOT_FOUND] No `rates`."
+        stderr = (
+            f"Caused by: org.apache.spark.sql.catalyst.{missing}\nVerify the spelling.\n"
+            "\tat org.svcd.spark.RunSql.run(RunSql.java:72)\n"
+        )
+        words = f"statement 2, line 2: {missing}"
+        self.assertEqual(self.spark(f"{self.SQL}{words}", stderr), ("SYNTAX_ERROR", words))
+
+    def test_the_cause_below_a_fault_of_a_statement_is_told(self) -> None:
+        words = "statement 1, line 1: SparkException: [TASK_WRITE_FAILED] Task failed."
+        full = "java.io.IOException: No space left on device"
+        self.assertEqual(
+            self.spark(f"{self.SQL}{words}", f"Caused by: {full}\n"),
+            ("NO_SPACE", f"{words}: {full}"),
+        )
+
     def test_an_exception_of_main_is_not_that_of_a_task(self) -> None:
         """A program may go on after a job that failed; both are told then."""
         told = self.told("job-killed-exception", Evidence(attempts=["Error: a.b.CError: old"]))
