@@ -47,12 +47,30 @@ _PY_FRAME: Final = re.compile(r' +File "([^"]{1,900})", line (\d{1,9})')
 _PY_LIBRARY: Final = re.compile(r"<|/lib/python|/dist-packages/|/site-packages/|\.zip/")
 _PY_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\Z)")
 _PY_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt)(?::|\Z)")
-_SHELL: Final = re.compile(r"(?:\S{1,300}: )?line \d{1,9}: |\S{1,300}: \d{1,9}: ")
 _NOISE: Final = re.compile(
-    r"WARNING: |SLF4J: |log4j:|Exit code of the Shell command|Details at logfile: |Picked up "
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO|WARN|DEBUG)|\s"
+    r"\s|\Z|SLF4J: |log4j:|Exit code of the Shell command|Details at logfile: |Picked up |Try ['`]"
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO|WARN|DEBUG)"
+    r"|(?:\S{1,300}: ){0,2}(?:line \d{1,9}: )?\w{0,40}warning: ",
+    re.IGNORECASE,
 )
 """Lines of stderr that explain no end of a script."""
+_TRACE: Final = re.compile(r"\++ ")
+"""A shell with `set -x` writes so of each command."""
+_FAULT: Final = re.compile(
+    r"(?:\S{1,300}: )?(?:line \d{1,9}|\d{1,9}): .{0,900}?(?:\bnot found\Z|syntax error"
+    r"|unexpected EOF|unbound variable|parameter not set|bad substitution|\d{1,9} Killed\b)",
+    re.IGNORECASE,
+)
+"""The words of a shell on a fault of its script, or on the end of a command by a signal."""
+_ERROR: Final = re.compile(
+    r"\b(?:error|fatal|exception)\b[]:]|\b(?:cannot|can't|could not|unable to|fail(?:ed)? to"
+    r"|no such|not found|does not exist|exists\Z|is a directory|denied|refused|not permitted"
+    r"|no space left|unrecognized|\w{1,20} expected)\b|\bline \d{1,9}: ",
+    re.IGNORECASE,
+)
+"""Words of programs on errors."""
+_FAULTY: Final = 4
+"""The rank of an exception and of a fault of a script, the highest one."""
 _STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
 _MEMORY: Final = re.compile(r"beyond the '?\w+'? memory limit")
 _NOT_RUN: Final = "Exception from container-launch"
@@ -109,44 +127,27 @@ def cause(log: str) -> str:
 
 def python_cause(log: str) -> str:
     """The error of the last traceback of Python, and the line of the program; "" without one."""
-    found = place = ""
-    within = False
-    lines = log.splitlines()
-    for number, line in enumerate(lines):
-        frame = _PY_FRAME.match(line[:_MOST_SEARCHED])
-        if line.startswith(_TRACEBACK):
-            within, place = True, ""
-        elif frame is not None:
-            within = True
-            if not place or not _PY_LIBRARY.search(frame[1]):
-                place = f"{frame[1].rpartition('/')[2]}, line {frame[2]}"
-        elif within and line and not line[0].isspace():
-            within = False
-            if _PY_ERROR.match(line[:_MOST_SEARCHED]):
-                if _CALLING in line[:_MOST_SEARCHED] and number + 1 < len(lines):
-                    line = lines[number + 1].removeprefix(": ")
-                found = line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
-            place = ""
-    return found
+    found = [text for _, text in _tracebacks(log.splitlines())]
+    return found[-1] if found else ""
 
 
 def script_cause(log: str) -> str:
-    """The line of a script's stderr that explains its end.
+    """The line of a script's stderr that explains its end; "" when there is none.
 
-    A script of Python ends with a traceback. A shell names the line of the script in its own
-    messages. Other programs say the reason last.
+    This is the last one of the clearest kind: an exception of Python or Java or a fault of the
+    script; another error; any line; a command without words. A script goes on after errors, so the
+    last one ended it. But without a program or a variable of its own it fails over and over.
     """
-    found = python_cause(log)
-    if found:
-        return found
-    last = ""
-    for line in log.splitlines():
-        if _NOISE.match(line) or not line:
-            continue
-        if _SHELL.match(line[:_MOST_SEARCHED]):
-            return line.strip()[:_MOST_LINE]
-        last = line
-    return last.strip()[:_MOST_LINE]
+    lines = log.splitlines()
+    errors = dict(_tracebacks(lines))
+    best = place = 0
+    for number, line in enumerate(lines):
+        rank = _FAULTY if number in errors else _rank(line[:_MOST_SEARCHED].rstrip())
+        if rank and rank >= best:
+            best, place = rank, number
+    if not best:
+        return ""
+    return errors.get(place) or cause("\n".join(lines[place:])) or lines[place].strip()[:_MOST_LINE]
 
 
 def task_cause(diagnostics: str) -> str:
@@ -248,6 +249,38 @@ def own_words(log: bytes) -> bytes:
         if found:
             return rest
     return log
+
+
+def _rank(line: str) -> int:
+    """The clearness with which a line of stderr explains the end of a script; 0: not at all."""
+    if _NOISE.match(line):
+        return 0
+    if _TRACE.match(line):
+        return 1
+    if _FAULT.match(line) or _begin(line) is not None:
+        return _FAULTY
+    return 3 if _ERROR.search(line) else 2
+
+
+def _tracebacks(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The error of each traceback of Python: the index of its line, its text, and its place."""
+    place = ""
+    within = False
+    for number, line in enumerate(lines):
+        frame = _PY_FRAME.match(line[:_MOST_SEARCHED])
+        if line.startswith(_TRACEBACK):
+            within, place = True, ""
+        elif frame is not None:
+            within = True
+            if not place or not _PY_LIBRARY.search(frame[1]):
+                place = f"{frame[1].rpartition('/')[2]}, line {frame[2]}"
+        elif within and line and not line[0].isspace():
+            within = False
+            if _PY_ERROR.match(line[:_MOST_SEARCHED]):
+                if _CALLING in line[:_MOST_SEARCHED] and number + 1 < len(lines):
+                    line = lines[number + 1].removeprefix(": ")
+                yield number, line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
+            place = ""
 
 
 def _place(lines: Sequence[str], number: int) -> str:

@@ -223,13 +223,79 @@ class ScriptTests(SynchronousTestCase):
         )
 
     def test_the_last_words_of_a_script(self) -> None:
-        """A shell names its line; else the last line counts, without the launcher's own."""
-        self.assertEqual(
-            script_cause("a\n./x.sh: line 3: jq: command not found\nlater\n"),
-            "./x.sh: line 3: jq: command not found",
-        )
+        """Without the launcher's own and those of loggers."""
         self.assertEqual(script_cause("WARNING: a\nno rate\nlog4j:WARN b\n\n"), "no rate")
+        self.assertEqual(script_cause("begin\nno rate for EUR\n"), "no rate for EUR")
         self.assertEqual(script_cause("WARNING: a\n"), "")
+
+    def test_a_fault_of_the_script_is_the_cause_of_what_follows(self) -> None:
+        """A shell goes on without `set -e`, and so do other programs."""
+        for fault in (
+            "./x.sh: line 3: jq: command not found",
+            "./x.sh: 3: jq: not found",
+            "./x.sh: line 3: RATES: unbound variable",
+            "./x.sh: line 3: syntax error near unexpected token `done'",
+            "./x.sh: line 3: ${a b}: bad substitution",
+            "./x.sh: line 3:  4711 Killed                  python3 price.py",
+        ):
+            log = f"begin\n{fault}\ncat: rates.json: No such file or directory\nlater\n"
+            self.assertEqual(script_cause(log), fault)
+
+    def test_the_last_error_of_a_script_ended_it(self) -> None:
+        """Scripts go on after errors that do not matter."""
+        for tolerated in (
+            "rm: `/out': No such file or directory",
+            "mkdir: `/out': File exists",
+            "./x.sh: line 2: warning: setlocale: LC_ALL: cannot change locale (de_DE.UTF-8)",
+            "/bin/bash: warning: setlocale: LC_ALL: cannot change locale (de_DE.UTF-8)",
+            "./x.sh: line 2: cd: /data: No such file or directory",
+            "/usr/lib/x.py:3: DeprecationWarning: cannot be used for long",
+        ):
+            for fatal in (
+                "sort: cannot read: words.txt: No such file or directory",
+                "./x.sh: line 9: /out/a: Permission denied",
+                "curl: (7) Failed to connect to rates port 80: Connection refused",
+            ):
+                self.assertEqual(script_cause(f"{tolerated}\n{fatal}\n"), fatal)
+
+    def test_a_remark_behind_an_error(self) -> None:
+        error = "sort: unrecognized option '--foo'"
+        for remark in (
+            "Try 'sort --help' for more information.",
+            "Command exited with non-zero status 2",
+            "removed the scratch folder",
+            "/usr/lib/x.py:3: ResourceWarning: unclosed file",
+            "2026-11-23 15:00:00,123 WARN util.NativeCodeLoader: cannot load",
+        ):
+            self.assertEqual(script_cause(f"{error}\n{remark}\n"), error)
+
+    def test_the_trace_of_a_shell(self) -> None:
+        """Of `set -x`: the commands say no reason, but a silent one is all that is known."""
+        self.assertEqual(
+            script_cause("+ echo begin\n++ date\n+ echo 'no rate'\nno rate\n+ exit 3\n"), "no rate"
+        )
+        self.assertEqual(
+            script_cause("+ cat 'cannot.txt'\ncat: cannot.txt: Is a directory\n+ rm error:\n"),
+            "cat: cannot.txt: Is a directory",
+        )
+        self.assertEqual(script_cause("+ echo begin\n+ test -s words.txt\n"), "+ test -s words.txt")
+
+    def test_programs_of_a_script(self) -> None:
+        """An error of Python or Java, with its place; the last one counts."""
+        python = 'Traceback (most recent call last):\n  File "/d/a.py", line 2, in <module>\n'
+        python += "KeyError: 'EUR'\n"
+        java = 'Exception in thread "main" java.io.IOException: no\n\tat a.B.main(B.java:7)\n'
+        java += "Caused by: java.lang.IllegalStateException: none\n\tat a.B.in(B.java:9)\n"
+        shell = "./x.sh: line 9: jq: command not found\n"
+        after = "make: *** [Makefile:2: all] Error 1\ncat: a: No such file or directory\n"
+        for log, told in (
+            (f"{python}{after}", "KeyError: 'EUR' (a.py, line 2)"),
+            (f"{java}{after}", "java.lang.IllegalStateException: none (B.java:9)"),
+            (f"{java}{python}", "KeyError: 'EUR' (a.py, line 2)"),
+            (f"{python}{java}", "java.lang.IllegalStateException: none (B.java:9)"),
+            (f"{python}{java}{shell}", "./x.sh: line 9: jq: command not found"),
+        ):
+            self.assertEqual(script_cause(log), told, log)
 
 
 class OwnWordsTests(SynchronousTestCase):

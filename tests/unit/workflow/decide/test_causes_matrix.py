@@ -95,6 +95,10 @@ class HostileTests(SynchronousTestCase):
             "ERROR 1200: ",
             "Input path ",
             "Container [" * 100,
+            "line 1: " + "no " * 320 + "\n",
+            "x" * 999 + "\n",
+            "a: " * 333 + "\n",
+            "+ " * 9 + "\n",
         ):
             text = (line * (size // len(line) + 1))[:size]
             files = [
