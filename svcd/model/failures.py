@@ -282,8 +282,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "resize replaces it",
     ),
     Code.VARIABLE_UNKNOWN: _execution(
-        "The job's configuration names a variable without a value.",
-        "set the named variable in job_configs, or write $ instead of ${",
+        "The job's configuration or its .sql program names a variable without a value.",
+        "set the named variable in job_configs, or write $ instead of ${ in a configuration",
     ),
     Code.LAUNCHER_LOST: _execution(
         "Oozie's launcher, the program that starts the job on the cluster, died. svcd starts "

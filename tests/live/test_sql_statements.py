@@ -1,10 +1,11 @@
-"""The statements of a script in SQL, as the class of the image splits them. Needs a JDK."""
+"""The statements and variables of a script in SQL, as the image finds them. Needs a JDK."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
@@ -12,7 +13,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from tests.support.processes import ROOT
 
 SOURCES = ROOT / "svcd/provisioning/distributions/vanilla/image/spark/java/org/svcd/spark"
-PROBE = ROOT / "tests/support/spark/SplitProbe.java"
+PROBES = ROOT / "tests/support/spark"
 LIMIT_S = 120
 
 CASES = (
@@ -23,6 +24,7 @@ CASES = (
     ("-- it's a ;\nSELECT 1 -- and ';\n, 2;", ["2\tSELECT 1 \\n, 2"]),
     ("/* a ; /* b ' */ ; */ SELECT 1; x", ["1\tSELECT 1", "1\tx"]),
     ("SELECT /*+ COALESCE(1) */ 1;", ["1\tSELECT /*+ COALESCE(1) */ 1"]),
+    ("SELECT/* ${x}\n;*/1\n/*\n*/, 2;x", ["1\tSELECT \\n1\\n \\n, 2", "4\tx"]),
     ("SELECT ';', \";\", `;`;\nx", ["1\tSELECT ';', \";\", `;`", "2\tx"]),
     (r"SELECT 'it\'s;', 'it''s;'; x", [r"1	SELECT 'it\'s;', 'it''s;'", "1\tx"]),
     (r"SELECT `a\`; x", [r"1	SELECT `a\`", "1\tx"]),
@@ -36,26 +38,48 @@ CASES = (
 )
 
 
-class SqlStatementTests(SynchronousTestCase):
-    def test_splits(self) -> None:
-        """Quotes, comments and raw strings hold semicolons; lines are those of the script."""
-        java = shutil.which("java"), shutil.which("javac")
-        if None in java:
+VARIABLES = (
+    ("SELECT 1, '$', '${', '$A', '${}', '${ X }', '\\u0024{X}'", ""),
+    ("${A}, ${B}, ${D}, ${spark:A}, ${hiveconf:B}", ""),
+    ("${A} '${X}' ${Y}", "${X}"),
+    ("${größe.1}", "${größe.1}"),
+    ("${C}", "${X}, in the value of ${C},"),
+    ("${hivevar:C}", "${X}, in the value of ${hivevar:C},"),
+    ("${env:X} ${system:X} ${my:X}", ""),
+)
+"""Text -> the variable without a value. Spark leaves those with other prefixes as they stand."""
+
+
+class SqlTests(SynchronousTestCase):
+    def run_on(self, texts: Sequence[str], source: str, probe: str) -> list[str]:
+        """The answers of a probe, which is compiled together with a class of the image."""
+        if shutil.which("java") is None or shutil.which("javac") is None:
             raise SkipTest("no java and javac on the PATH")
         classes = Path(self.mktemp()).absolute()
-        sources = [str(SOURCES / "SqlStatement.java"), str(PROBE)]
+        sources = [str(SOURCES / source), str(PROBES / f"{probe}.java")]
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         compile_ = ["javac", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), *sources]
         subprocess.run(compile_, check=True, timeout=LIMIT_S, env=environment)
         ran = subprocess.run(
-            ["java", "-Dfile.encoding=UTF-8", "-cp", str(classes), "org.svcd.spark.SplitProbe"],
-            input="\x01".join(script for script, _ in CASES).encode(),
+            ["java", "-Dfile.encoding=UTF-8", "-cp", str(classes), f"org.svcd.spark.{probe}"],
+            input="\x01".join(texts).encode(),
             capture_output=True,
             check=True,
             timeout=LIMIT_S,
             env={**environment, "JAVA_TOOL_OPTIONS": "-Dstdout.encoding=UTF-8"},
         )
-        answers = ran.stdout.decode().split("\x01")[:-1]
+        return ran.stdout.decode().split("\x01")[:-1]
+
+    def test_splits(self) -> None:
+        """Quotes, comments and raw strings hold semicolons; lines are those of the script."""
+        answers = self.run_on([script for script, _ in CASES], "SqlStatement.java", "SplitProbe")
         found = [each.split("\x02") if each else [] for each in answers]
         for (script, expected), each in zip(CASES, found, strict=True):
             self.assertEqual(each, expected, script)
+
+    def test_variables_without_a_value(self) -> None:
+        """In strings and in values, too: Spark would take the empty text."""
+        texts = [text for text, _ in VARIABLES]
+        answers = self.run_on(texts, "SqlVariables.java", "VariablesProbe")
+        for (text, expected), each in zip(VARIABLES, answers, strict=True):
+            self.assertEqual(each, expected, text)

@@ -145,6 +145,7 @@ def workflow(work: Work) -> bytes:
     if work.type is JobType.SPARK:
         faults += spark_job.main_faults(work.mains)
         faults += spark_job.config_faults(work.mains, work.configs)
+        faults += spark_job.source_faults(work.mains, sources)
     if faults:
         raise DocumentError("\n".join(faults))
     secrets = len(secrets_of([], work.configs))

@@ -9,7 +9,8 @@ Hadoop, which Spark takes with `spark.hadoop.` before it. SubmitSpark moves the 
 object store into a credential provider, a file in the execution's folder.
 
 Note: a script in SQL has no arguments. Its data sources and parameters are variables, which Spark
-replaces itself: `${INPUT}`, `${OUTPUT}`, and the names of the parameters.
+replaces itself: `${INPUT}`, `${OUTPUT}`, and the names of the parameters. Spark does so in the
+value of a variable, too, and puts in nothing for a variable without a value.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from attrs import frozen
 
 from svcd.model.choices import listed
 from svcd.model.cluster import Cluster
-from svcd.model.job import JobConfigs
+from svcd.model.job import DataSource, JobConfigs
 from svcd.workflow.decide import stalls
 from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
 
@@ -127,6 +128,18 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
             f'$.job_configs.configs["{name}"]: svcd sets this configuration itself, to run a Spark'
             " job in YARN's cluster mode and to find its application; remove it"
         )
+
+
+def source_faults(
+    mains: Sequence[str], sources: Mapping[str, DataSource | None]
+) -> Iterator[str]:
+    """Data sources that a script in SQL cannot use. sources: by the field of the request."""
+    for key, source in sources.items() if mains and ending(mains[0]) == ".sql" else ():
+        if source is not None and "${" in source.url:
+            yield (
+                f"$.{key}: data source {source.name}: its URL contains ${{, which begins a variable"
+                " in a .sql program; rename it or use a .py program"
+            )
 
 
 def action(

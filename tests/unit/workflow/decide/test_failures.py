@@ -248,6 +248,10 @@ class OfRecord(SynchronousTestCase):
         words = f"statement 2, line 2: {missing}"
         self.assertEqual(self.spark(f"{self.SQL}{words}", stderr), ("SYNTAX_ERROR", words))
 
+    def test_a_variable_of_a_statement_without_a_value(self) -> None:
+        words = "statement 1, line 2: the variable ${LEAST} has no value: give the job a parameter"
+        self.assertEqual(self.spark(f"{self.SQL}{words}"), ("VARIABLE_UNKNOWN", words))
+
     def test_the_cause_below_a_fault_of_a_statement_is_told(self) -> None:
         words = "statement 1, line 1: SparkException: [TASK_WRITE_FAILED] Task failed."
         full = "java.io.IOException: No space left on device"

@@ -204,6 +204,17 @@ class Faults(SynchronousTestCase):
         self.assertIn("$.job_configs.args: a .sql program takes no args", found[0])
         self.assertIn('the name "a-b" cannot be written as a variable', found[1])
 
+    def test_variable_in_the_url_of_a_data_source_of_sql(self) -> None:
+        """Spark replaces variables in the value of one, too; other programs get the text."""
+        places = {"input": source("hdfs:///${x}"), "output": source("/a/${y}")}
+        told = (
+            "data source s: its URL contains ${, which begins a variable in a .sql program; rename"
+            " it or use a .py program"
+        )
+        found = self.refused(evolve(SQL, **places))
+        self.assertEqual(found, [f"$.input_id: {told}", f"$.output_id: {told}"])
+        self.assertEqual(parts(evolve(PY, **places))[1], ["hdfs:///${'$'}{x}", "/a/${'$'}{y}"])
+
     def test_params_of_a_program(self) -> None:
         for work in (PY, JAR):
             self.assertIn("takes no params; it takes args", self.refused(work, params={"a": 1})[0])

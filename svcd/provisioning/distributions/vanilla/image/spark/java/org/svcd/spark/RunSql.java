@@ -5,7 +5,6 @@ import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -13,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import scala.Option;
 import scala.Tuple2;
 
 /**
@@ -24,7 +24,6 @@ import scala.Tuple2;
  */
 public final class RunSql {
   private static final String VARIABLE = "spark.svcd.variable.";
-  private static final Pattern VARIABLE_NAME = Pattern.compile("\\$\\{([A-Za-z_]\\w*)\\}");
   private static final Pattern PLACE = Pattern.compile("\\bline (\\d{1,6})(?=,? pos )");
   private static final int MOST_ROWS = 1_000;
   private static final int MOST_CHARACTERS = 500;
@@ -61,12 +60,13 @@ public final class RunSql {
 
   private static void run(SparkSession session, SqlStatement statement, int number) {
     String place = "statement " + number + ", line " + statement.line() + ": ";
-    Matcher variable = VARIABLE_NAME.matcher(statement.text());
-    while (variable.find()) {
-      if (session.conf().getOption(variable.group(1)).isEmpty()) { // Spark would take the empty text
-        throw new SqlFailure(place + "the variable " + variable.group() + " has no value: give the job a parameter of"
-            + " this name, or the data source", null);
-      }
+    String missing = SqlVariables.missing(statement.text(), name -> {
+      Option<String> value = session.conf().getOption(name);
+      return value.isEmpty() ? null : value.get();
+    });
+    if (!missing.isEmpty() && isReplacing(session)) {
+      throw new SqlFailure(place + "the variable " + missing + " has no value: give the job a parameter of this name, or"
+          + " the data source; a $ that begins no variable is written \\u0024 in a string", null);
     }
     try {
       Dataset<Row> rows = session.sql(statement.text());
@@ -77,6 +77,10 @@ public final class RunSql {
     } catch (Exception error) { // Scala throws checked exceptions that Java does not see here
       throw new SqlFailure(place + reason(error, statement.line()), error);
     }
+  }
+
+  private static boolean isReplacing(SparkSession session) {
+    return !"false".equalsIgnoreCase(session.conf().get("spark.sql.variable.substitute", "true"));
   }
 
   /** The first line of the message, with lines of the script; Spark counts from the statement's first line. */

@@ -91,8 +91,10 @@ record SqlStatement(int line, String text) {
       at = end < 0 ? script.length() : end;
     }
 
-    /** A comment within a statement may be a hint, so it stays. */
+    /** A hint stays. Any other comment is a blank and its line breaks: it holds no variable. */
     private void copyComment() {
+      boolean isHint = script.startsWith("/*+", at);
+      int kept = text.length();
       int opened = line;
       int depth = 0;
       do {
@@ -104,6 +106,10 @@ record SqlStatement(int line, String text) {
         depth += opens ? 1 : closes ? -1 : 0;
         copy(opens || closes ? 2 : 1);
       } while (depth > 0);
+      if (begun != 0 && !isHint) {
+        text.setLength(kept);
+        text.append(" ").append("\n".repeat(line - opened));
+      }
     }
 
     private void copyQuoted(char quote) {
