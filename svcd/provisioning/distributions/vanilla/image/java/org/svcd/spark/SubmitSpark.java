@@ -106,11 +106,11 @@ public final class SubmitSpark {
     try {
       SparkProcess.submit(home, action, file, arguments);
     } catch (Exception error) {
-      ApplicationReport left = find(own);
+      lookFor(own);
+      ApplicationId left = running;
+      kill();
       if (left != null) {
-        running = left.getApplicationId();
-        kill();
-        removeStaging(left.getApplicationId());
+        removeStaging(left);
       }
       throw error;
     } finally {
@@ -185,16 +185,22 @@ public final class SubmitSpark {
   /** At the end of this process, in every way that lets it act. */
   private void killAll() {
     String tag = submitting;
+    if (tag != null && running == null) {
+      lookFor(tag);
+    }
+    kill();
+  }
+
+  /** Takes an application with this tag for the running one. It raises nothing, so no earlier error is lost. */
+  private void lookFor(String tag) {
     try {
-      if (tag != null && running == null) {
-        ApplicationReport found = find(tag);
-        boolean lives = found != null && found.getFinalApplicationStatus() == FinalApplicationStatus.UNDEFINED;
-        running = lives ? found.getApplicationId() : null;
+      ApplicationReport found = find(tag);
+      if (found != null && found.getFinalApplicationStatus() == FinalApplicationStatus.UNDEFINED) {
+        running = found.getApplicationId();
       }
     } catch (IOException | YarnException error) {
       System.out.println("svcd: whether an application with the tag " + tag + " runs is not known: " + error);
     }
-    kill();
   }
 
   /** Kills the application that this program has submitted and that has not ended. */
