@@ -18,8 +18,7 @@ svcd empties the lists before new machines start, because a cloud reuses address
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
@@ -34,13 +33,11 @@ from svcd.provisioning.distributions.spi import (
     Plan,
     Stage,
 )
-from svcd.provisioning.distributions.vanilla import probes
+from svcd.provisioning.distributions.vanilla import actions, probes
 from svcd.provisioning.distributions.vanilla.configuration import exclude, files
 from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
-from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
 from svcd.provisioning.distributions.vanilla.script import daemon
-from svcd.provisioning.distributions.vanilla.spark import CONNECT_PORT, HISTORY_FOLDER, HISTORY_PORT
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -59,8 +56,6 @@ CONFIGURE_S = 300.0
 DECOMMISSION_S = 4 * 3600.0
 CHECK_S = 30.0
 CONNECT_S = 300.0
-GRACE_S = 900  # running applications keep a leaving node manager for this long at most
-LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
 
 _START_ADVICE = (
     "read the log named above (logs are in {logs}); "
@@ -108,8 +103,8 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
         chains.append(
             (
                 exclude(head, EXCLUDE_HDFS, data),
-                _refresh(head, "hdfs"),
-                _name_node_probe(
+                actions.refresh(head, "hdfs"),
+                actions.name_node_probe(
                     head, f"{_number(data, 'data node')} to be decommissioned",
                     probes.Decommissioned(data),
                 ),
@@ -120,12 +115,12 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
         chains.append(
             (
                 exclude(manager, EXCLUDE_YARN, tuple(work)),
-                _refresh(manager, "yarn"),
-                _probe(
+                actions.refresh(manager, "yarn"),
+                actions.probe(
                     manager,
                     RESOURCEMANAGER,
                     f"{_number(tuple(work), 'node manager')} to finish",
-                    _nodes_url(manager),
+                    actions.nodes_url(manager),
                     probes.NodesGone(work),
                 ),
             )
@@ -138,14 +133,18 @@ def check(machines: Sequence[Machine]) -> Plan:
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if head:
-        chains.append((_name_node_probe(head, NAMENODE, probes.SafeModeOff()),))
-        chains += [(_data_node_serves(head, m),) for m in holders(machines, DATANODE)]
+        chains.append((actions.name_node_probe(head, NAMENODE, probes.SafeModeOff()),))
+        chains += [(actions.data_node_serves(head, m),) for m in holders(machines, DATANODE)]
     if manager:
-        chains.append((evolve(_up(manager, RESOURCEMANAGER), what=RESOURCEMANAGER),))
-        chains += [(_node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)]
+        chains.append((evolve(actions.up(manager, RESOURCEMANAGER), what=RESOURCEMANAGER),))
+        chains += [
+            (actions.node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)
+        ]
     for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE, SPARKHISTORY):
-        chains += [(evolve(_up(m, process), what=process),) for m in holders(machines, process)]
-    chains += [(_listening(m, "listens"),) for m in holders(machines, SPARKCONNECT)]
+        chains += [
+            (evolve(actions.up(m, process), what=process),) for m in holders(machines, process)
+        ]
+    chains += [(actions.listening(m, "listens"),) for m in holders(machines, SPARKCONNECT)]
     advice = _advice(_CHECK_ADVICE, machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
 
@@ -192,12 +191,12 @@ def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Ite
     chain: list[Action] = []
     if head:
         chain += [
-            _start(head, NAMENODE),
-            _name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
-            _folders(machines, head),
+            actions.start(head, NAMENODE),
+            actions.name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
+            actions.folders(machines, head),
         ]
-    chain += [_start(machine, process) for machine, process in readers]
-    chain += [_up(machine, process) for machine, process in readers]
+    chain += [actions.start(machine, process) for machine, process in readers]
+    chain += [actions.up(machine, process) for machine, process in readers]
     yield tuple(chain)
 
 
@@ -205,10 +204,10 @@ def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterato
     oozie, head = holder(new, OOZIE), holder(machines, NAMENODE)
     if oozie and head:
         yield (
-            _start(oozie, OOZIE),
-            _some_data_node(machines, head, oozie, "a data node for the share library"),
-            _library(oozie, head),
-            _up(oozie, OOZIE),
+            actions.start(oozie, OOZIE),
+            actions.some_data_node(machines, head, oozie, "a data node for the share library"),
+            actions.library(oozie, head),
+            actions.up(oozie, OOZIE),
             HttpProbe(
                 machine=oozie.instance_id,
                 what="Oozie to read its share library",
@@ -224,12 +223,12 @@ def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterato
 def _resource_manager_chain(new: Sequence[Machine]) -> Iterator[Chain]:
     manager = holder(new, RESOURCEMANAGER)
     if manager:
-        yield (_start(manager, RESOURCEMANAGER), _up(manager, RESOURCEMANAGER))
+        yield (actions.start(manager, RESOURCEMANAGER), actions.up(manager, RESOURCEMANAGER))
 
 
 def _secondary_chain(new: Sequence[Machine]) -> Iterator[Chain]:
     for machine in holders(new, SECONDARYNAMENODE):
-        yield (_start(machine, SECONDARYNAMENODE), _up(machine, SECONDARYNAMENODE))
+        yield (actions.start(machine, SECONDARYNAMENODE), actions.up(machine, SECONDARYNAMENODE))
 
 
 def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
@@ -237,11 +236,11 @@ def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Itera
     manager = holder(machines, RESOURCEMANAGER)
     if server and head and manager:
         yield (
-            evolve(_up(manager, RESOURCEMANAGER), what="YARN for Spark Connect"),
-            _some_data_node(machines, head, server, "a data node for Spark Connect"),
-            _start(server, SPARKCONNECT),
+            evolve(actions.up(manager, RESOURCEMANAGER), what="YARN for Spark Connect"),
+            actions.some_data_node(machines, head, server, "a data node for Spark Connect"),
+            actions.start(server, SPARKCONNECT),
             evolve(
-                _listening(server, "await", f"{CONNECT_S + 30:.0f}"),  # svcd gives up first
+                actions.listening(server, "await", f"{CONNECT_S + 30:.0f}"),  # svcd gives up first
                 what="Spark Connect to listen",
                 timeout_s=CONNECT_S,
             ),
@@ -251,168 +250,9 @@ def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Itera
 def _worker_chains(machines: Sequence[Machine], machine: Machine) -> Iterator[Chain]:
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if DATANODE in machine.processes and head:
-        yield (_start(machine, DATANODE), _live(head, machine))
+        yield (actions.start(machine, DATANODE), actions.live(head, machine))
     if NODEMANAGER in machine.processes and manager:
-        yield (_start(machine, NODEMANAGER), _registered(manager, machine))
-
-
-# ---- actions ------------------------------------------------------------------------------------
-
-
-def _start(machine: Machine, process: str) -> Command:
-    return Command(
-        machine=machine.instance_id,
-        what=f"start {process}",
-        script=daemon(machine, "start", process),
-        timeout_s=60.0,
-        log=layout(machine).log(process),
-    )
-
-
-def _listening(server: Machine, verb: str, *within: str) -> Command:
-    """Whether Spark Connect runs and listens. It speaks gRPC, so no HTTP probe can ask it."""
-    return Command(
-        machine=server.instance_id,
-        what=SPARKCONNECT,
-        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT), *within),
-        log=layout(server).log(SPARKCONNECT),
-    )
-
-
-def _refresh(machine: Machine, part: str) -> Command:
-    process = NAMENODE if part == "hdfs" else RESOURCEMANAGER
-    environment = shlex.quote(f"{layout(machine).base}/env.sh")
-    command = (
-        "hadoop org.svcd.hadoop.RefreshNodes hdfs"
-        if part == "hdfs"
-        else f"yarn rmadmin -refreshNodes -g {GRACE_S} -server"
-    )
-    return Command(
-        machine=machine.instance_id,
-        what=f"make {part.upper()} read the list of leaving nodes",
-        script=f". {environment} && {command}",
-        timeout_s=120.0,
-        log=layout(machine).log(process),
-    )
-
-
-def _folders(machines: Sequence[Machine], head: Machine) -> Command:
-    user = head.user
-    words = ["mkdir", "/tmp", "1777", "-", "mkdir", "/user", "755", "-"]
-    words += ["mkdir", "/user/history", "1777", "-", "mkdir", f"/user/{user}", "755", user]
-    if holder(machines, SPARKHISTORY):
-        words += ["mkdir", HISTORY_FOLDER, "1777", "-"]
-    return _hdfs(head, head, "make the folders of HDFS", words, 180.0)
-
-
-def _library(oozie: Machine, head: Machine) -> Command:
-    words = [
-        "put",
-        f"{oozie.prefix}/oozie/sharelib",
-        f"/user/{oozie.user}/{SHARE_LIBRARY}/{LIBRARY}",
-    ]
-    return _hdfs(oozie, head, "upload Oozie's share library", words, 300.0)
-
-
-def _hdfs(
-    machine: Machine, head: Machine, what: str, words: Sequence[str], within: float
-) -> Command:
-    """Run a program on `machine` that uses WebHDFS. It starts much faster than `hdfs dfs`."""
-    environment = shlex.quote(f"{layout(machine).base}/env.sh")
-    jar = f"{machine.prefix}/hadoop/lib/svcd-hadoop-helpers.jar"
-    command = (
-        f"{machine.prefix}/java/bin/java", "-Xmx64m", "-cp", jar, "org.svcd.hadoop.Folders",
-        f"http://{head.address}:9870/webhdfs/v1", head.user, *words,
-    )  # fmt: skip
-    return Command(
-        machine=machine.instance_id,
-        what=what,
-        script=f". {environment} && {shlex.join(command)}",
-        timeout_s=within,
-        log=layout(head).log(NAMENODE) if machine == head else None,
-    )
-
-
-# ---- probes -------------------------------------------------------------------------------------
-
-
-def _probe(
-    watched: Machine, process: str, what: str, url: str, missing: Callable[[int, bytes], str]
-) -> HttpProbe:
-    """Request `url` for the state of `process` on the machine `watched`, which may have died."""
-    return HttpProbe(
-        machine=watched.instance_id,
-        what=what,
-        url=url,
-        missing=missing,
-        log=layout(watched).log(process),
-        alive=daemon(watched, "alive", process),
-    )
-
-
-def _name_node_url(head: Machine) -> str:
-    return f"http://{head.public}:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
-
-
-def _nodes_url(manager: Machine) -> str:
-    return f"http://{manager.public}:8088/ws/v1/cluster/nodes"
-
-
-def _name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], str]) -> HttpProbe:
-    return _probe(head, NAMENODE, what, _name_node_url(head), missing)
-
-
-def _some_data_node(
-    machines: Sequence[Machine], head: Machine, waiting: Machine, what: str
-) -> HttpProbe:
-    data = tuple(m.address for m in holders(machines, DATANODE))
-    return HttpProbe(
-        machine=waiting.instance_id,
-        what=what,
-        url=_name_node_url(head),
-        missing=probes.LiveDataNodes(data, least=1),
-    )
-
-
-def _live(head: Machine, watched: Machine) -> HttpProbe:
-    """The data node on `watched` has joined."""
-    missing = probes.LiveDataNodes((watched.address,))
-    return _probe(watched, DATANODE, "the data node to join", _name_node_url(head), missing)
-
-
-def _registered(manager: Machine, watched: Machine) -> HttpProbe:
-    """The node manager on `watched` has joined."""
-    missing = probes.RunningNodes({watched.address: watched.name})
-    return _probe(watched, NODEMANAGER, "the node manager to join", _nodes_url(manager), missing)
-
-
-def _data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
-    """The name node lists the data node on `watched` as live."""
-    missing = probes.DataNodeServes(watched.address)
-    return _probe(watched, DATANODE, DATANODE, _name_node_url(head), missing)
-
-
-def _node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
-    """The node manager on `watched` accepts work."""
-    missing = probes.NodeManagerServes(watched.address, watched.name)
-    return _probe(watched, NODEMANAGER, NODEMANAGER, _nodes_url(manager), missing)
-
-
-def _up(machine: Machine, process: str) -> HttpProbe:
-    """The daemon on `machine` answers."""
-    what, path = _STATUS[process]
-    missing = probes.OozieNormal() if process == OOZIE else probes.Answers(what)
-    return _probe(machine, process, what, f"http://{machine.public}:{path}", missing)
-
-
-_STATUS = {
-    RESOURCEMANAGER: ("the resource manager", "8088/ws/v1/cluster/info"),
-    HISTORYSERVER: ("the history server", "19888/ws/v1/history/info"),
-    SECONDARYNAMENODE: ("the secondary name node", "9868/jmx?qry=java.lang:type=Runtime"),
-    OOZIE: ("Oozie", "11000/oozie/v1/admin/status"),
-    SPARKHISTORY: ("the history server of Spark", f"{HISTORY_PORT}/api/v1/version"),
-}
-"""Name of a daemon in texts, and the port and path of its status."""
+        yield (actions.start(machine, NODEMANAGER), actions.registered(manager, machine))
 
 
 def _number(addresses: Sequence[str], noun: str) -> str:

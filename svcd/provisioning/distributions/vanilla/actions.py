@@ -1,0 +1,190 @@
+"""The commands and probes of which the plans consist. Values; `stages` puts them in order."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from svcd.provisioning.distributions.spi import Command, HttpProbe, Machine
+from svcd.provisioning.distributions.vanilla import probes
+from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
+from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
+from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.spark import CONNECT_PORT, HISTORY_FOLDER, HISTORY_PORT
+from svcd.provisioning.distributions.vanilla.topology import (
+    DATANODE,
+    HISTORYSERVER,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+    SPARKCONNECT,
+    SPARKHISTORY,
+)
+
+GRACE_S = 900  # running applications keep a leaving node manager for this long at most
+LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
+
+
+def start(machine: Machine, process: str) -> Command:
+    """Start a daemon; it returns at once."""
+    return Command(
+        machine=machine.instance_id,
+        what=f"start {process}",
+        script=daemon(machine, "start", process),
+        timeout_s=60.0,
+        log=layout(machine).log(process),
+    )
+
+
+def listening(server: Machine, verb: str, *within: str) -> Command:
+    """Whether Spark Connect runs and listens. It speaks gRPC, so no HTTP probe can ask it."""
+    return Command(
+        machine=server.instance_id,
+        what=SPARKCONNECT,
+        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT), *within),
+        log=layout(server).log(SPARKCONNECT),
+    )
+
+
+def refresh(machine: Machine, part: str) -> Command:
+    """Make `hdfs` or `yarn` read its list of leaving nodes."""
+    process = NAMENODE if part == "hdfs" else RESOURCEMANAGER
+    environment = shlex.quote(f"{layout(machine).base}/env.sh")
+    command = (
+        "hadoop org.svcd.hadoop.RefreshNodes hdfs"
+        if part == "hdfs"
+        else f"yarn rmadmin -refreshNodes -g {GRACE_S} -server"
+    )
+    return Command(
+        machine=machine.instance_id,
+        what=f"make {part.upper()} read the list of leaving nodes",
+        script=f". {environment} && {command}",
+        timeout_s=120.0,
+        log=layout(machine).log(process),
+    )
+
+
+def folders(machines: Sequence[Machine], head: Machine) -> Command:
+    """Make the folders of HDFS that daemons and jobs need."""
+    user = head.user
+    words = ["mkdir", "/tmp", "1777", "-", "mkdir", "/user", "755", "-"]
+    words += ["mkdir", "/user/history", "1777", "-", "mkdir", f"/user/{user}", "755", user]
+    if holder(machines, SPARKHISTORY):
+        words += ["mkdir", HISTORY_FOLDER, "1777", "-"]
+    return _hdfs(head, head, "make the folders of HDFS", words, 180.0)
+
+
+def library(oozie: Machine, head: Machine) -> Command:
+    """Upload Oozie's share library from the machine of Oozie."""
+    words = [
+        "put",
+        f"{oozie.prefix}/oozie/sharelib",
+        f"/user/{oozie.user}/{SHARE_LIBRARY}/{LIBRARY}",
+    ]
+    return _hdfs(oozie, head, "upload Oozie's share library", words, 300.0)
+
+
+def _hdfs(
+    machine: Machine, head: Machine, what: str, words: Sequence[str], within: float
+) -> Command:
+    """Run a program on `machine` that uses WebHDFS. It starts much faster than `hdfs dfs`."""
+    environment = shlex.quote(f"{layout(machine).base}/env.sh")
+    jar = f"{machine.prefix}/hadoop/lib/svcd-hadoop-helpers.jar"
+    command = (
+        f"{machine.prefix}/java/bin/java", "-Xmx64m", "-cp", jar, "org.svcd.hadoop.Folders",
+        f"http://{head.address}:9870/webhdfs/v1", head.user, *words,
+    )  # fmt: skip
+    return Command(
+        machine=machine.instance_id,
+        what=what,
+        script=f". {environment} && {shlex.join(command)}",
+        timeout_s=within,
+        log=layout(head).log(NAMENODE) if machine == head else None,
+    )
+
+
+# ---- probes -------------------------------------------------------------------------------------
+
+
+def probe(
+    watched: Machine, process: str, what: str, url: str, missing: Callable[[int, bytes], str]
+) -> HttpProbe:
+    """Request `url` for the state of `process` on the machine `watched`, which may have died."""
+    return HttpProbe(
+        machine=watched.instance_id,
+        what=what,
+        url=url,
+        missing=missing,
+        log=layout(watched).log(process),
+        alive=daemon(watched, "alive", process),
+    )
+
+
+def _name_node_url(head: Machine) -> str:
+    return f"http://{head.public}:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+
+
+def nodes_url(manager: Machine) -> str:
+    """The resource manager's list of node managers."""
+    return f"http://{manager.public}:8088/ws/v1/cluster/nodes"
+
+
+def name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], str]) -> HttpProbe:
+    """Wait until the name node's state satisfies `missing`."""
+    return probe(head, NAMENODE, what, _name_node_url(head), missing)
+
+
+def some_data_node(
+    machines: Sequence[Machine], head: Machine, waiting: Machine, what: str
+) -> HttpProbe:
+    """Let the chain of `waiting` wait for any data node of the cluster."""
+    data = tuple(m.address for m in holders(machines, DATANODE))
+    return HttpProbe(
+        machine=waiting.instance_id,
+        what=what,
+        url=_name_node_url(head),
+        missing=probes.LiveDataNodes(data, least=1),
+    )
+
+
+def live(head: Machine, watched: Machine) -> HttpProbe:
+    """The data node on `watched` has joined."""
+    missing = probes.LiveDataNodes((watched.address,))
+    return probe(watched, DATANODE, "the data node to join", _name_node_url(head), missing)
+
+
+def registered(manager: Machine, watched: Machine) -> HttpProbe:
+    """The node manager on `watched` has joined."""
+    missing = probes.RunningNodes({watched.address: watched.name})
+    return probe(watched, NODEMANAGER, "the node manager to join", nodes_url(manager), missing)
+
+
+def data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
+    """The name node lists the data node on `watched` as live."""
+    missing = probes.DataNodeServes(watched.address)
+    return probe(watched, DATANODE, DATANODE, _name_node_url(head), missing)
+
+
+def node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
+    """The node manager on `watched` accepts work."""
+    missing = probes.NodeManagerServes(watched.address, watched.name)
+    return probe(watched, NODEMANAGER, NODEMANAGER, nodes_url(manager), missing)
+
+
+def up(machine: Machine, process: str) -> HttpProbe:
+    """The daemon on `machine` answers."""
+    what, path = _STATUS[process]
+    missing = probes.OozieNormal() if process == OOZIE else probes.Answers(what)
+    return probe(machine, process, what, f"http://{machine.public}:{path}", missing)
+
+
+_STATUS = {
+    RESOURCEMANAGER: ("the resource manager", "8088/ws/v1/cluster/info"),
+    HISTORYSERVER: ("the history server", "19888/ws/v1/history/info"),
+    SECONDARYNAMENODE: ("the secondary name node", "9868/jmx?qry=java.lang:type=Runtime"),
+    OOZIE: ("Oozie", "11000/oozie/v1/admin/status"),
+    SPARKHISTORY: ("the history server of Spark", f"{HISTORY_PORT}/api/v1/version"),
+}
+"""Name of a daemon in texts, and the port and path of its status."""
