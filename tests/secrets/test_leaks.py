@@ -27,7 +27,7 @@ from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.secret import Secret
 from svcd.ports.faults import PortError
 from svcd.ports.machines import Location, RemoteError
-from svcd.provisioning.act.runner import Shells
+from svcd.provisioning.act.shells import Shells
 from svcd.runtime import logs
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.preflight import check

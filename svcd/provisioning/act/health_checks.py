@@ -27,7 +27,8 @@ from svcd.ports.leases import Leases
 from svcd.ports.machines import Location, ProbeError, RemoteError
 from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.rows import Rows
-from svcd.provisioning.act.runner import Shells, ending
+from svcd.provisioning.act.runner import ending
+from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.decide import health, lifecycle
 from svcd.provisioning.decide.failures import Code, code_of
 from svcd.provisioning.decide.health import Answer, Judged, Key, Seen

@@ -34,7 +34,8 @@ from svcd.ports.machines import (
 )
 from svcd.ports.store import Sealer, Store, Tx
 from svcd.provisioning.act.rows import Journal
-from svcd.provisioning.act.runner import PlanRunner, Shells
+from svcd.provisioning.act.runner import PlanRunner
+from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code, code_of

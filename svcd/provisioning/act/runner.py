@@ -12,29 +12,21 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from attrs import evolve, frozen
+from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.model.cluster import Cluster, Instance, StepName
-from svcd.model.cluster_token import inserted
+from svcd.model.cluster import StepName
 from svcd.model.ids import InstanceId
-from svcd.model.redaction import hidden, named
-from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import (
     CommandResult,
-    Host,
-    Location,
     Probe,
     ProbeError,
-    Remote,
     RemoteError,
-    login,
-    reachable,
-    ways_of,
 )
 from svcd.provisioning.act.rows import Journal
+from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.decide import shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail, Span
@@ -50,7 +42,6 @@ from svcd.provisioning.distributions.spi import (
 from svcd.runtime.tasks import (
     Backoff,
     DeadlineExceeded,
-    Gate,
     Interrupt,
     Interrupted,
     gather,
@@ -90,79 +81,6 @@ class PlanFailed(Exception):
         self.code = code
         self.machine = machine
         self.text = text
-
-
-class Shells:
-    """Runs commands on the machines of one cluster, at most `at_once` at a time.
-
-    key: the private management key. token: see `svcd.model.cluster_token`.
-    """
-
-    def __init__(
-        self, remote: Remote, cluster: Cluster, key: Secret, token: Secret, at_once: int
-    ) -> None:
-        self._remote = remote
-        self._cluster = cluster
-        self._key = key
-        self._token = token
-        self._gate = Gate(at_once)
-        self._instances = {i.instance_id: i for i in cluster.instances()}
-        self._secrets = [*_secrets(cluster), token]
-        self._ways = ways_of(cluster, key)
-
-    def instance(self, instance_id: InstanceId) -> Instance:
-        """The instance of the row with this id."""
-        return self._instances[instance_id]
-
-    def name(self, instance_id: InstanceId) -> str:
-        """The name of the instance for texts; the id of an unknown instance."""
-        known = self._instances.get(instance_id)
-        return known.instance_name if known is not None else instance_id
-
-    def host(self, instance_id: InstanceId) -> Host:
-        """The login of the machine."""
-        return login(self._cluster, self._instances[instance_id], self._key)
-
-    def at(self, url: str) -> Location:
-        """The location of a URL of the distribution, on a machine or elsewhere."""
-        return reachable(url, self._ways) or Location(url)
-
-    async def run(
-        self, instance_id: InstanceId, command: str, *, stdin: bytes = b"", timeout_s: float
-    ) -> CommandResult:
-        """The result of a command of the login user, with secrets of the cluster's options masked.
-
-        Raises RemoteError.
-        """
-        host = self.host(instance_id)
-        async with self._gate:
-            result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
-        stdout, stderr = (hidden(t, self._secrets) for t in (result.stdout, result.stderr))
-        return evolve(result, stdout=stdout, stderr=stderr)
-
-    async def work(
-        self, instance_id: InstanceId, script: str, *, stdin: bytes = b"", timeout_s: float
-    ) -> CommandResult:
-        """The same for a script of a distribution: its system user runs it."""
-        user = self._cluster.own_user(self._instances[instance_id])
-        command = shell.as_user(user, script) if user else script
-        return await self.run(instance_id, command, stdin=stdin, timeout_s=timeout_s)
-
-    def filled(self, file: WriteFile) -> WriteFile:
-        """`file` as it is written: with the token of the cluster, if it has it."""
-        if not file.token:
-            return file
-        return evolve(file, content=inserted(file.content, self._token), mode=file.mode & 0o700)
-
-    def forget(self, instance_id: InstanceId) -> None:
-        """Drop the pooled connection, if any."""
-        self._remote.forget(self.host(instance_id))
-
-
-def _secrets(cluster: Cluster) -> Sequence[Secret]:
-    """The secrets in the options of a cluster and its groups: files on the machines hold them."""
-    everything = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
-    return [s for configs in everything for options in configs.values() for s in named(options)]
 
 
 @frozen(kw_only=True)

@@ -16,7 +16,8 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
 from svcd.provisioning.act.rows import Journal
-from svcd.provisioning.act.runner import PlanRunner, Shells
+from svcd.provisioning.act.runner import PlanRunner
+from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.steps import Done, Fail
 from svcd.provisioning.distributions.spi import Chain, Command, HttpProbe, Stage, WriteFile
