@@ -20,7 +20,6 @@ import shutil
 import signal
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,7 +41,7 @@ from svcd.provisioning.distributions.vanilla.image.artifacts import (
     read_list,
     take_copies,
 )
-from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
+from svcd.provisioning.distributions.vanilla.image.assembly import add_spark, lay_out, link, put
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import (
@@ -50,7 +49,6 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     OPTIONAL,
     PACKAGES,
     RECIPE,
-    SCRIPTS,
     SPARK_JAVA,
     build_command,
     digests,
@@ -240,15 +238,15 @@ def _make(
         progress("collecting the jars of Spark")
         _fetch_spark(spark, jars, kept, progress)
     progress("laying out")
-    _lay_out(stage, jars, jdk)
+    lay_out(stage, jars, jdk)
     progress("compiling")
     lib = f"{stage}/hadoop/lib/*"
     helpers = stage / "hadoop/lib/svcd-hadoop-helpers.jar"
     compile_jar(RECIPE / "java", helpers, lib, jdk, work)
-    _link(helpers, stage / "oozie/lib")  # its HostFilter
+    link(helpers, stage / "oozie/lib")  # its HostFilter
     compile_jar(RECIPE / "examples", stage / "examples/svcd-examples.jar", lib, jdk, work)
     if spark is not None:
-        _add_spark(stage, jars, jdk, work)
+        add_spark(stage, jars, jdk, work)
     shutil.rmtree(work)
     found = versions() | ({} if spark is None else {"spark": spark.version})
     _record(stage, stamp, jdk, started, found, without)
@@ -267,106 +265,6 @@ def _fetch_spark(
         unpack(spark, left, jars, url, progress)
 
 
-def _add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
-    """Spark's folder of the tree, which has a class path of its own, and its examples."""
-    (jars / "notices").rename(stage / "spark")
-    (jars / "spark").rename(stage / "spark/jars")
-    (stage / "spark/python").mkdir()
-    (jars / "python").rename(stage / "spark/python/lib")
-    (stage / "spark/python/svcd").mkdir()
-    for module in sorted((RECIPE / "spark/python").glob("*.py")):
-        _put(stage / "spark/python/svcd" / module.name, module.read_bytes())
-    # objstore:// and the socket factory of machines that share a host
-    _link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
-    lib = f"{stage}/spark/jars/*"
-    if own_classes(folder=SPARK_JAVA):
-        helpers = stage / "spark/jars/svcd-spark-helpers.jar"
-        compile_jar(RECIPE / SPARK_JAVA, helpers, lib, jdk, work)
-    examples = RECIPE / "spark/examples"
-    compile_jar(examples, stage / "examples/svcd-spark-examples.jar", lib, jdk, work)
-    for script in sorted(examples.glob("*.py")):
-        _put(stage / "examples" / script.name, script.read_bytes())
-
-
-def _lay_out(stage: Path, jars: Path, jdk: Java) -> None:
-    for folder in ("hadoop", "pig/conf", "oozie/conf", "oozie/sharelib", "examples", "java/bin"):
-        (stage / folder).mkdir(parents=True)
-    (jars / "hadoop").rename(stage / "hadoop/lib")
-    (jars / "oozie").rename(stage / "oozie/lib")
-    sharelib = stage / "oozie/sharelib"
-    (jars / "launcher").rename(sharelib / "oozie")
-    (jars / "pig").rename(sharelib / "pig")
-    _adapt_pig(sharelib / "pig", stage)
-    for jar in sharelib.glob("oozie/oozie-sharelib-streaming-*.jar"):
-        _move(jar, sharelib / "mapreduce-streaming")
-    for jar in stage.glob("hadoop/lib/hadoop-streaming-*.jar"):
-        _link(jar, sharelib / "mapreduce-streaming")
-    for jar in sharelib.glob("pig/*.jar"):
-        if not jar.name.startswith("oozie-sharelib-"):
-            _link(jar, stage / "pig/lib")
-    _web(stage)
-    _scripts(stage)
-    etc = RECIPE / "etc"
-    _put(stage / "hadoop/etc/log4j.properties", (etc / "log4j.properties").read_bytes())
-    _put(stage / "hadoop/etc/core-site.xml", (etc / "core-site.xml").read_bytes())
-    _put(stage / "pig/conf/pig.properties", (etc / "pig.properties").read_bytes())
-    _put(stage / "oozie/conf/oozie-log4j.properties", (etc / "oozie-log4j.properties").read_bytes())
-    _put(stage / "oozie/conf/adminusers.txt", b"")
-    _put(stage / "java/opens", (etc / "opens").read_bytes())
-    _put(stage / "java/recorded", f"{jdk.home}\n".encode())
-
-
-def _adapt_pig(folder: Path, stage: Path) -> None:
-    """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
-    for jar in folder.glob("pig-[0-9]*.jar"):
-        try:
-            adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"), AVRO_RENAMES)
-        except (ValueError, zipfile.BadZipFile) as error:
-            raise ImageError(f"cannot adapt Pig to Avro: {error}") from error
-        _move(jar, stage / "pig/published")  # for the next build
-
-
-def _web(stage: Path) -> None:
-    """The folders that the daemons' web servers insist on and no published jar carries."""
-    empty = b"<web-app/>\n"
-    for name in ("hdfs", "datanode", "secondary"):
-        target = stage / "hadoop/res/webapps" / name
-        _put(target / "WEB-INF/web.xml", empty)
-        if (RECIPE / "web" / name).is_dir():
-            shutil.copytree(RECIPE / "web" / name, target, dirs_exist_ok=True)
-    filtered = (RECIPE / "web/oozie/WEB-INF/web.xml").read_bytes()
-    _put(stage / "oozie/res/webapp/WEB-INF/web.xml", filtered)
-    page = b"<!doctype html><title>Oozie</title>Oozie web services; there is no console here.\n"
-    _put(stage / "oozie/res/webapp/index.html", page)
-
-
-_SCRIPT_OF = {"hdfs": "hadoop", "yarn": "hadoop", "mapred": "hadoop", "spark-class": "spark-submit"}
-"""Programs that are others under a name of their own."""
-
-
-def _scripts(stage: Path) -> None:
-    for name in SCRIPTS:
-        source = _SCRIPT_OF.get(name, name)
-        _put(stage / "bin" / name, (RECIPE / "bin" / source).read_bytes(), 0o755)
-    _put(stage / "java/bin/java", (RECIPE / "bin" / "java").read_bytes(), 0o755)
-
-
-def _put(path: Path, data: bytes, mode: int = 0o644) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    path.chmod(mode)
-
-
-def _link(path: Path, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / path.name).hardlink_to(path)
-
-
-def _move(path: Path, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    path.rename(folder / path.name)
-
-
 def _record(
     stage: Path,
     stamp: str,
@@ -376,7 +274,7 @@ def _record(
     without: frozenset[str],
 ) -> None:
     """Writes the digests of all files, and image.json, the last file of a tree."""
-    _put(stage / FILE_LIST, file_list(digests(stage)).encode())
+    put(stage / FILE_LIST, file_list(digests(stage)).encode())
     jars: dict[tuple[int, int], int] = {}
     total: dict[tuple[int, int], int] = {}
     for path in stage.rglob("*"):
@@ -402,7 +300,7 @@ def _record(
         "jars": len(jars),
         "jar_bytes": sum(jars.values()),
     }
-    _put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())
+    put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,124 @@
+"""Arranges the fetched jars and the files of the recipe as the folders of the tree.
+
+Everything is made in the folder of a build; `build` checks it and puts it in its place.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.jdk import Java
+from svcd.provisioning.distributions.vanilla.image.layout import (
+    RECIPE,
+    SCRIPTS,
+    SPARK_JAVA,
+    own_classes,
+)
+from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
+
+
+def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
+    """Spark's folder of the tree, which has a class path of its own, and its examples."""
+    (jars / "notices").rename(stage / "spark")
+    (jars / "spark").rename(stage / "spark/jars")
+    (stage / "spark/python").mkdir()
+    (jars / "python").rename(stage / "spark/python/lib")
+    (stage / "spark/python/svcd").mkdir()
+    for module in sorted((RECIPE / "spark/python").glob("*.py")):
+        put(stage / "spark/python/svcd" / module.name, module.read_bytes())
+    # objstore:// and the socket factory of machines that share a host
+    link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
+    lib = f"{stage}/spark/jars/*"
+    if own_classes(folder=SPARK_JAVA):
+        helpers = stage / "spark/jars/svcd-spark-helpers.jar"
+        compile_jar(RECIPE / SPARK_JAVA, helpers, lib, jdk, work)
+    examples = RECIPE / "spark/examples"
+    compile_jar(examples, stage / "examples/svcd-spark-examples.jar", lib, jdk, work)
+    for script in sorted(examples.glob("*.py")):
+        put(stage / "examples" / script.name, script.read_bytes())
+
+
+def lay_out(stage: Path, jars: Path, jdk: Java) -> None:
+    """The folders of Hadoop, Pig, Oozie and Java. jars: the fetched ones, which move there."""
+    for folder in ("hadoop", "pig/conf", "oozie/conf", "oozie/sharelib", "examples", "java/bin"):
+        (stage / folder).mkdir(parents=True)
+    (jars / "hadoop").rename(stage / "hadoop/lib")
+    (jars / "oozie").rename(stage / "oozie/lib")
+    sharelib = stage / "oozie/sharelib"
+    (jars / "launcher").rename(sharelib / "oozie")
+    (jars / "pig").rename(sharelib / "pig")
+    _adapt_pig(sharelib / "pig", stage)
+    for jar in sharelib.glob("oozie/oozie-sharelib-streaming-*.jar"):
+        _move(jar, sharelib / "mapreduce-streaming")
+    for jar in stage.glob("hadoop/lib/hadoop-streaming-*.jar"):
+        link(jar, sharelib / "mapreduce-streaming")
+    for jar in sharelib.glob("pig/*.jar"):
+        if not jar.name.startswith("oozie-sharelib-"):
+            link(jar, stage / "pig/lib")
+    _web(stage)
+    _scripts(stage)
+    etc = RECIPE / "etc"
+    put(stage / "hadoop/etc/log4j.properties", (etc / "log4j.properties").read_bytes())
+    put(stage / "hadoop/etc/core-site.xml", (etc / "core-site.xml").read_bytes())
+    put(stage / "pig/conf/pig.properties", (etc / "pig.properties").read_bytes())
+    put(stage / "oozie/conf/oozie-log4j.properties", (etc / "oozie-log4j.properties").read_bytes())
+    put(stage / "oozie/conf/adminusers.txt", b"")
+    put(stage / "java/opens", (etc / "opens").read_bytes())
+    put(stage / "java/recorded", f"{jdk.home}\n".encode())
+
+
+def _adapt_pig(folder: Path, stage: Path) -> None:
+    """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
+    for jar in folder.glob("pig-[0-9]*.jar"):
+        try:
+            adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"), AVRO_RENAMES)
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise ImageError(f"cannot adapt Pig to Avro: {error}") from error
+        _move(jar, stage / "pig/published")  # for the next build
+
+
+def _web(stage: Path) -> None:
+    """The folders that the daemons' web servers insist on and no published jar carries."""
+    empty = b"<web-app/>\n"
+    for name in ("hdfs", "datanode", "secondary"):
+        target = stage / "hadoop/res/webapps" / name
+        put(target / "WEB-INF/web.xml", empty)
+        if (RECIPE / "web" / name).is_dir():
+            shutil.copytree(RECIPE / "web" / name, target, dirs_exist_ok=True)
+    filtered = (RECIPE / "web/oozie/WEB-INF/web.xml").read_bytes()
+    put(stage / "oozie/res/webapp/WEB-INF/web.xml", filtered)
+    page = b"<!doctype html><title>Oozie</title>Oozie web services; there is no console here.\n"
+    put(stage / "oozie/res/webapp/index.html", page)
+
+
+_SCRIPT_OF = {"hdfs": "hadoop", "yarn": "hadoop", "mapred": "hadoop", "spark-class": "spark-submit"}
+"""Programs that are others under a name of their own."""
+
+
+def _scripts(stage: Path) -> None:
+    for name in SCRIPTS:
+        source = _SCRIPT_OF.get(name, name)
+        put(stage / "bin" / name, (RECIPE / "bin" / source).read_bytes(), 0o755)
+    put(stage / "java/bin/java", (RECIPE / "bin" / "java").read_bytes(), 0o755)
+
+
+def put(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Write a file, and make its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def link(path: Path, folder: Path) -> None:
+    """Put the same file into `folder`, too."""
+    folder.mkdir(exist_ok=True)
+    (folder / path.name).hardlink_to(path)
+
+
+def _move(path: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    path.rename(folder / path.name)
