@@ -73,7 +73,7 @@ from svcd.store.sealer import FernetSealer, SealerError, key_file
 from svcd.store.store import SqlStore
 from svcd.workflow.act.controller import Controller as JobController
 from svcd.workflow.commands import Jobs
-from svcd.workflow.decide.document import ObjectStoreAccess
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 if TYPE_CHECKING:
     from svcd.store.leases.keeper import LeaseKeeper

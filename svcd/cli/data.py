@@ -131,7 +131,7 @@ def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
 def get_source(session: Session, what: str, folder: Path) -> None:
     """Download the data of a source in the object store into FOLDER (default: this one)."""
     from svcd.cli.uploads import files as count
-    from svcd.workflow.decide.document import container_of
+    from svcd.workflow.decide.object_store import container_of
 
     found = find(session.api, SOURCE, what)
     url = str(found["url"])

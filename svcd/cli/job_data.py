@@ -22,7 +22,7 @@ from svcd.cli.session import Session
 from svcd.cli.uploads import files as count
 from svcd.cli.uploads import size
 from svcd.model.redaction import shown_url
-from svcd.workflow.decide.document import container_of
+from svcd.workflow.decide.object_store import container_of
 
 
 @frozen(kw_only=True)

@@ -73,6 +73,7 @@ from svcd.workflow.decide import (
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import xml_fault
 from svcd.workflow.decide.material import Material, work_of
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.preview import Checked, execution_plan
 
 CreateCluster = Callable[[Caller, NewCluster, Also[Cluster]], Awaitable[Cluster]]
@@ -102,7 +103,7 @@ class Jobs:
         clock: IReactorTime,
         new_id: Callable[[], str],
         settings: Workflow,
-        access: document.ObjectStoreAccess | None = None,
+        access: ObjectStoreAccess | None = None,
     ) -> None:
         self._store = store
         self._engine = engine

@@ -42,8 +42,9 @@ from svcd.workflow.act.submissions import Submissions
 from svcd.workflow.act.tasks import AT_ONCE, Means
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
-from svcd.workflow.decide import document, planner
+from svcd.workflow.decide import planner
 from svcd.workflow.decide.clock_skew import Bounds
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 log = Logger()
 
@@ -76,7 +77,7 @@ class Controller:
         sealer: Sealer,
         clock: IReactorTime,
         settings: Workflow,
-        access: document.ObjectStoreAccess | None,
+        access: ObjectStoreAccess | None,
         idle: Callable[[], None],
         rng: random.Random,
         installation: str = "",

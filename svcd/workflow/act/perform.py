@@ -38,6 +38,7 @@ from svcd.workflow.decide import document, failures, lifecycle, planner, submiss
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.planner import News
 from svcd.workflow.decide.progress import return_code, with_children, with_known_children
 from svcd.workflow.decide.steps import (
@@ -85,7 +86,7 @@ class Performer:
         containers: Containers,
         launchers: Launchers,
         clock: IReactorTime,
-        access: document.ObjectStoreAccess | None,
+        access: ObjectStoreAccess | None,
     ) -> None:
         self._store = store
         self._rows = rows

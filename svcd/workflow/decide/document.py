@@ -21,16 +21,11 @@ at a time, and the second finds the output of the first. So each launcher has on
 `launchers` kills the children of a dead one. The action holds the number of attempts, because
 without it Oozie takes the number from `mapreduce.map.maxattempts`.
 
-Note: white space. Oozie trims the values of an action's configuration, and drops an empty value: a
-separator that is a tab would be lost. Hadoop 3 replaces a variable that is not set in the
-environment by the default beside its name. White space in this default is not at an end.
-
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -39,13 +34,14 @@ from attrs import field, frozen
 
 from svcd.model.ids import ExecutionId
 from svcd.model.job import DataSource, JobConfigs, JobType
-from svcd.model.redaction import listed, named, url_repr
+from svcd.model.redaction import listed, named
 from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
-from svcd.workflow.decide import spark_job
+from svcd.workflow.decide import object_store, spark_job
 from svcd.workflow.decide.data_urls import input_property, pig_parameter
+from svcd.workflow.decide.engine_text import argument, quoted, untrimmed
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
@@ -57,14 +53,11 @@ from svcd.workflow.decide.job_configs import (
     faults_of,
     xml_fault,
 )
-from svcd.workflow.decide.job_credentials import Logins, keys_of
+from svcd.workflow.decide.job_credentials import Logins
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
-OBJECT_STORE_CLASS: Final = "org.svcd.objstore.ObjStoreFileSystem"
-CONTAINER_SUFFIX: Final = ".svc"
-_USERNAME: Final = ".username"
-
 RENDERED: Final = frozenset(
     {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL, JobType.SPARK}
 )
@@ -90,9 +83,6 @@ _EMPTY_IS_UNSET: Final = frozenset(
         "mapred.job.name",
     }
 )
-_UNSET: Final = "env.SVCD_UNSET"
-_BACKSLASH: Final = "${'\\\\'}"
-"""A backslash in the engine's expression language."""
 _STEP_PREFIXES: Final = ("oozie.launcher.", "oozie.action.")
 _ONE_ATTEMPT: Final = {ATTEMPTS: "1"}
 
@@ -105,15 +95,6 @@ MOST_CHARACTERS_OPTION: Final = "oozie.service.WorkflowAppService.WorkflowDefini
 
 class DocumentError(Exception):
     """svcd cannot write the definition. args[0]: one line for each fault, with its JSON path."""
-
-
-@frozen(kw_only=True)
-class ObjectStoreAccess:
-    """The object store as the cluster's machines reach it. auth_url ends in /v3."""
-
-    auth_url: str = field(repr=url_repr)
-    region: str = ""
-    interface: str = "public"
 
 
 @frozen(kw_only=True)
@@ -209,12 +190,6 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
     return {name: mine[name] for name in sorted(mine)}
 
 
-def container_of(url: str) -> str:
-    """The container of an `objstore://` URL, without the provider's suffix."""
-    name = url.partition("://")[2].split("/", 1)[0]
-    return name.removesuffix(CONTAINER_SUFFIX)
-
-
 def secrets_of(
     sources: Sequence[DataSource | None], configs: JobConfigs | None = None
 ) -> Sequence[Secret]:
@@ -257,7 +232,7 @@ def _map_reduce(work: Work) -> str:
         (work.output, _OUTPUT_NAMES, str),
     ):
         if source is not None and not any(name in given for name in names):
-            made[names[0]] = _quoted(written(source.url))
+            made[names[0]] = quoted(written(source.url))
     for names, old, switch in (
         (_NEW_MAP, "mapred.mapper.class", "mapred.mapper.new-api"),
         (_NEW_REDUCE, "mapred.reducer.class", "mapred.reducer.new-api"),
@@ -287,12 +262,12 @@ def _pig(work: Work) -> str:
     params: dict[str, str] = {}
     for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
         if source is not None:
-            params[name] = _quoted(pig_parameter(source.url))
+            params[name] = quoted(pig_parameter(source.url))
     params.update(_texts(work.configs.params))
     return "".join(
         [
             f"<pig>{_NODES}{_configuration(_configs(work))}",
-            f"<script>{_xml(_quoted(work.mains[0]))}</script>",
+            f"<script>{_xml(quoted(work.mains[0]))}</script>",
             *(f"<param>{_xml(f'{name}={value}')}</param>" for name, value in params.items()),
             *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
             "</pig>",
@@ -312,7 +287,7 @@ def _java(work: Work) -> str:
             f"<java>{_NODES}{_configuration(_configs(work))}",
             f"<main-class>{_xml(_text(main))}</main-class>",
             "" if opts is None else f"<java-opts>{_xml(_text(opts))}</java-opts>",
-            *(f"<arg>{_xml(_argument(each))}</arg>" for each in _args(work)),
+            *(f"<arg>{_xml(argument(each))}</arg>" for each in _args(work)),
             "</java>",
         ]
     )
@@ -321,13 +296,13 @@ def _java(work: Work) -> str:
 def _shell(work: Work) -> str:
     if not work.mains:
         raise DocumentError("$: a Shell job needs a main binary: the script")
-    files = [_quoted(name) for name in (*work.mains, *work.libs)]
+    files = [quoted(name) for name in (*work.mains, *work.libs)]
     return "".join(
         [
             f'<shell xmlns="{SHELL_SCHEMA}">{_NODES}',
             _configuration(_configs(work)),
             f"<exec>{_xml(files[0])}</exec>",
-            *(f"<argument>{_xml(_argument(each))}</argument>" for each in _args(work)),
+            *(f"<argument>{_xml(argument(each))}</argument>" for each in _args(work)),
             *(
                 f"<env-var>{_xml(f'{name}={value}')}</env-var>"
                 for name, value in _texts(work.configs.params).items()
@@ -343,7 +318,7 @@ def _spark(work: Work) -> str:
     action = spark_job.action(
         mains=work.mains,
         libs=work.libs,
-        places={name: _quoted(source.url) for name, source in sources if source is not None},
+        places={name: quoted(source.url) for name, source in sources if source is not None},
         params=_texts(work.configs.params),
         args=tuple(_args(work)),
         options={**_configs(work), **_texts(_of_svcd(work))},
@@ -352,7 +327,7 @@ def _spark(work: Work) -> str:
         [
             f"<java>{_NODES}{_configuration(action.configuration)}",
             f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>",
-            *(f"<arg>{_xml(_argument(each))}</arg>" for each in action.arguments),
+            *(f"<arg>{_xml(argument(each))}</arg>" for each in action.arguments),
             "</java>",
         ]
     )
@@ -362,6 +337,13 @@ def _of_svcd(work: Work) -> Mapping[str, ConfigValue]:
     return {n: value for n, value in work.configs.configs.items() if n.startswith("edp.")}
 
 
+def _object_store(work: Work) -> dict[str, str]:
+    if work.object_store is None:
+        return {}
+    sources, given = (work.input, work.output), work.configs.configs
+    return object_store.options(work.object_store, work.project, sources, given, work.logins)
+
+
 def _configs(work: Work) -> dict[str, str]:
     return {**_object_store(work), **_callers(work), **_ONE_ATTEMPT}
 
@@ -369,49 +351,12 @@ def _configs(work: Work) -> dict[str, str]:
 def _callers(work: Work) -> dict[str, str]:
     """The caller's configurations that go into the action."""
     return {
-        name: _untrimmed(_text(value))
+        name: untrimmed(_text(value))
         for name, value in work.configs.configs.items()
         if not name.startswith("edp.")
         and (not name.startswith("oozie.") or name.startswith(_STEP_PREFIXES))
         and not (name in _EMPTY_IS_UNSET and value == "")
     }
-
-
-def _object_store(work: Work) -> dict[str, str]:
-    """The configurations for access to the object store of every data source.
-
-    Each container has its login. The first login is also used for any other container that the
-    job's program names. Where the caller names a user, that user is used instead.
-    """
-    sources = [
-        source
-        for source in (work.input, work.output)
-        if source is not None and source.url.startswith("objstore://")
-    ]
-    if not sources or work.object_store is None:
-        return {}
-    store = work.object_store
-    found = {
-        "fs.objstore.impl": OBJECT_STORE_CLASS,
-        "fs.objstore.auth.url": _quoted(store.auth_url),
-        "fs.objstore.project": _quoted(work.project),
-        "fs.objstore.interface": _quoted(store.interface),
-    }
-    if store.region:
-        found["fs.objstore.region"] = _quoted(store.region)
-    done = {name for name in work.configs.configs if name.endswith(_USERNAME)}
-    for source in sources:
-        if source.credentials is None:
-            continue
-        own = f"fs.objstore.container.{container_of(source.url)}"
-        for place in ("fs.objstore", own):
-            if f"{place}{_USERNAME}" in done:
-                continue
-            done.add(f"{place}{_USERNAME}")
-            keys = keys_of(source.credentials, work.logins)
-            found |= {f"{place}.{key}": _quoted(value) for key, value in keys.items()}
-        found[f"{own}.project"] = _quoted(work.project)
-    return found
 
 
 def _args(work: Work) -> Iterator[str]:
@@ -437,24 +382,6 @@ def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 def _text(value: ConfigValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _untrimmed(text: str) -> str:
-    """`text`; a value of only tabs and line feeds in a form that the engine does not trim."""
-    return _quoted(f"${{{_UNSET}:-{text}}}") if text and not text.strip("\t\n") else text
-
-
-def _argument(text: str) -> str:
-    """`text`; an empty one, over which the launcher would fail, in the form of `_untrimmed`."""
-    return text if text.strip() else _quoted(f"${{{_UNSET}:-{text}}}")
-
-
-def _quoted(text: str) -> str:
-    """`text`, quoted for the engine's expression language.
-
-    A backslash before `${` would make it plain text, and stay out of the value itself.
-    """
-    return re.sub(r"(\\*)\$\{", lambda found: _BACKSLASH * len(found[1]) + "${'$'}{", text)
 
 
 def _xml(text: str) -> str:

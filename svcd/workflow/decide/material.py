@@ -12,6 +12,7 @@ from svcd.model.secret import Secret
 from svcd.model.template import Configs
 from svcd.workflow.decide import document
 from svcd.workflow.decide.job_credentials import Login, Logins
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 
 @frozen(kw_only=True)
@@ -36,7 +37,7 @@ def secrets_of(row: Execution, material: Material, logins: Logins) -> Sequence[S
 def work_of(
     row: Execution,
     material: Material,
-    access: document.ObjectStoreAccess | None,
+    access: ObjectStoreAccess | None,
     cluster: Cluster | None,
     logins: Logins,
 ) -> document.Work:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from svcd.model.job import DataSource, JobType
 from svcd.workflow.decide import spark_job
-from svcd.workflow.decide.document import container_of
+from svcd.workflow.decide.object_store import container_of
 
 WITH_DATA: Final = frozenset({JobType.PIG, JobType.JAR, JobType.MAP_REDUCE})
 """Job types that need both data sources."""

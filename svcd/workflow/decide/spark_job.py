@@ -130,9 +130,7 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
         )
 
 
-def source_faults(
-    mains: Sequence[str], sources: Mapping[str, DataSource | None]
-) -> Iterator[str]:
+def source_faults(mains: Sequence[str], sources: Mapping[str, DataSource | None]) -> Iterator[str]:
     """Data sources that a script in SQL cannot use. sources: by the field of the request."""
     for key, source in sources.items() if mains and ending(mains[0]) == ".sql" else ():
         if source is not None and "${" in source.url:

@@ -58,7 +58,7 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.commands import Jobs
-from svcd.workflow.decide.document import ObjectStoreAccess
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 T = TypeVar("T")
 

@@ -15,15 +15,14 @@ from svcd.model.secret import Secret
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
     DocumentError,
-    ObjectStoreAccess,
     Work,
-    container_of,
     most_characters,
     properties,
     workflow,
 )
 from svcd.workflow.decide.job_configs import unusable
 from svcd.workflow.decide.job_credentials import Login, Refused
+from svcd.workflow.decide.object_store import ObjectStoreAccess, container_of
 
 NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
 

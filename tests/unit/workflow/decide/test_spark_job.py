@@ -11,12 +11,12 @@ from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide.document import (
     DocumentError,
-    ObjectStoreAccess,
     Work,
     properties,
     workflow,
 )
 from svcd.workflow.decide.job_configs import faults_of
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.rules import job_faults
 from svcd.workflow.decide.spark_job import main_faults
 
