@@ -82,3 +82,20 @@ def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, objec
     if x.replayed:
         record["replayed"] = True
     return record
+
+
+def access_fields(
+    x: Exchange, status: int, seconds: float, addresses: Addresses
+) -> dict[str, object]:
+    """The fields of the JSON line of the access log about `x`."""
+    fields: dict[str, object] = {
+        "method": x.method,
+        "path": shown(x.request.path),
+        "route": x.pattern,
+        "status": status,
+        "duration_s": round(seconds, 6),
+        "address": addresses.of(x.request),
+    }
+    if x.caller is not None:
+        fields["user"] = x.caller.user_id
+    return fields

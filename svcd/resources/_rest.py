@@ -46,7 +46,7 @@ from svcd.resources._answers import JSON, Answer, Download, encode, error_answer
 from svcd.resources._bodies import Disconnected
 from svcd.resources._body_rules import body_of, raw_body, refuse_if_gone
 from svcd.resources._delivery import Delivery, packed, respond, unless_known
-from svcd.resources._exchange import REFUSALS, Exchange, record_of
+from svcd.resources._exchange import REFUSALS, Exchange, access_fields, record_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._keyed import keyed_request, once
 from svcd.resources._paths import decoded, shown, tenant_in
@@ -461,6 +461,7 @@ class Rest(Routed[Route]):
                 path=shown(x.request.path),
                 status=status,
                 ms=seconds * 1000.0,
+                fields=lambda: access_fields(x, status, seconds, self._options.addresses),
             )
 
 

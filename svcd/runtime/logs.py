@@ -6,13 +6,17 @@ secrets that are alive in the process from the texts of unexpected exceptions.
 
 Note: a log that cannot be written. Its disk may be full, or its reader gone. The daemon continues,
 counts the lost lines, and logs their number as soon as a line can be written again.
+
+Note: fields. An event may have `fields`, a function that returns names and values. The JSON line
+has them beside its message; the human line has no use for them, and does not call the function.
+svcd writes no other field of an event, because some hold secrets.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import IO
@@ -143,6 +147,13 @@ def _human_line(event: LogEvent) -> str:
     return line
 
 
+def _fields(event: LogEvent) -> dict[str, object]:
+    """The names and values of the event's `fields`."""
+    read: Callable[[], Mapping[str, object]] | None = event.get("fields")
+    given = {} if read is None else read()
+    return {name: _one_line(v) if isinstance(v, str) else v for name, v in given.items()}
+
+
 def _json_line(event: LogEvent) -> str:
     record: dict[str, object] = {
         "time": _time(event),
@@ -150,6 +161,7 @@ def _json_line(event: LogEvent) -> str:
         "logger": event.get("log_namespace", "-"),
         "message": _text(event),
         **_ids(event),
+        **_fields(event),
     }
     traceback = _traceback(event)
     if traceback:

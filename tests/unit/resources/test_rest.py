@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from twisted.internet.defer import CancelledError
+from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.cloud.core import VANILLA_IMAGE_ID
 from svcd.model.ids import TenantId
 from svcd.ports.cloud import Access, CloudSession
 from svcd.provisioning.commands import Templates
+from svcd.runtime import logs
 from svcd.testing import Effect, FakeService, FaultRule
 from tests.support.api import daemon_of
 from tests.support.fakes import Api
@@ -288,6 +292,33 @@ class ObservabilityTests(_Tests):
             "svcd_requests_in_flight 1.0",
         ):
             self.assertIn(line, text)
+
+    def test_a_request_is_one_json_line_with_fields(self) -> None:
+        """A program need not take the message apart."""
+        stream = io.StringIO()
+        observer = logs.observer(stream, "json", "info")
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        api = self.service(log__access=True)
+        answer = api.call("GET", "/v1.0/demo/clusters/nope?token=hush")
+        [line] = [each for each in map(json.loads, stream.getvalue().splitlines())
+                  if each["logger"] == "svcd.resources._rest"]  # fmt: skip
+        self.assertTrue(0.0 <= line.pop("duration_s") < 60.0)
+        del line["time"], line["message"], line["user"]
+        self.assertEqual(
+            line,
+            {
+                "level": "info",
+                "logger": "svcd.resources._rest",
+                "request": answer.headers["x-request-id"],
+                "tenant": "demo",
+                "method": "GET",
+                "path": "/v1.0/demo/clusters/nope",
+                "route": "/v1.0/<tenant_id>/clusters/<cluster_id>",
+                "status": 404,
+                "address": "127.0.0.1",
+            },
+        )
 
     def test_metrics_are_rendered_once_a_second(self) -> None:
         """They need no token and cost much."""

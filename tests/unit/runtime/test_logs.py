@@ -100,6 +100,20 @@ class LinesTests(SynchronousTestCase):
             },
         )
 
+    def test_fields_are_fields_of_the_json_line(self) -> None:
+        """The other fields of an event are not. A text stays in its line."""
+        stream, publisher = self.said("json")
+        publisher(event(LogLevel.info, "x", secret="s", fields=lambda: {"a": 1, "b": "c\nd"}))
+        line = json.loads(stream.getvalue())
+        self.assertEqual({name: line.get(name) for name in ("a", "b")}, {"a": 1, "b": "c\\nd"})
+        self.assertNotIn("secret", line)
+
+    def test_fields_cost_nothing_in_a_human_line(self) -> None:
+        """They are not asked for."""
+        stream, publisher = self.said("human")
+        publisher(event(LogLevel.info, "x", fields=lambda: self.fail("asked")))
+        self.assertIn(": x\n", stream.getvalue())
+
     def test_ids_cannot_forge_a_line(self) -> None:
         """A tenant with line ends in its name stays in its line."""
         stream, publisher = self.said()
