@@ -65,6 +65,7 @@ from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.pulse import Pulse
 from svcd.runtime.state_dir import StateFolder, StateFolderError
+from svcd.runtime.systemd import ServiceManager
 from svcd.runtime.tasks import Loop, sleep
 from svcd.runtime.work_metrics import Census
 from svcd.settings import CloudSettings, Loaded, Settings
@@ -382,10 +383,12 @@ class DaemonService:
         self._port: IListeningPort | None = None
         self._admin_port: IListeningPort | None = None
         self._pulse: Pulse | None = None
+        self._manager = ServiceManager({}, 0)
         self.broken: Deferred[None] = Deferred()
 
     async def start(self) -> None:
         """Open everything, resume unfinished work and listen. Raises StartError."""
+        self._manager = ServiceManager(os.environ, os.getpid())
         self._settings = settings = open_files.fitted(self._settings)
         try:
             self._folder = StateFolder(settings.server.state_dir)
@@ -449,10 +452,12 @@ class DaemonService:
             self._pulse.start()
         gc.collect()
         gc.freeze()  # what lives as long as the process: a full collection would stall the reactor
+        self._manager.ready(f"Serving {base}")
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
 
     async def stop(self) -> None:
         """Stop the listener, then requests, then tasks, then the embedded cloud and the store."""
+        self._manager.stopping()
         if self._folder is not None:
             self._folder.remove_endpoints()
         for port in (self._port, self._admin_port):
@@ -470,6 +475,10 @@ class DaemonService:
         for folder in (self._machines, self._folder):
             if folder is not None:
                 folder.release()
+
+    def _beat(self, metrics: Metrics, late_s: float) -> None:
+        metrics.lagged(late_s)
+        self._manager.alive()
 
     async def _listen_admin(self, site: api.ApiSite) -> IListeningPort:
         site.noisy = False
@@ -496,7 +505,7 @@ class DaemonService:
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})
-        self._pulse = Pulse(reactor, metrics.lagged)
+        self._pulse = Pulse(reactor, partial(self._beat, metrics))
         platform = OpenStack(agent, reactor, cloud, metrics.work.cloud_called)
         remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(settings.cloud), agent)
         engine_http = HttpClient(

@@ -46,6 +46,8 @@ _LINGER_S = 2.0
 """How long a lingering close waits for the peer's end of stream."""
 _FLUSH_S = 15.0
 """A closing connection whose peer accepts no data for so long (or for the idle time) is aborted."""
+_FIRST_S = 2.0
+"""How long a stop waits for the first request of a connection."""
 _LINGER_BYTES = 16 * 1024 * 1024
 """A lingering close discards so many bytes, then it aborts the connection."""
 _MAX_REQUEST_LINE = 16_384
@@ -84,6 +86,8 @@ class ApiChannel(HTTPChannel):
         self._unregistered = False
         self._unsent = 0
         self._closing: IDelayedCall | None = None
+        self._asked = False
+        self._first: IDelayedCall | None = None
 
     # ---- life ----
 
@@ -94,8 +98,9 @@ class ApiChannel(HTTPChannel):
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         self._stop_timer()
         self._all_sent()
-        if self._closing is not None and self._closing.active():
-            self._closing.cancel()
+        for timer in (self._closing, self._first):
+            if timer is not None and timer.active():
+                timer.cancel()
         super().connectionLost(reason)
         self.site.closed(self)
 
@@ -128,8 +133,20 @@ class ApiChannel(HTTPChannel):
         """Our sending side is closed, see `linger`."""
 
     def close_when_idle(self) -> None:
-        """Accept no further request. Close now when no request is being answered."""
-        self.persistent = False
+        """Accept no further request. Close now when no request is being answered.
+
+        The first request of a new connection is on its way, so it gets `_FIRST_S` to arrive.
+        """
+        fresh = not self._asked or bool(self._buffer)
+        if self.requests or self._lingering or not fresh:
+            self.persistent = False
+            if not self.requests and not self._lingering:
+                self.loseConnection()
+        elif self._first is None:  # Twisted's parser would ignore the request without `persistent`
+            self._first = self.callLater(_FIRST_S, self._close_unused)
+
+    def _close_unused(self) -> None:
+        self._first = None
         if not self.requests and not self._lingering:
             self.loseConnection()
 
@@ -198,6 +215,7 @@ class ApiChannel(HTTPChannel):
         if self._lingering:
             return
         self._in_header = False
+        self._asked = True
         self._stop_timer()
         request = self.requests[-1]
         self.persistent = self.checkPersistence(request, self._version) and not self.site.draining

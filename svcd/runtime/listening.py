@@ -101,6 +101,16 @@ async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListen
             f"cannot listen on {text}: {error.socketError};"
             f" stop the program that uses the port (ss -ltnp), or choose another {setting}"
         ) from None
+    except (LookupError, AttributeError) as error:
+        if not text.startswith("systemd:"):
+            raise EndpointError(
+                f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
+            ) from None
+        raise EndpointError(
+            f"cannot listen on {text}: the service manager has handed over no such socket; start"
+            f" svcd by a unit with a .socket unit beside it (FileDescriptorName is the name in"
+            f" {setting}), or write {setting} as tcp:HOST:PORT"
+        ) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise EndpointError(
             f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.testing import StringTransport
 from twisted.logger import globalLogPublisher
@@ -222,6 +223,32 @@ class ChannelTests(SynchronousTestCase):
             "GET", "/v1.0/demo/node-group-templates", headers={"X-Auth-Token": token}
         )
         self.assertEqual((shown.status, shown.json), (200, {"node_group_templates": []}))
+        peer.service.close()
+
+    def test_a_drain_closes_idle_connections_at_once(self) -> None:
+        """They have had their answer."""
+        peer = Connected()
+        peer.channel.dataReceived(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        Deferred.fromCoroutine(peer.site.drain(10.0))
+        self.assertEqual((peer.statuses(), peer.transport.disconnecting), ([200], True))
+        peer.channel.connectionLost(Failure(ConnectionLost()))
+        peer.service.close()
+
+    def test_a_drain_waits_for_the_first_request_of_a_connection(self) -> None:
+        """It is on its way; the connection is closed after its answer."""
+        peer = Connected()
+        late = Connected(of=peer)
+        Deferred.fromCoroutine(peer.site.drain(10.0))
+        newest = Connected(of=peer)
+        for each in (peer, newest):
+            self.assertFalse(each.transport.disconnecting)
+            each.channel.dataReceived(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual((each.statuses(), each.transport.disconnecting), ([200], True))
+        self.assertFalse(late.transport.disconnecting)
+        peer.advance(2.1)
+        self.assertTrue(late.transport.disconnecting)
+        for each in (peer, late, newest):
+            each.channel.connectionLost(Failure(ConnectionLost()))
         peer.service.close()
 
     def test_idle_connections_fill_no_log(self) -> None:

@@ -3,9 +3,20 @@
 from typing import Any
 
 from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ServerFactory
+from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.runtime.listening import beyond_loopback, description, encrypted, url_of, with_port
+from svcd.runtime.listening import (
+    EndpointError,
+    beyond_loopback,
+    description,
+    encrypted,
+    listen,
+    url_of,
+    with_port,
+)
 
 
 class DescriptionTests(SynchronousTestCase):
@@ -94,3 +105,14 @@ class _Port:
 
     def getHost(self) -> _Address:
         return _Address()
+
+
+class HandedOverTests(SynchronousTestCase):
+    def test_a_socket_that_was_not_handed_over_is_named(self) -> None:
+        """By its name or its number; with the units that hand one over."""
+        for text in ("systemd:domain=INET:name=svcd", "systemd:domain=INET:index=0"):
+            work = listen(MemoryReactor(), "server.listen", text, ServerFactory())
+            failure = self.failureResultOf(Deferred.fromCoroutine(work), EndpointError)
+            said = str(failure.value)
+            self.assertIn(f"cannot listen on {text}: the service manager has handed over no", said)
+            self.assertIn("or write server.listen as tcp:HOST:PORT", said)

@@ -1,0 +1,71 @@
+"""Notifications to the service manager."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.runtime.systemd import ServiceManager
+
+
+class ServiceManagerTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp()).absolute()
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.manager.close)
+        self.manager.setblocking(False)
+
+    def told(self) -> list[str]:
+        found = []
+        while True:
+            try:
+                found.append(self.manager.recv(4096).decode())
+            except BlockingIOError:
+                return found
+
+    def serve(self, **more: str) -> ServiceManager:
+        name = f"\0svcd-test-{id(self)}"
+        self.manager.bind(name)
+        self.environment = {"NOTIFY_SOCKET": "@" + name[1:], "PATH": "/bin", **more}
+        return ServiceManager(self.environment, 17)
+
+    def test_a_life_is_told(self) -> None:
+        """In the words of sd_notify."""
+        manager = self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="17")
+        manager.ready("Serving http://here")
+        manager.alive()
+        manager.stopping()
+        self.assertEqual(
+            self.told(),
+            [
+                "READY=1\nSTATUS=Serving http://here",
+                "WATCHDOG=1",
+                "STOPPING=1\nSTATUS=Stopping: waits for the requests in flight",
+            ],
+        )
+
+    def test_children_do_not_inherit_the_socket(self) -> None:
+        """Nor the watchdog."""
+        self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="17")
+        self.assertEqual(self.environment, {"PATH": "/bin"})
+
+    def test_without_a_watchdog_no_sign_of_life_is_sent(self) -> None:
+        """So too for the watchdog of another process."""
+        manager = self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="18")
+        manager.alive()
+        self.assertEqual(self.told(), [])
+
+    def test_without_a_manager_nothing_is_sent(self) -> None:
+        """And nothing fails."""
+        manager = ServiceManager({}, 17)
+        manager.ready("x")
+        manager.alive()
+        manager.stopping()
+
+    def test_a_manager_that_is_gone_is_no_failure(self) -> None:
+        """Nothing listens at the address."""
+        manager = ServiceManager({"NOTIFY_SOCKET": str(self.path), "WATCHDOG_USEC": "9000000"}, 17)
+        manager.ready("x")
+        manager.alive()
