@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills causes secrets faults run lint bench image digests format clean
+.PHONY: venv demo test simulate kills causes secrets faults run lint docs bench image digests format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -45,6 +45,10 @@ lint: venv ## Run ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+docs: venv ## Make the site of the documentation in build/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -E -d build/doctrees docs build/docs
+	@echo "made build/docs/index.html"
 
 test: lint image ## Run a sample of the tests, about nine minutes; SVCD_TEST_EXHAUSTIVE=1 for all; TESTS=MODULE for one
 	@scripts/need postgresql

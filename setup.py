@@ -4,6 +4,8 @@ from pathlib import Path
 
 from setuptools import find_namespace_packages, find_packages, setup
 
+DOCS = ["sphinx>=8.1", "furo>=2024.8.6", "myst-parser>=4"]
+
 setup(
     name="svcd",
     version="0.1.0.dev0",
@@ -46,7 +48,9 @@ setup(
     extras_require={
         "postgresql": ["txpostgres>=1.7", "psycopg2-binary>=2.9.9"],
         "pytest": ["pytest>=8"],
+        "docs": DOCS,
         "dev": [
+            *DOCS,  # a test makes the site
             "ruff>=0.8",
             "mypy>=1.13",
             "mypy-zope>=1.0.8",

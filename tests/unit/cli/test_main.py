@@ -251,7 +251,7 @@ class DocsTests(SynchronousTestCase):
     def test_every_command_of_the_docs_exists_with_its_options(self) -> None:
         """Each line of a page that begins with `svcd`."""
         lines = []
-        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
             blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
             lines += re.findall(r"^svcd (.+)$", "\n".join(blocks), re.M)
         self.assertGreater(len(lines), 20)
