@@ -1,17 +1,50 @@
 """Package metadata of svcd; tool settings live in pyproject.toml."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_namespace_packages, find_packages, setup
 
 DOCS = ["sphinx>=8.1", "furo>=2024.8.6", "myst-parser>=4"]
 
+HOME = "https://svcd.example"  # a placeholder: scripts/release says so
+README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+
 setup(
     name="svcd",
-    version="0.1.0.dev0",
+    version="0.3.0.dev0",
     description="Provision data-processing clusters on OpenStack and run jobs on them",
-    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=re.sub(r"\]\((?=docs/|LICENSE)", f"]({HOME}/source/", README),
     long_description_content_type="text/markdown",
+    author="The svcd developers",
+    author_email="maintainers@svcd.example",
+    url=HOME,
+    project_urls={
+        "Documentation": f"{HOME}/docs/",
+        "Source": f"{HOME}/source/",
+        "News": f"{HOME}/source/NEWS.md",
+    },
+    keywords="openstack hadoop spark pig oozie cluster provisioning twisted",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Environment :: No Input/Output (Daemon)",
+        "Environment :: OpenStack",
+        "Environment :: Web Environment",
+        "Framework :: Twisted",
+        "Framework :: Pytest",
+        "Intended Audience :: Developers",
+        "Intended Audience :: System Administrators",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3 :: Only",
+        "Topic :: System :: Clustering",
+        "Topic :: System :: Distributed Computing",
+        "Typing :: Typed",
+    ],
     license="Apache-2.0",  # the SPDX identifier
     license_files=["LICENSE"],
     python_requires=">=3.11",
@@ -49,6 +82,7 @@ setup(
         "postgresql": ["txpostgres>=1.7", "psycopg2-binary>=2.9.9"],
         "pytest": ["pytest>=8"],
         "docs": DOCS,
+        "release": ["build>=1.2", "pyroma>=5", "setuptools>=77", "twine>=6", "wheel"],
         "dev": [
             *DOCS,  # a test makes the site
             "ruff>=0.8",
