@@ -11,7 +11,7 @@ import click
 from svcd.cli.advice import in_commands
 from svcd.cli.api import safe
 from svcd.cli.command import Group
-from svcd.cli.exits import UNREACHABLE, CommandError, OutOfTime
+from svcd.cli.exits import CommandError, OutOfTime
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
@@ -249,9 +249,6 @@ def _changed(session: Session, found: Json, body: Json, wait: bool) -> None:
 
 def finish(session: Session, answer: Any, wait: bool) -> None:
     """Show the cluster of an accepted request, after the work when `wait`. Raises CommandError."""
-    if not answer or "cluster" not in answer:
-        text = "the answer has no cluster: does --api name svcd's daemon?"
-        raise CommandError(text, UNREACHABLE)
     name = get(answer["cluster"], "name")
     if wait:
         from svcd.cli.waiting import await_cluster
