@@ -59,7 +59,7 @@ def faults_of(
         wrong = next((w for path in paths if (w := _wrong_scheme(source.type, path, configs))), "")
         if not wrong and job_type in READ_URLS:
             wrong = _wrong_text(source.url, job_type) or (
-                _wrong_input(source.url, paths) if listed else _wrong_output(source.url)
+                _wrong_input(source.url, paths) if listed else _wrong_output(source.url, job_type)
             )
         if wrong:
             yield f"{where}: {wrong}"
@@ -114,7 +114,9 @@ def _wrong_scheme(source_type: str, path: str, configs: Collection[str]) -> str:
             " the object store"
         )
     if scheme and scheme not in ("hdfs", "objstore"):
-        return f"{text}; for a file system of your own give fs.{_shown(scheme)}.impl in configs"
+        return (
+            f"{text}; for another file system give its class as fs.{_shown(scheme)}.impl in configs"
+        )
     return text
 
 
@@ -156,13 +158,17 @@ def _wrong_input(url: str, paths: list[str]) -> str:
     return ""
 
 
-def _wrong_output(url: str) -> str:
-    for character, name in ((",", "a comma"), ("\\", "a backslash")):
-        if character in url:
-            return (
-                f"its URL contains {name} ({character}), and a job that reads this output could"
-                " not name it; use another name"
-            )
+def _wrong_output(url: str, job_type: JobType) -> str:
+    if "," in url and job_type is JobType.PIG:
+        return (
+            "its URL contains a comma (,), at which Pig splits the name of an output, and writes to"
+            " another place; use another name, or a Spark or MapReduce job"
+        )
+    if "\\" in url:
+        return (
+            "its URL contains a backslash (\\), which takes the meaning of the next character where"
+            " the URL is an input; use another name"
+        )
     return _colon(url)
 
 

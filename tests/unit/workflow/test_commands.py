@@ -248,7 +248,7 @@ class Execute(WorkflowCase):
         told = (
             "$.input_id: data source far: its URL has the scheme s3a, and jobs use data sources of"
             " type hdfs with hdfs://, webhdfs:// and swebhdfs:// URLs and paths of the cluster's"
-            " HDFS (/path); for a file system of your own give fs.s3a.impl in configs"
+            " HDFS (/path); for another file system give its class as fs.s3a.impl in configs"
         )
         self.assertEqual(self.refused(InvalidData, input_id=far.id), told)
         request = ExecuteRequest(cluster_id=CLUSTER, input_id=far.id, output_id=OUT)

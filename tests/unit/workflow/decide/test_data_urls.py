@@ -63,8 +63,11 @@ class SchemeTests(SynchronousTestCase):
             self.assertEqual(
                 _fault("s3a://user:secret@bucket/in", job_type=job_type),
                 f"its URL has the scheme s3a, and jobs use data sources of type hdfs with {HDFS};"
-                " for a file system of your own give fs.s3a.impl in configs",
+                " for another file system give its class as fs.s3a.impl in configs",
             )
+            for url, scheme in (("har:///a.har/in", "har"), ("viewfs://c/in", "viewfs")):
+                told = f"give its class as fs.{scheme}.impl in configs"
+                self.assertIn(told, _fault(url, job_type=job_type))
 
     def test_file_is_refused_with_the_reason(self) -> None:
         """A file of one machine is not there on the others."""
@@ -169,14 +172,22 @@ class CharacterTests(SynchronousTestCase):
                 "its URL has an empty path beside a comma, which separates the paths of an input",
             )
 
-    def test_output_that_no_input_could_name_is_refused(self) -> None:
-        """Pig writes one with a comma to another place."""
-        for character, name in ((",", "a comma"), ("\\", "a backslash")):
-            self.assertEqual(
-                _fault(f"/a{character}b", key="output_id"),
-                f"its URL contains {name} ({character}), and a job that reads this output could not"
-                " name it; use another name",
-            )
+    def test_backslash_in_an_output_is_refused(self) -> None:
+        self.assertEqual(
+            _fault("/a\\b", key="output_id"),
+            "its URL contains a backslash (\\), which takes the meaning of the next character where"
+            " the URL is an input; use another name",
+        )
+
+    def test_comma_in_an_output_is_refused_where_it_is_split(self) -> None:
+        """Pig takes the part behind it for a path of its own; the others write one folder."""
+        self.assertEqual(
+            _fault("/a,b", key="output_id", job_type=JobType.PIG),
+            "its URL contains a comma (,), at which Pig splits the name of an output, and writes to"
+            " another place; use another name, or a Spark or MapReduce job",
+        )
+        for job_type in (JobType.JAR, JobType.MAP_REDUCE, JobType.SPARK):
+            self.assertEqual(_fault("/a,b", key="output_id", job_type=job_type), "")
 
     def test_variable_of_hadoop_is_refused_where_hadoop_expands_it(self) -> None:
         """A configuration has variables; the parameter of a Pig script has svcd's escapes."""
