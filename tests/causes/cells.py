@@ -124,7 +124,7 @@ JARS: Final = (
     _jar("permission", "denied"),
     Cell(type="Jar", mistake="syntax", impossible="the compiler of Java finds it"),
     _jar("class-missing", configs={"mapreduce.job.map.class": "org.example.MyMapper"}),
-    _jar("class-missing-used", "missing"),
+    _jar("class-missing-used", "absent"),
     _jar("exception", "throw"),
     _jar("oom-container", "hog", configs=SMALL_CONTAINER),
     _jar("oom-driver", configs=SMALL_MASTER),
@@ -164,7 +164,7 @@ STREAMING: Final = (
     _streaming("exception", MAPPER_PY.replace("line.strip()", "{}[line]")),
     _streaming(
         "oom-container",
-        "import time\nkept = bytearray(700 << 20)\ntime.sleep(20)\n" + MAPPER_PY,
+        "import time\nkept = bytearray(b'x') * (700 << 20)\ntime.sleep(20)\n" + MAPPER_PY,
         configs={"mapreduce.map.memory.mb": "256"},
     ),
     Cell(type="Streaming", mistake="oom-driver", impossible=_AS_JAR),
@@ -204,7 +204,7 @@ JAVA: Final = (
     _java("permission", "denied"),
     Cell(type="Java", mistake="syntax", impossible="the compiler of Java finds it"),
     _java("class-missing", configs={"edp.java.main_class": "org.example.Report"}),
-    _java("class-missing-used", "missing"),
+    _java("class-missing-used", "absent"),
     _java("exception", "throw"),
     _java("exception-in-task", task="throw"),
     _java("oom-container", "hog", configs={"edp.java.java_opts": "-Xmx900m"}),
@@ -246,7 +246,9 @@ SHELL: Final = (
     _shell("class-missing-python", _PY + "import polars\n"),
     _shell("exception", _SH + "echo begin\necho 'no rate for EUR' >&2\nexit 3\n"),
     _shell("exception-python", _PY + "rates = {}\nprint(rates['EUR'])\n"),
-    _shell("oom-container", _PY + "import time\nkept = bytearray(900 << 20)\ntime.sleep(20)\n"),
+    _shell(
+        "oom-container", _PY + "import time\nkept = bytearray(b'x') * (900 << 20)\ntime.sleep(20)\n"
+    ),
     Cell(type="Shell", mistake="oom-driver", impossible="the script is the only program"),
     _shell(
         "oom-heap",
@@ -310,7 +312,8 @@ PYSPARK: Final = (
         _after_session("spark.sparkContext.parallelize([1, 0]).map(lambda n: 1 / n).collect()"),
     ),
     _pyspark(
-        "oom-container", _after_session("kept = bytearray(900 << 20)\nspark.range(9).count()")
+        "oom-container",
+        _after_session("kept = bytearray(b'x') * (900 << 20)\nspark.range(9).count()"),
     ),
     _pyspark("oom-driver", _after_session("spark._jvm.java.nio.CharBuffer.allocate(900 << 20)")),
     _pyspark(
@@ -348,6 +351,9 @@ ONE_A_CODE: Final = frozenset(
         "Pig/class-missing",
         "Pig/syntax",
         "Java/killed",
+        "Java/exception",
+        "Shell/oom-heap",
+        "Shell/disk-full-local",
         "Shell/input-missing",
         "Shell/output-exists",
         "Shell/scheme-wrong",

@@ -11,9 +11,12 @@ from typing import Final
 _HEAP: Final = "java.lang.OutOfMemoryError: Java heap space"
 _NO_PRICE: Final = "java.lang.IllegalStateException: row 17 has no price (Fault.java:"
 _NO_SPACE: Final = "java.io.IOException: No space left on device"
-_QUOTA: Final = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: The DiskSpace quota of"
+_REMOTE: Final = "org.apache.hadoop.ipc.RemoteException"
+_SPACE: Final = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException"
+_QUOTA: Final = f"{_REMOTE}({_SPACE}): The DiskSpace quota of"
 _DENIED: Final = "Permission denied: user=guest, access=EXECUTE"
-_REFUSED: Final = f"org.apache.hadoop.security.AccessControlException: {_DENIED}"
+_NOBODY: Final = "org.apache.hadoop.security.AccessControlException"
+_REFUSED: Final = f"{_NOBODY}: {_DENIED}"
 _NO_INPUT: Final = "Input path does not exist: hdfs://"
 _NO_SCHEME: Final = "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme"
 _MISSING: Final = "java.lang.NoClassDefFoundError: org/svcd/causes/Missing (Fault.java:"
@@ -44,31 +47,49 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Pig/exception": ("EXCEPTION", _NO_PRICE),
     "Pig/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Pig/oom-driver": ("OUT_OF_MEMORY", "java.lang.OutOfMemoryError: "),
-    "Pig/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Pig/oom-heap": ("OUT_OF_MEMORY", "Java heap space"),
     "Pig/killed": ("KILLED_ELSEWHERE", _KILLED),
     "Pig/killed-launcher": ("KILLED_ELSEWHERE", _KILLED),
     "Pig/worker-lost": ("WORKER_LOST", _LOST),
     "Pig/disk-full": ("NO_SPACE", _QUOTA),
     "Pig/disk-full-local": ("NO_SPACE", _NO_SPACE),
-    "Jar/input-missing": ("INPUT_MISSING", ""),
-    "Jar/output-exists": ("OUTPUT_EXISTS", ""),
-    "Jar/scheme-wrong": ("SCHEME_UNKNOWN", ""),
-    "Jar/permission": ("PERMISSION_DENIED", _REFUSED),
+    "Jar/input-missing": (
+        "INPUT_MISSING",
+        "java.io.IOException: Input path does not exist: /causes/missing",
+    ),
+    "Jar/output-exists": (
+        "OUTPUT_EXISTS",
+        "org.apache.hadoop.mapred.FileAlreadyExistsException: Output directory",
+    ),
+    "Jar/scheme-wrong": (
+        "SCHEME_UNKNOWN",
+        "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for",
+    ),
+    "Jar/permission": ("PERMISSION_DENIED", f"{_REMOTE}({_NOBODY}): {_DENIED}"),
     "Jar/class-missing": (
         "CLASS_MISSING",
         "java.lang.ClassNotFoundException: Class org.example.MyMapper not found",
     ),
-    "Jar/class-missing-used": ("CLASS_MISSING", ""),
+    "Jar/class-missing-used": (
+        "CLASS_MISSING",
+        "java.lang.ClassNotFoundException: org.svcd.causes.Missing (Fault.java:33)",
+    ),
     "Jar/exception": ("EXCEPTION", _NO_PRICE),
     "Jar/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
-    "Jar/oom-driver": ("OUT_OF_MEMORY", ""),
-    "Jar/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Jar/oom-driver": ("OUT_OF_MEMORY", "java.lang.OutOfMemoryError: Java heap space"),
+    "Jar/oom-heap": ("OUT_OF_MEMORY", "Java heap space"),
     "Jar/killed": ("KILLED_ELSEWHERE", _KILLED),
     "Jar/worker-lost": ("", ""),
     "Jar/disk-full": ("NO_SPACE", _QUOTA),
     "Jar/disk-full-local": ("NO_SPACE", _NO_SPACE),
-    "Streaming/input-missing": ("INPUT_MISSING", ""),
-    "Streaming/output-exists": ("OUTPUT_EXISTS", ""),
+    "Streaming/input-missing": (
+        "INPUT_MISSING",
+        "java.io.IOException: Input path does not exist: /causes/missing",
+    ),
+    "Streaming/output-exists": (
+        "OUTPUT_EXISTS",
+        "org.apache.hadoop.mapred.FileAlreadyExistsException: Output directory",
+    ),
     "Streaming/syntax": ("SYNTAX_ERROR", "SyntaxError: expected ':' (streaming-syntax.py, line 2)"),
     "Streaming/class-missing": (
         "MODULE_MISSING",
@@ -82,24 +103,36 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Streaming/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Streaming/oom-heap": ("OUT_OF_MEMORY", "MemoryError (streaming-oom-heap.py, line 3);"),
     "Streaming/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
-    "Java/input-missing": ("INPUT_MISSING", ""),
-    "Java/output-exists": ("OUTPUT_EXISTS", ""),
+    "Java/input-missing": (
+        "INPUT_MISSING",
+        "java.io.IOException: Input path does not exist: hdfs://",
+    ),
+    "Java/output-exists": (
+        "OUTPUT_EXISTS",
+        "org.apache.hadoop.mapred.FileAlreadyExistsException: Output directory",
+    ),
     "Java/scheme-wrong": ("SCHEME_UNKNOWN", f'{_NO_SCHEME} "htfs" (Report.java:'),
-    "Java/permission": ("PERMISSION_DENIED", _REFUSED),
+    "Java/permission": ("PERMISSION_DENIED", f"{_REMOTE}({_NOBODY}): {_DENIED}"),
     "Java/class-missing": (
         "CLASS_MISSING",
         "java.lang.ClassNotFoundException: Class org.example.Report not found;",
     ),
-    "Java/class-missing-used": ("CLASS_MISSING", ""),
+    "Java/class-missing-used": (
+        "CLASS_MISSING",
+        "org/svcd/causes/Missing: java.lang.ClassNotFoundException:",
+    ),
     "Java/exception": ("EXCEPTION", _NO_PRICE),
     "Java/exception-in-task": ("EXCEPTION", _NO_PRICE),
     "Java/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Java/oom-driver": ("OUT_OF_MEMORY", _HEAP),
-    "Java/oom-heap": ("OUT_OF_MEMORY", ""),
+    "Java/oom-heap": ("OUT_OF_MEMORY", "Java heap space"),
     "Java/killed": ("KILLED_ELSEWHERE", _KILLED),
     "Java/killed-child": ("KILLED_ELSEWHERE", _KILLED),
     "Java/worker-lost": ("WORKER_LOST", _LOST),
-    "Java/disk-full": ("NO_SPACE", _QUOTA),
+    "Java/disk-full": (
+        "NO_SPACE",
+        "org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.hdfs.protocol.DSQuo",
+    ),
     "Java/disk-full-local": ("NO_SPACE", _NO_SPACE),
     "Shell/input-missing": ("FILE_MISSING", "cat: `/causes/missing': No such file or directory;"),
     "Shell/input-missing-local": (
@@ -130,9 +163,18 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Shell/worker-lost": ("WORKER_LOST", _LOST),
     "Shell/disk-full": ("NO_SPACE", "put: The DiskSpace quota of"),
     "Shell/disk-full-local": ("NO_SPACE", "./shell-disk-full-local.sh: line 3: echo: write error"),
-    "PySpark/input-missing": ("INPUT_MISSING", ""),
-    "PySpark/output-exists": ("OUTPUT_EXISTS", ""),
-    "PySpark/scheme-wrong": ("SCHEME_UNKNOWN", ""),
+    "PySpark/input-missing": (
+        "INPUT_MISSING",
+        "pyspark.errors.exceptions.captured.AnalysisException: [PATH_NOT_FOUND]",
+    ),
+    "PySpark/output-exists": (
+        "OUTPUT_EXISTS",
+        "pyspark.errors.exceptions.captured.AnalysisException:",
+    ),
+    "PySpark/scheme-wrong": (
+        "SCHEME_UNKNOWN",
+        "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for",
+    ),
     "PySpark/syntax": ("SYNTAX_ERROR", "SyntaxError: '(' was never closed (pyspark-syntax.py"),
     "PySpark/class-missing": (
         "MODULE_MISSING",
@@ -144,21 +186,45 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "ZeroDivisionError: division by zero (pyspark-exception-in-task.py, line 5);",
     ),
     "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
-    "PySpark/oom-driver": ("OUT_OF_MEMORY", ""),
-    "PySpark/oom-heap": ("OUT_OF_MEMORY", ""),
+    "PySpark/oom-driver": (
+        "OUT_OF_MEMORY",
+        "java.lang.OutOfMemoryError: Java heap space (pyspark-oom-driver.py, line",
+    ),
+    "PySpark/oom-heap": (
+        "OUT_OF_MEMORY",
+        "java.lang.OutOfMemoryError: Java heap space (pyspark-oom-heap.py, line 5)",
+    ),
     "PySpark/killed": ("KILLED_ELSEWHERE", _KILLED),
-    "PySpark/worker-lost": ("WORKER_LOST", ""),
-    "PySpark/disk-full": ("NO_SPACE", ""),
+    "PySpark/worker-lost": ("WORKER_LOST", "Container released on a *lost* node"),
+    "PySpark/disk-full": (
+        "NO_SPACE",
+        "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: The DiskSpace",
+    ),
     "PySpark/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
-    "SparkSQL/input-missing": ("INPUT_MISSING", ""),
-    "SparkSQL/output-exists": ("OUTPUT_EXISTS", ""),
-    "SparkSQL/scheme-wrong": ("SCHEME_UNKNOWN", ""),
-    "SparkSQL/syntax": ("SYNTAX_ERROR", ""),
-    "SparkSQL/table-missing": ("SYNTAX_ERROR", ""),
-    "SparkSQL/class-missing": ("CLASS_MISSING", ""),
-    "SparkSQL/exception": ("EXCEPTION", ""),
+    "SparkSQL/input-missing": (
+        "INPUT_MISSING",
+        "statement 2, line 2: AnalysisException: [PATH_NOT_FOUND] Path does not",
+    ),
+    "SparkSQL/output-exists": (
+        "OUTPUT_EXISTS",
+        "statement 1, line 1: AnalysisException: CREATE-TABLE-AS-SELECT cannot",
+    ),
+    "SparkSQL/scheme-wrong": ("SCHEME_UNKNOWN", "statement 1, line 1: AnalysisException:"),
+    "SparkSQL/syntax": (
+        "SYNTAX_ERROR",
+        "statement 2, line 3: ParseException: [PARSE_SYNTAX_ERROR] Syntax error at",
+    ),
+    "SparkSQL/table-missing": (
+        "SYNTAX_ERROR",
+        "statement 2, line 2: ExtendedAnalysisException: [TABLE_OR_VIEW_NOT_FOUND]",
+    ),
+    "SparkSQL/class-missing": (
+        "CLASS_MISSING",
+        "statement 2, line 2: AnalysisException: [CANNOT_LOAD_FUNCTION_CLASS]",
+    ),
+    "SparkSQL/exception": (
+        "EXCEPTION",
+        "statement 2, line 2: SparkRuntimeException: [USER_RAISED_EXCEPTION] no",
+    ),
 }
-"""Cell -> code and beginning of the text; "" stands for any text.
-
-A cell without a record in tests/fixtures/causes has not run yet: its words are a guess.
-"""
+"""Cell -> code and beginning of the text; "" stands for any text."""

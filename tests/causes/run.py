@@ -183,7 +183,7 @@ class Programs:
         self._jar = self._compiled(folder)
         for name in ("in", "there", "private", "full"):
             await self._in_hdfs("PUT", f"{FOLDER}/{name}", "MKDIRS")
-        for name in ("in/words.txt", "private/words.txt"):
+        for name in ("in/words.txt", "there/words.txt", "private/words.txt"):
             await self._write(f"{FOLDER}/{name}", b"one two two\nthree\n")
         await self._in_hdfs("PUT", f"{FOLDER}/full", "SETQUOTA&storagespacequota=1000")
         await self._in_hdfs("PUT", f"{FOLDER}/private", "SETOWNER&owner=boss")
@@ -373,7 +373,7 @@ _PLACES: Final = frozenset({"in", "out", "there", "missing", "private/in", "full
 def _url(place: str, name: str) -> str:
     if "://" in place:
         return place
-    return f"{FOLDER}/{place}" if place != "out" else f"{FOLDER}/out-{name}"
+    return f"{FOLDER}/{place}-{name}" if place.endswith("out") else f"{FOLDER}/{place}"
 
 
 def evidence_of(tree: Mapping[str, Any]) -> Evidence:

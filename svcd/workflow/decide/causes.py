@@ -78,6 +78,9 @@ _NOT_RUN: Final = "Exception from container-launch"
 _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
 _CALLING: Final = "An error occurred while calling "
+_CAUSED: Final = "Caused by: "
+_ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
+"""The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
 """Python says so of an exception of Java, which is in the next line."""
 _THREW: Final = "User class threw exception: "
 """Spark's words before the exception of a program."""
@@ -208,7 +211,8 @@ def spoken(message: str) -> str:
     """The engine's words on a failed action, without those that only say that it failed."""
     _, begins, rest = message.partition(_THREW)
     if not begins:
-        return message
+        ended = _ENDED.match(message)
+        return yarn_cause(message[ended.end() :]) if ended else message.partition("\n\tat ")[0]
     return (rest.strip().splitlines() or [""])[0].removeprefix(_SQL)
 
 
@@ -278,9 +282,18 @@ def _tracebacks(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             within = False
             if _PY_ERROR.match(line[:_MOST_SEARCHED]):
                 if _CALLING in line[:_MOST_SEARCHED] and number + 1 < len(lines):
-                    line = lines[number + 1].removeprefix(": ")
+                    line = _deeper(lines, number + 1).removeprefix(": ")
                 yield number, line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
             place = ""
+
+
+def _deeper(lines: Sequence[str], number: int) -> str:
+    """Line `number`, or the cause below it when it only says that a task failed to write."""
+    if "[TASK_WRITE_FAILED]" in lines[number][:_MOST_SEARCHED]:
+        for line in lines[number + 1 : number + _MOST_FRAMES]:
+            if line.startswith(_CAUSED):
+                return line.removeprefix(_CAUSED)
+    return lines[number]
 
 
 def _place(lines: Sequence[str], number: int) -> str:
@@ -303,7 +316,7 @@ def _begin(line: str) -> int | None:
     classes = list(_classes(line))
     if classes:
         before = line[: classes[0]]
-        if before in ("Caused by: ", "Error: ") or _THREAD.fullmatch(before):
+        if before in (_CAUSED, "Error: ") or _THREAD.fullmatch(before):
             return classes[0]
         levels = [found.end() for found in _LEVEL.finditer(line, 0, classes[-1])]
         if levels:

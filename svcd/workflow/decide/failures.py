@@ -25,9 +25,11 @@ MOST_TEXT: Final = 2000
 _MOST_READ: Final = 8192
 """Characters of a reason that are searched: a hostile engine may send very many."""
 
-_VAGUE: Final = re.compile(r"Unknown hadoop job|User application exited with")
-"""Oozie finds no history of the job: the fault kept the job from writing one. A program of Spark in
-Python ended, and its output has the reason."""
+_VAGUE: Final = re.compile(
+    r"Unknown hadoop job|User application exited with|^Exception from container-launch"
+)
+"""Oozie finds no history of the job: the fault kept the job from writing one. Or a program of Spark
+ended, also before it had a session, and its output has the reason."""
 NOTHING: Final = Evidence()
 OF_YARN: Final = (Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST)
 """Reasons for which YARN ends an application."""
@@ -58,14 +60,14 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.OUTPUT_EXISTS,
         re.compile(
             r"Output directory .{0,1000} already exists|File ?(?:AlreadyE|E|e)xists"
-            r"|\[PATH_ALREADY_EXISTS\]"
+            r"|\[PATH_ALREADY_EXISTS\]|location to a non-empty directory "
         ),
     ),
     (
         Code.CLASS_MISSING,
         re.compile(
             r"ClassNotFoundException|NoClassDefFoundError|Class .{0,1000} not f"
-            r"|ERROR 1070: Could not resolve"
+            r"|ERROR 1070: Could not resolve|\[CANNOT_LOAD_FUNCTION_CLASS\]"
         ),
     ),
     (
@@ -73,7 +75,7 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         re.compile(
             r"ModuleNotFoundError|: command not found|: \d{1,9}: \S{1,300}: not found$"
             r"|\bline \d{1,9}: \S{1,300}: not found$|\benv: .{0,1000}: No such file"
-            r"|Cannot run program .{0,1000}: No such file|bad interpreter"
+            r"|Cannot run program .{0,1000}[:,] No such file|bad interpreter"
         ),
     ),
     (

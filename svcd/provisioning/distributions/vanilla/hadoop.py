@@ -166,6 +166,8 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.resource.cpu-vcores": str(places.vcores(machine)),
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
+        # YARN has no cgroups here; with the default the check above does nothing, also when it is on
+        "yarn.nodemanager.resource.memory.enforced": "false",
         **_disk_checks(machine),
         "yarn.nodemanager.resourcemanager.connect.retry-interval.ms": "200",
         "yarn.nodemanager.sleep-delay-before-sigkill.ms": "100" if machine.root else "250",
