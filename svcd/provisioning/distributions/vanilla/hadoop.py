@@ -166,7 +166,7 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.nodemanager.resource.cpu-vcores": str(places.vcores(machine)),
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
-        # YARN has no cgroups here; with the default the check above does nothing, also when it is on
+        # without cgroups the default keeps the check above from doing anything, when it is on
         "yarn.nodemanager.resource.memory.enforced": "false",
         **_disk_checks(machine),
         "yarn.nodemanager.resourcemanager.connect.retry-interval.ms": "200",
