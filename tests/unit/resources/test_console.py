@@ -9,11 +9,13 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.resources._console_code import squeezed
 from svcd.resources._console_files import FOLDER, HEADERS, LOADED, files, joined
 from svcd.testing import FakeService
 
 LARGEST_BYTES = 60 * 1024
 """Budget of all that a browser loads, for all views, as it is sent."""
+LIBRARIES = ("preact.js", "hooks.js", "htm.js")
 
 
 class ServedTests(SynchronousTestCase):
@@ -185,9 +187,7 @@ class FilesTests(SynchronousTestCase):
 
     def test_no_module_makes_markup_or_code_of_texts(self) -> None:
         """Only the libraries may know these names of the browser."""
-        own = {
-            n: t for n, t in self.modules().items() if n not in ("preact.js", "hooks.js", "all.js")
-        }
+        own = {n: t for n, t in self.modules().items() if n not in (*LIBRARIES[:2], "all.js")}
         for name, text in own.items():
             for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
                 self.assertNotIn(word, text, name)
@@ -199,9 +199,9 @@ class JoinedTests(SynchronousTestCase):
     """Modules as one."""
 
     def test_each_module_is_a_function_of_its_imports(self) -> None:
-        """In their order; comments and indentation are left out."""
+        """In their order. A library stays as it is; of other modules comments and blanks go."""
         modules = {
-            "app.js": 'import { a as b } from "./one.js";\n'
+            "app.js": 'import {\n  a as b,\n} from "./one.js";\n'
             'import * as two from "./two.js";\nb(two); // calls it\n'
             'if (b) {\n  // twice\n  b("https://a // b"); // "again"\n}\n',
             "two.js": '// says hello\nimport one from "./one.js";\nexport const c = 1;\n'
@@ -213,12 +213,31 @@ class JoinedTests(SynchronousTestCase):
             joined(modules),
             "const $one = (() => {\nvar n=1;const $default = function(){}\n"
             "return { a: n, z: n, default: $default };\n})();\n"
-            "const $two = (() => {\nconst { default: one } = $one;\nconst c = 1;\n"
-            "async function d() {}\nclass E {}\nfunction f() {}\n\n"
+            "const $two = (() => {\n\nconst{default:one}=$one;const c=1;"
+            "async function d(){}class E{}function f(){}\n"
             "return { c, d, E };\n})();\n"
-            "{\nconst { a: b } = $one;\nconst two = $two;\nb(two);\n"
-            'if (b) {\nb("https://a // b");\n}\n}\n',
+            "{\nconst{a:b,}=$one;const two=$two;b(two);\n"
+            'if(b){\nb("https://a // b");\n}}\n',
         )
+
+    def test_only_blanks_that_mean_nothing_go(self) -> None:
+        """Strings, patterns and texts of templates stay; so does what parts words and signs."""
+        for text, short in (
+            ("if (x)  y;\nelse\n  return a + b - -c / d;", "if(x)y;else\n  return a + b - -c/d;"),
+            ("f( \"a  //  'b\", 'it\\'s // \"' );", "f(\"a  //  'b\",'it\\'s // \"');"),
+            ('x = /[/"] {2}/g.test( y ) ? 1 / 2 / 3 : 0;', 'x=/[/"] {2}/g.test(y)?1/2/3:0;'),
+            ("return /a b/ ;", "return/a b/;"),
+            ("const y = of  // why\n  z;", "const y=of\nz;"),
+            ("h`<a  b=${ c }> d ${ { e: `f  g` } } </a>`", "h`<a  b=${c}> d ${{e:`f  g`}} </a>`"),
+            ("h`\n  <a\n    b=${ c }\n    d>\n    e\n    f ${ g }\n  </a>\n  `", ""),
+        ):
+            expected = short or "h`<a\nb=${c}\nd>e\nf ${g}</a>`"
+            self.assertEqual(squeezed(text), expected)
+
+    def test_a_template_without_its_end_is_refused(self) -> None:
+        """So a mistake is found here, and not in a browser."""
+        for text in ("`a", "`a${b`", "`a${ {b} "):
+            self.assertRaises(ValueError, squeezed, text)
 
     def test_what_it_does_not_know_is_refused(self) -> None:
         """At the start of a daemon, and in this suite, and not in a browser."""
