@@ -7,7 +7,8 @@ import { Cluster } from "./cluster.js";
 import { Events } from "./events.js";
 import { Home } from "./home.js";
 import { Images } from "./images.js";
-import { Job, Jobs } from "./jobs.js";
+import { Job } from "./job.js";
+import { Jobs } from "./jobs.js";
 import { Launch } from "./launch.js";
 import { Again, Login } from "./login.js";
 import { Empty, Lines, Name, Problem, useTick } from "./parts.js";
@@ -17,8 +18,9 @@ import { Runs } from "./runs.js";
 import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
 import { close, onLeaving, open, renew, store, useStore } from "./store.js";
 
+const HOME = "clusters";
 const VIEWS = [
-  ["clusters", "Home"],
+  [HOME, "Home"],
   ["runs", "Runs"],
   ["jobs", "Jobs"],
   ["events", "Events"],
@@ -38,29 +40,41 @@ function View({ route }) {
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
   if (view === "launch") return html`<${Launch} />`;
   if (view === "images") return html`<${Images} />`;
-  return html`<h1 class="unseen">Not found</h1><${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
+  return html`<h1 class="unseen">Not found</h1>
+    <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 }
 
 function Live() {
   const { live, why } = useStore();
-  return html`<span class=${`live ${live}`} role="status" title=${why}><i aria-hidden="true"></i>${LIVE[live]}</span>`;
+  return html`
+    <span class=${`live ${live}`} role="status" title=${why}><i aria-hidden="true"></i>${LIVE[live]}</span>`;
 }
+
+const Notice = ({ title, why, text }) => html`
+  <div class="notice" role="status"><strong>${title}: <bdi>${why}</bdi></strong> ${text}</div>`;
+
+const STATE = {
+  waiting: "The page shows the state before, and tries again by itself.",
+  ended: "The page shows the state when it was opened: reload it to see changes.",
+};
 
 function Notices() {
   const { live, why, loaded, problem } = useStore();
   if (problem && !loaded) return html`<${Problem} title="The project cannot be shown"><${Lines} text=${problem} /><//>`;
-  if (problem) return html`<div class="notice" role="status"><strong>The page may be out of date: <bdi>${problem}</bdi></strong> It tries again by itself.</div>`;
+  if (problem) return html`<${Notice} title="The page may be out of date" why=${problem} text="It tries again by itself." />`;
   if (live === "live" || !loaded || !why) return null;
-  const text = live === "waiting" ? "The page shows the state before, and tries again by itself." : "The page shows the state when it was opened: reload it to see changes.";
-  return html`<div class="notice" role="status"><strong>No live connection: <bdi>${why}</bdi></strong> ${text}</div>`;
+  return html`<${Notice} title="No live connection" why=${why} text=${STATE[live]} />`;
 }
 
 // The end of the login, some minutes before it comes. The text changes once a minute, for it is read aloud.
 function Ending({ again }) {
   useTick(1000);
-  if (remaining() > WARNING_MS) return null;
-  return html`<div class="notice ending" role="status"><strong>${remaining() > 0 ? `Your login ends in ${Math.ceil(remaining() / 60_000)} min.` : "Your login has ended."}</strong>
-    <button type="button" class="small" onClick=${again}>Log in again</button></div>`;
+  const left = remaining();
+  if (left > WARNING_MS) return null;
+  return html`<div class="notice ending" role="status">
+    <strong>Your login ${left > 0 ? `ends in ${Math.ceil(left / 60_000)} min` : "has ended"}.</strong>
+    <button type="button" class="small" onClick=${again}>Log in again</button>
+  </div>`;
 }
 
 // End the session of this tab, and its token if a password has got it: a pasted one may be in use elsewhere.
@@ -76,6 +90,22 @@ function settle(renewed) {
   waiting?.resolve(renewed);
   waiting = null;
 }
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+// at: the view that is shown.
+const Bar = ({ at, leave }) => html`
+  <nav aria-label="Views">${VIEWS.map(([view, name]) => html`
+    <a key=${view} href=${to(view === HOME ? [] : [view])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}
+  </nav>
+  <div class="push who-where">
+    <${Live} />
+    <span class="project" title=${session.user || "Project"}><${Name}>${session.name || session.project}<//></span>
+    <button type="button" class="small" onClick=${leave}>${session.auth === "none" ? "Change project" : "Log out"}</button>
+  </div>`;
 
 function App() {
   const route = useRoute();
@@ -113,7 +143,8 @@ function App() {
   }, [ready]);
   useEffect(() => scrollTo(0, 0), [route.parts.join("/")]);
   useEffect(() => {
-    if (ready && document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true }); // what had the focus is gone
+    const isLost = document.activeElement === document.body; // what had the focus is gone
+    if (ready && isLost) document.getElementById("main").focus({ preventScroll: true });
   });
   const leave = () => {
     close(session.auth !== "none");
@@ -125,13 +156,20 @@ function App() {
     settle(true);
     ask("");
   };
-  const at = route.parts[0] ?? "clusters";
-  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
-    <header class="bar-top"><a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
-      ${ready && html`<nav aria-label="Views">${VIEWS.map(([view, name]) => html`<a key=${view} href=${to(view === "clusters" ? [] : [view])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}</nav>
-        <div class="push who-where"><${Live} /><span class="project" title=${session.user || "Project"}><${Name}>${session.name || session.project}<//></span><button type="button" class="small" onClick=${leave}>${session.auth === "none" ? "Change project" : "Log out"}</button></div>`}</header>
-    <main id="main" tabindex="-1">${!ready ? html`<${Login} done=${() => setReady(true)} reason=${reason} />` : html`<${Ending} again=${() => ask("soon")} /><${Notices} />${loaded ? html`<${View} route=${route} />` : !problem && html`<p class="faint" role="status">Reading the project…</p>`}`}</main>
-    ${ready && asks && html`<${Again} ended=${asks === "ended"} done=${renewed} close=${() => ask("")} leave=${leave} />`}`;
+  const shown = loaded ? html`<${View} route=${route} />` : !problem && html`
+    <p class="faint" role="status">Reading the project…</p>`;
+  return html`
+    <a class="skip" href="#main" onClick=${skip}>To the content</a>
+    <header class="bar-top">
+      <a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
+      ${ready && html`<${Bar} at=${route.parts[0] ?? HOME} leave=${leave} />`}
+    </header>
+    <main id="main" tabindex="-1">${ready
+      ? html`<${Ending} again=${() => ask("soon")} /><${Notices} />${shown}`
+      : html`<${Login} done=${() => setReady(true)} reason=${reason} />`}
+    </main>
+    ${ready && asks && html`
+      <${Again} ended=${asks === "ended"} done=${renewed} close=${() => ask("")} leave=${leave} />`}`;
 }
 
 const root = document.getElementById("app");

@@ -1,44 +1,101 @@
 // The svcd commands that do the same as the page. Pure.
 import { quoted } from "./text.js";
 
+const option = (name, value) => (value ? ` ${name} ${quoted(value)}` : "");
+const repeated = (name, values) => values.map((value) => option(name, value)).join("");
+const pairs = (name, values) => repeated(name, Object.entries(values).map(([key, value]) => `${key}=${value}`));
+
+export const word = quoted;
+
+export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 3 --image IMAGE --keypair KEYPAIR";
 export const deleteCluster = (cluster) => `svcd cluster rm ${quoted(cluster.name)}`;
 export const retryCluster = (cluster) => `svcd cluster retry ${quoted(cluster.name)}`;
-export const scaleCluster = (cluster, sizes) =>
-  `svcd cluster scale ${quoted(cluster.name)}${sizes.map(({ name, count }) => ` ${quoted(name)}=${count}`).join("")}`;
+export function scaleCluster(cluster, sizes) {
+  const groups = sizes.map(({ name, count }) => ` ${quoted(name)}=${count}`);
+  return `svcd cluster scale ${quoted(cluster.name)}${groups.join("")}`;
+}
+
+export const newRun = "svcd run FILE --on CLUSTER";
 export const why = (id) => `svcd why ${id}`;
 export const cancelRun = (id) => `svcd job cancel ${id}`;
 export const rerun = (id) => `svcd job rerun ${id}`;
 export const followLog = (id, all) => `svcd job logs ${id} -f${all ? " --all" : ""}`;
-export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 3 --image IMAGE --keypair KEYPAIR";
-export const newRun = "svcd run FILE --on CLUSTER";
 
-const option = (name, value) => (value ? ` ${name} ${quoted(value)}` : "");
-const pairs = (name, values) => Object.entries(values).map(([key, value]) => option(name, `${key}=${value}`)).join("");
-
-export const word = quoted;
-export const request = (method, path) => `curl -X ${method} -H "X-Auth-Token: $OS_TOKEN" ${quoted(location.origin + path)}`;
-export const addBinary = (file, name) => `svcd binary add ${quoted(file)}${name === file ? "" : option("--name", name)}`;
-export const addSource = ({ name, url, "credentials.user": user, description }) =>
-  `svcd source add ${quoted(name || "NAME")} ${quoted(url || "URL")}${option("--user", user)}${option("--description", description)}`;
+export function request(method, path) {
+  return `curl -X ${method} -H "X-Auth-Token: $OS_TOKEN" ${quoted(location.origin + path)}`;
+}
+export function addBinary(file, name) {
+  return `svcd binary add ${quoted(file)}${name === file ? "" : option("--name", name)}`;
+}
+export function addSource({ name, url, "credentials.user": user, description }) {
+  const options = option("--user", user) + option("--description", description);
+  return `svcd source add ${quoted(name || "NAME")} ${quoted(url || "URL")}${options}`;
+}
 export const addJob = (job) => `echo ${quoted(JSON.stringify({ jobs: [job] }))} | svcd apply -f -`;
-// files: the first is the program, the others its libraries; input, output, cluster: names.
-export const runJob = ({ files, type, cluster, input, output, configs, params, args }) =>
-  `svcd run ${quoted(files[0] ?? "FILE")}${option("--on", cluster || "CLUSTER")}${option("--type", type)}${files.slice(1).map((each) => option("--lib", each)).join("")}` +
-  option("--input", input) + option("--output", output) + pairs("-c", configs) + pairs("-p", params) + (args.length ? ` -- ${args.map(quoted).join(" ")}` : "");
 
-const each = (name, values) => values.map((value) => option(name, value)).join("");
+// files: the first is the program, the others its libraries; input, output, cluster: names.
+export function runJob({ files, type, cluster, input, output, configs, params, args }) {
+  return [
+    `svcd run ${quoted(files[0] ?? "FILE")}`,
+    option("--on", cluster || "CLUSTER"),
+    option("--type", type),
+    repeated("--lib", files.slice(1)),
+    option("--input", input),
+    option("--output", output),
+    pairs("-c", configs),
+    pairs("-p", params),
+    args.length ? ` -- ${args.map(quoted).join(" ")}` : "",
+  ].join("");
+}
+
+// Whether the groups are those that the command makes of a plugin, but for the number of workers and the flavor.
+function isUsual(groups, usual) {
+  const like = usual.map((one, at) => ({
+    ...one,
+    ...(at && groups?.[1] && { count: groups[1].count }),
+    flavor_id: groups?.[0].flavor_id,
+  }));
+  return JSON.stringify(groups) === JSON.stringify(like);
+}
 
 // usual: the groups that the command makes of a plugin. A request that its options cannot say is given as a file.
 export function createCluster(body, usual) {
-  const { name, cluster_template_id: template, default_image_id: image, user_keypair_id: keypair, node_groups: groups } = body;
-  const like = usual.map((one, at) => (at && groups?.[1] ? { ...one, count: groups[1].count } : one)).map((one) => ({ ...one, flavor_id: groups?.[0].flavor_id }));
-  const plugin = !template && JSON.stringify(groups) === JSON.stringify(like);
-  if (!image || !keypair || (groups && !plugin)) return `svcd cluster create -f - <<'END'\n${JSON.stringify(body, null, 1)}\nEND`;
-  const configs = Object.entries(body.cluster_configs ?? {}).flatMap(([target, named]) => Object.entries(named).map(([key, value]) => `${target}.${key}=${value}`));
-  const made = plugin ? option("--plugin", body.plugin_name) + option("--plugin-version", body.engine_version) + option("--workers", groups[1].count) + option("--flavor", groups[0].flavor_id) : option("--template", template);
-  return `svcd cluster create ${quoted(name || "NAME")}${made}${option("--image", image)}${option("--keypair", keypair)}${option("--network", body.neutron_management_network)}${option("--description", body.description)}${each("--set", configs)}`;
+  const { cluster_template_id: template, node_groups: groups } = body;
+  const { name, default_image_id: image, user_keypair_id: keypair, neutron_management_network: network } = body;
+  const ofPlugin = !template && isUsual(groups, usual);
+  if (!image || !keypair || (groups && !ofPlugin)) {
+    return `svcd cluster create -f - <<'END'\n${JSON.stringify(body, null, 1)}\nEND`;
+  }
+  const plugin = () => [
+    option("--plugin", body.plugin_name),
+    option("--plugin-version", body.engine_version),
+    option("--workers", groups[1].count),
+    option("--flavor", groups[0].flavor_id),
+  ];
+  const configs = Object.entries(body.cluster_configs ?? {}).flatMap(([target, named]) =>
+    Object.entries(named).map(([key, value]) => `${target}.${key}=${value}`));
+  return [
+    `svcd cluster create ${quoted(name || "NAME")}`,
+    ...(ofPlugin ? plugin() : [option("--template", template)]),
+    option("--image", image),
+    option("--keypair", keypair),
+    option("--network", network),
+    option("--description", body.description),
+    repeated("--set", configs),
+  ].join("");
 }
-export const createRequest = (address, body) => `curl ${quoted(address)} -H "X-Auth-Token: $TOKEN" -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body, null, 1))}`;
+export function createRequest(address, body) {
+  const headers = `-H "X-Auth-Token: $TOKEN" -H 'Content-Type: application/json'`;
+  return `curl ${quoted(address)} ${headers} -d ${quoted(JSON.stringify(body, null, 1))}`;
+}
+
 // gone: tags to remove.
-export const registerImage = ({ id, username, description }, tags, gone) =>
-  `svcd image register ${quoted(id || "IMAGE")}${option("--user", username || "LOGIN")}${option("--description", description)}${each("--tag", tags)}${gone.length ? ` && svcd image untag ${[id, ...gone].map(quoted).join(" ")}` : ""}`;
+export function registerImage({ id, username, description }, tags, gone) {
+  const options = [
+    option("--user", username || "LOGIN"),
+    option("--description", description),
+    repeated("--tag", tags),
+  ];
+  const untag = gone.length ? ` && svcd image untag ${[id, ...gone].map(quoted).join(" ")}` : "";
+  return `svcd image register ${quoted(id || "IMAGE")}${options.join("")}${untag}`;
+}

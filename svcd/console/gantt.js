@@ -1,7 +1,24 @@
 // The drawing of a provision, as numbers: rows of machines with bars of steps. Pure.
 import { moment } from "./time.js";
 
-const STATUSES = new Set(["Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting", "Decommissioning", "Active", "Deleting", "Error"]);
+const STATUSES = new Set([
+  "Waiting",
+  "Validating",
+  "Spawning",
+  "Preparing",
+  "Configuring",
+  "Starting",
+  "Decommissioning",
+  "Active",
+  "Deleting",
+  "Error",
+]);
+// Seconds between two marks of the time axis.
+const STEPS_S = [
+  ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
+  ...[1, 2, 4, 12, 24].map((hours) => hours * 3600),
+];
 
 // What a job waited for is no part of a provision.
 const isJobs = (event) => event.step === "job";
@@ -10,8 +27,9 @@ const isJobs = (event) => event.step === "job";
 export function changes(events) {
   const found = new Map();
   for (const each of events) {
-    if (!found.has(each.generation)) found.set(each.generation, { generation: each.generation, text: "", at: moment(each.at) });
-    if (each.step === "request" && each.outcome === "accepted") found.get(each.generation).text = each.text;
+    const { generation, step, outcome, text } = each;
+    if (!found.has(generation)) found.set(generation, { generation, text: "", at: moment(each.at) });
+    if (step === "request" && outcome === "accepted") found.get(generation).text = text;
   }
   return [...found.values()].sort((a, b) => a.generation - b.generation);
 }
@@ -26,11 +44,9 @@ function barsOf(events, end) {
     const known = found.get(key);
     if (known && !known.open && each.ended === null) continue; // its end is known
     const ended = moment(each.ended);
-    found.set(key, {
-      step: each.step, machine: each.machine, attempt: each.attempt, outcome: each.outcome,
-      code: each.code, text: each.text, until: moment(each.until), waitedFor: each.waited_for,
-      begin, end: Math.max(begin, ended ?? end), open: ended === null, path: false,
-    });
+    const { step, machine, attempt, outcome, code, text, waited_for: waitedFor } = each;
+    const times = { begin, end: Math.max(begin, ended ?? end), open: ended === null, until: moment(each.until) };
+    found.set(key, { step, machine, attempt, outcome, code, text, waitedFor, ...times, path: false });
   }
   return [...found.values()].sort((a, b) => a.begin - b.begin || a.end - b.end);
 }
@@ -38,13 +54,28 @@ function barsOf(events, end) {
 // The statuses of the cluster as bars, each until the next one.
 function phasesOf(events, end) {
   const moves = events.filter((each) => STATUSES.has(each.step) && each.outcome !== "waiting");
-  const phases = moves.map((each, at) => ({
-    step: each.step, begin: moment(each.at), end: at + 1 < moves.length ? moment(moves[at + 1].at) : end,
-    open: at + 1 === moves.length, failed: each.outcome === "failed", until: moment(each.until),
-  }));
+  const phases = moves.map((each, at) => {
+    const next = moves[at + 1];
+    return {
+      step: each.step,
+      begin: moment(each.at),
+      end: next ? moment(next.at) : end,
+      open: !next,
+      failed: each.outcome === "failed",
+      until: moment(each.until),
+    };
+  });
   const settled = phases.at(-1)?.step;
   if (settled === "Active" || settled === "Error" || phases.at(-1)?.failed) phases.pop();
   return phases;
+}
+
+// The bar of the step that `bar` waited for: the last try that ended before it; null when that is not known.
+function cause(bars, { waitedFor: wanted, begin }) {
+  if (!wanted) return null;
+  const tries = bars.filter((each) => each.step === wanted.step && each.machine === wanted.machine && !each.path);
+  const over = tries.filter((each) => each.end <= begin + 1);
+  return over.reduce((best, each) => (best && each.end <= best.end ? best : each), null);
 }
 
 // Mark the chain of steps that decided how long the change took: from the last one back, each to
@@ -56,10 +87,7 @@ function markPath(bars) {
   while (at && !at.path) {
     at.path = true;
     path.unshift(at);
-    const wanted = at.waitedFor;
-    const limit = at.begin + 1;
-    at = wanted && bars.reduce((best, each) =>
-      each.step === wanted.step && each.machine === wanted.machine && !each.path && each.end <= limit && (!best || each.end > best.end) ? each : best, null);
+    at = cause(bars, at);
   }
   return path;
 }
@@ -76,6 +104,20 @@ function lanesOf(bars) {
   return ends.length;
 }
 
+// A wait for a server has one event, at its end. Until then the drawing shows it after the create call.
+function waitsOf(bars, until) {
+  const last = [...new Map(bars.map((each) => [each.machine, each])).values()];
+  const created = last.filter((each) => each.step === "create server" && each.outcome === "done");
+  return created.map((each) => ({
+    ...each,
+    step: "wait for server",
+    waitedFor: { step: each.step, machine: each.machine },
+    begin: each.end,
+    end: until,
+    open: true,
+  }));
+}
+
 // The drawing of the change `generation`. now: the time up to which open bars reach.
 export function drawing(events, generation, now) {
   const own = events
@@ -83,16 +125,14 @@ export function drawing(events, generation, now) {
     .sort((a, b) => (a.number ?? 0) - (b.number ?? 0) || moment(a.at) - moment(b.at));
   if (!own.length) return null;
   const begin = moment(own[0].at);
-  const settled = own.some((each) => (each.step === "Active" && each.outcome === "done") || each.step === "Error" || each.outcome === "failed");
+  const settled = own.some(
+    ({ step, outcome }) => (step === "Active" && outcome === "done") || step === "Error" || outcome === "failed",
+  );
   const ends = own.filter((each) => each.step !== "health").map((each) => moment(each.ended ?? each.at));
   const last = Math.max(begin, ...ends);
   const until = settled ? last : Math.max(last, now);
   const bars = barsOf(own, until);
-  // A wait for a server has one event, at its end. Until then the drawing shows it after the create call.
-  if (!settled) for (const last of new Map(bars.map((each) => [each.machine, each])).values()) {
-    const { step, machine, outcome, end } = last;
-    if (step === "create server" && outcome === "done") bars.push({ ...last, step: "wait for server", waitedFor: { step, machine }, begin: end, end: until, open: true });
-  }
+  if (!settled) bars.push(...waitsOf(bars, until));
   const start = Math.min(begin, ...bars.map((each) => each.begin));
   const path = markPath(bars);
   const machines = new Map();
@@ -102,17 +142,19 @@ export function drawing(events, generation, now) {
   }
   const rows = [...machines].map(([machine, own]) => ({ machine, bars: own, lanes: lanesOf(own) }));
   rows.sort((a, b) => (a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : 0));
-  return { start, end: Math.max(until, start + 1), settled, phases: phasesOf(own, until), rows, path, failures: failuresOf(own) };
+  const phases = phasesOf(own, until);
+  return { start, end: Math.max(until, start + 1), settled, phases, rows, path, failures: failuresOf(own) };
 }
 
 // What went wrong, once for each step and code: with the machines and the newest text.
 function failuresOf(events) {
   const found = new Map();
   for (const each of events) {
-    if (each.step === "health" || !(each.outcome === "failed" || (each.outcome === "retry" && each.code))) continue;
-    if (STATUSES.has(each.step) && found.size) continue; // the status repeats the failure of a step
-    const key = JSON.stringify([each.step, each.code, each.outcome]);
-    if (!found.has(key)) found.set(key, { step: each.step, code: each.code, outcome: each.outcome, times: 0, machines: new Set() });
+    const { step, code, outcome } = each;
+    if (step === "health" || !(outcome === "failed" || (outcome === "retry" && code))) continue;
+    if (STATUSES.has(step) && found.size) continue; // the status repeats the failure of a step
+    const key = JSON.stringify([step, code, outcome]);
+    if (!found.has(key)) found.set(key, { step, code, outcome, times: 0, machines: new Set() });
     const one = found.get(key);
     one.times += 1;
     one.text = each.text;
@@ -122,11 +164,13 @@ function failuresOf(events) {
 }
 
 // The name of a machine without the name of its cluster, which all of them have.
-export const short = (machine, cluster) => (cluster && machine.startsWith(`${cluster}-`) ? machine.slice(cluster.length + 1) : machine);
+export function short(machine, cluster) {
+  return cluster && machine.startsWith(`${cluster}-`) ? machine.slice(cluster.length + 1) : machine;
+}
 
 // Where the marks of the time axis are: a round number of seconds apart, at most `most` of them.
 export function marks(length, most = 6) {
-  const steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map((s) => s * 1000);
+  const steps = STEPS_S.map((seconds) => seconds * 1000);
   const step = steps.find((each) => length / each <= most) ?? length / most;
   const found = [];
   for (let at = 0; at <= length * 1.0001; at += step) found.push(at);

@@ -1,7 +1,7 @@
 // A new cluster: what a person types, with the plan of svcd beside it.
 import { useRef } from "./hooks.js";
 import { html } from "./html.js";
-import { get, path, send } from "./api.js";
+import { call, get, path } from "./api.js";
 import { createCluster, createRequest } from "./commands.js";
 import { Field, Form } from "./forms.js";
 import { fits, lists, Options, useRead } from "./images.js";
@@ -15,14 +15,19 @@ import { plain } from "./text.js";
 
 // What clusters are made of: versions of plugins, templates, and what the cloud offers.
 async function sources() {
-  const [{ images, plugins }, { cluster_templates: templates }, offer] = await Promise.all([lists(), get(path("cluster-templates")), readOffer()]);
-  const pluginOf = (template) => plugins.find((each) => each.plugin_name === template.plugin_name && each.engine_version === template.engine_version);
-  const made = templates.map((each) => ({ ...pluginOf(each), ...each, label: `Template ${each.name}` }));
+  const reads = [lists(), get(path("cluster-templates")), readOffer()];
+  const [{ images, plugins }, { cluster_templates: templates }, offer] = await Promise.all(reads);
+  const isOf = (a, b) => a.plugin_name === b.plugin_name && a.engine_version === b.engine_version;
+  const made = templates.map((each) => ({
+    ...plugins.find((plugin) => isOf(plugin, each)),
+    ...each,
+    label: `Template ${each.name}`,
+  }));
   return { images, all: [...plugins, ...made], offer };
 }
 
-// A field of the cloud: a choice where the list is known, else its id is typed. value: what the field has, which may be of
-// a template. empty: the text of no choice.
+// A field of the cloud: a choice where the list is known, else its id is typed. value: what the field has, which may
+// be of a template. empty: the text of no choice.
 function choice(label, rows, value, empty) {
   if (!rows) return { label: `${label} (its id)`, placeholder: empty };
   const others = value && !rows.some(([id]) => id === value) ? [[value, value]] : [];
@@ -30,8 +35,49 @@ function choice(label, rows, value, empty) {
 }
 
 function groupsOf(values, source, flavor) {
-  const known = values.node_groups[source.label] ?? source.node_groups?.map(({ node_group_template_id: _, ...each }) => each);
-  return known ?? layout(source.node_processes, flavor);
+  const ofTemplate = source.node_groups?.map(({ node_group_template_id: _, ...each }) => each);
+  return values.node_groups[source.label] ?? ofTemplate ?? layout(source.node_processes, flavor);
+}
+
+// The refusals of groups by their place, for example "[0].count"; "" has those of no field.
+function placedInGroups(lines = []) {
+  const found = {};
+  for (const line of lines) {
+    const [, place = "", text = line] = /^(\[\d+\]\.\w+).*?: (.*)/.exec(line) ?? [];
+    (found[place] ??= []).push(text);
+  }
+  return found;
+}
+
+// The fields of one group of machines, the one at `at`. put(more): changes it; faults: refusals by their place.
+function Group({ group, at, known, flavors, pools, put, faults, remove }) {
+  const field = (key, more) => {
+    const name = `[${at}].${key}`;
+    const form = { faults, values: { [name]: group[key] ?? "" }, change: (after) => put({ [key]: after[name] }) };
+    return html`<${Field} form=${form} field=${{ name, ...more }} />`;
+  };
+  const own = group.node_processes;
+  const toggle = (each) => (own.includes(each) ? own.filter((other) => other !== each) : [...own, each]);
+  const check = (each) => html`<label key=${each}>
+    <input type="checkbox" checked=${own.includes(each)} onChange=${() => put({ node_processes: toggle(each) })} />${" "}
+    ${plain(each)}
+  </label>`;
+  const pool = group.floating_ip_pool;
+  return html`<fieldset class="group">
+    <legend>Group <${Name}>${group.name || at + 1}<//></legend>
+    <div class="trio">
+      ${field("name", { label: "Name of the group" })}
+      ${field("count", { label: "Machines", inputmode: "numeric" })}
+      ${(pools[0] || pool) && field("floating_ip_pool", choice("Public addresses", pools, pool, "none"))}
+    </div>
+    ${field("flavor_id", choice("Flavor", flavors, group.flavor_id, "choose a flavor"))}
+    ${field("node_processes", { label: "Processes", draw: () => html`<div class="checks">${known.map(check)}</div>` })}
+    ${remove && html`<div class="buttons">
+      <button type="button" class="small" aria-label=${`Remove group ${plain(group.name)}`} onClick=${remove}>
+        Remove the group
+      </button>
+    </div>`}
+  </fieldset>`;
 }
 
 // The groups of each source are kept, so that a change of the source loses nothing.
@@ -40,38 +86,23 @@ function Groups({ form: { values, faults, change }, source, offer }) {
   const rows = groupsOf(values, source, usual);
   const flavors = choicesOf(offer, "flavors", (each) => [each.id, sized(each)]);
   const pools = offer.networks.filter((each) => each.external).map((each) => [each.id, each.name]);
-  const set = (after) => change({ node_groups: { ...values.node_groups, [source.label]: after } });
+  const processes = Object.values(source.node_processes ?? {}).flat();
+  const about = placedInGroups(faults.node_groups);
   const add = useRef(null);
-  const remove = (group) => {
+  const set = (after) => change({ node_groups: { ...values.node_groups, [source.label]: after } });
+  const remove = (group) => () => {
     set(rows.filter((each) => each !== group));
     add.current.focus();
   };
-  const about = {}; // refusals by their place, for example "[0].count"
-  for (const line of faults.node_groups ?? []) {
-    const [, place = "", text = line] = /^(\[\d+\]\.\w+).*?: (.*)/.exec(line) ?? [];
-    (about[place] ??= []).push(text);
-  }
-  const draw = (group, at) => {
-    const put = (more) => set(rows.map((each) => (each === group ? { ...group, ...more } : each)));
-    const field = (key, more) => {
-      const name = `[${at}].${key}`;
-      const form = { faults: about, values: { [name]: group[key] ?? "" }, change: (after) => put({ [key]: after[name] }) };
-      return html`<${Field} form=${form} field=${{ name, ...more }} />`;
-    };
-    const own = group.node_processes;
-    const toggle = (each) => put({ node_processes: own.includes(each) ? own.filter((other) => other !== each) : [...own, each] });
-    const known = new Set([...Object.values(source.node_processes ?? {}).flat(), ...own]);
-    const check = (each) => html`<label key=${each}><input type="checkbox" checked=${own.includes(each)} onChange=${() => toggle(each)} /> ${plain(each)}</label>`;
-    return html`<fieldset class="group" key=${at}><legend>Group <${Name}>${group.name || at + 1}<//></legend>
-      <div class="trio">${field("name", { label: "Name of the group" })}${field("count", { label: "Machines", inputmode: "numeric" })}
-        ${(pools[0] || group.floating_ip_pool) && field("floating_ip_pool", choice("Public addresses", pools, group.floating_ip_pool, "none"))}</div>
-      ${field("flavor_id", choice("Flavor", flavors, group.flavor_id, "choose a flavor"))}
-      ${field("node_processes", { label: "Processes", draw: () => html`<div class="checks">${[...known].map(check)}</div>` })}
-      ${rows[1] && html`<div class="buttons"><button type="button" class="small" aria-label=${`Remove group ${plain(group.name)}`} onClick=${() => remove(group)}>Remove the group</button></div>`}
-    </fieldset>`;
-  };
-  return html`${rows.map(draw)}${about[""] && html`<p class="fault">${plain(about[""].join("\n"))}</p>`}
-    <button type="button" ref=${add} onClick=${() => set([...rows, { name: "", count: 1, flavor_id: usual, node_processes: [] }])}>Add a group</button>`;
+  const draw = (group, at) => html`
+    <${Group} key=${at} at=${at} group=${group} flavors=${flavors} pools=${pools} faults=${about}
+      known=${[...new Set([...processes, ...group.node_processes])]}
+      put=${(more) => set(rows.map((each) => (each === group ? { ...group, ...more } : each)))}
+      remove=${rows[1] && remove(group)} />`;
+  const another = { name: "", count: 1, flavor_id: usual, node_processes: [] };
+  return html`${rows.map(draw)}
+    ${about[""] && html`<p class="fault">${plain(about[""].join("\n"))}</p>`}
+    <button type="button" ref=${add} onClick=${() => set([...rows, another])}>Add a group</button>`;
 }
 
 // The text of no network: what svcd then does.
@@ -80,9 +111,20 @@ function anyNetwork(source, networks) {
   return networks?.length > 1 ? "choose a network" : "the only one of the project";
 }
 
+// The plan of a dry run, and the request.
+function Planned({ body }) {
+  const address = path("clusters");
+  return html`
+    <${Plan} method="POST" address=${address} body=${body} />
+    <details>
+      <summary>The request</summary>
+      <${Command} text=${createRequest(location.origin + address, body)} />
+    </details>`;
+}
+
 function NewCluster({ images, all, offer }) {
   const usual = usualFlavor(offer.flavors);
-  const networks = choicesOf(offer, "networks", (each) => [each.id, each.name, each.external])?.filter(([, , external]) => !external);
+  const networks = choicesOf(offer, "networks", (each) => !each.external && [each.id, each.name])?.filter(Boolean);
   const keypairs = choicesOf(offer, "keypairs", (each) => [each, each]);
   const sourceOf = (values) => all.find((each) => each.label === values.cluster_template_id) ?? all[0];
   const body = (values) => {
@@ -93,8 +135,12 @@ function NewCluster({ images, all, offer }) {
     const source = sourceOf(values);
     const [fitting, others] = [true, false].map((wanted) => images.filter((each) => fits(each, source) === wanted));
     const line = (option) => `${option.applicable_target}.${option.name}=${option.default_value}`;
-    const add = (form) => (option) => form.change(({ cluster_configs: before }) => ({ cluster_configs: `${before.replace(/\n?$/, before && "\n")}${line(option)}` }));
-    const address = path("clusters");
+    const added = (option) => ({ cluster_configs: before }) => ({
+      cluster_configs: before.replace(/\n?$/, before && "\n") + line(option),
+    });
+    const options = (form) => html`
+      <${Options} configs=${source.configs ?? []} choose=${(option) => form.change(added(option))} />`;
+    const network = values.neutron_management_network;
     return [
       { name: "name", label: "Name", autofocus: true },
       { name: "description", label: "Description" },
@@ -110,15 +156,20 @@ function NewCluster({ images, all, offer }) {
         hint: html`<a href=${to(["images"])}>Images and their tags</a>`,
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
-      { name: "neutron_management_network", ...choice("Network", networks, values.neutron_management_network, anyNetwork(source, networks)) },
-      { name: "groups", label: "Node groups", draw: (form) => html`<${Groups} form=${form} source=${source} offer=${offer} />` },
-      { name: "cluster_configs", label: "Options, one on a line", lines: 3, placeholder: "HDFS.dfs.replication=2", advice: (form) => html`<${Options} configs=${source.configs ?? []} choose=${add(form)} />` },
+      { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },
       {
-        name: "plan",
-        label: "Plan",
-        draw: () => html`<${Plan} method="POST" address=${address} body=${body(values)} />
-          <details><summary>The request</summary><${Command} text=${createRequest(location.origin + address, body(values))} /></details>`,
+        name: "groups",
+        label: "Node groups",
+        draw: (form) => html`<${Groups} form=${form} source=${source} offer=${offer} />`,
       },
+      {
+        name: "cluster_configs",
+        label: "Options, one on a line",
+        lines: 3,
+        placeholder: "HDFS.dfs.replication=2",
+        advice: options,
+      },
+      { name: "plan", label: "Plan", draw: () => html`<${Planned} body=${body(values)} />` },
     ];
   };
   const only = (rows) => (rows?.length === 1 ? rows[0] : {});
@@ -132,15 +183,21 @@ function NewCluster({ images, all, offer }) {
     node_groups: {},
     cluster_configs: "",
   };
-  const act = async (values, key) => (await (await send("POST", path("clusters"), { body: body(values), key })).json()).cluster;
+  const act = async (values, key) => (await call("POST", path("clusters"), { body: body(values), key })).cluster;
   const done = (cluster) => {
     keep("cluster", cluster);
     location.hash = to(["clusters", cluster.id]);
   };
   const command = (values) => createCluster(body(values), layout(sourceOf(values).node_processes, usual));
   const faults = offer.failed.filter(({ part }) => part in offer).map((each) => each.error_message);
-  return html`${faults.length > 0 && html`<div class="notice" role="status"><strong>Not all choices can be shown</strong> <${Lines} text=${faults.join("\n")} /></div>`}
-    <div class="launch"><${Form} name="cluster" title="New cluster" first=${first} fields=${fields} verb="Create the cluster" act=${act} done=${done} command=${command} /></div>`;
+  return html`
+    ${faults.length > 0 && html`<div class="notice" role="status">
+      <strong>Not all choices can be shown</strong> <${Lines} text=${faults.join("\n")} />
+    </div>`}
+    <div class="launch">
+      <${Form} name="cluster" title="New cluster" verb="Create the cluster" first=${first} fields=${fields}
+        act=${act} done=${done} command=${command} />
+    </div>`;
 }
 
 export function Launch() {

@@ -2,7 +2,9 @@
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { path, send } from "./api.js";
+import { Search, Section } from "./parts.js";
 import { ProgramOutput } from "./program_output.js";
+import { filter } from "./route.js";
 import { count, plain, withoutColours } from "./text.js";
 
 const WAIT_S = 20;
@@ -10,6 +12,7 @@ const PAUSE_MS = 2000; // after an answer without text that came at once, and af
 const LINES = 5000; // the newest ones are drawn
 const LONGEST = 2000; // characters of a line that are drawn
 const KEPT = 4_000_000; // characters
+const LOST = "[svcd: the beginning is no longer kept]\n";
 const NOTHING = { all: "", own: "", leftOut: 0 };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -20,11 +23,12 @@ async function follow(id, signal, take, tell) {
   for (;;) {
     const began = performance.now();
     try {
-      const response = await send("GET", `${path("job-executions", id, "log")}?offset=${offset}&wait=${offset ? WAIT_S : 0}`, { signal });
+      const query = `offset=${offset}&wait=${offset ? WAIT_S : 0}`;
+      const response = await send("GET", `${path("job-executions", id, "log")}?${query}`, { signal });
       const text = await response.text();
       const header = (name) => Number(response.headers.get(name));
       const last = response.headers.get("X-Log-Complete") === "true";
-      take((header("X-Log-Start") > offset ? "[svcd: the beginning is no longer kept]\n" : "") + text, last);
+      take((header("X-Log-Start") > offset ? LOST : "") + text, last);
       tell("");
       offset = header("X-Log-Offset");
       if (last) return;
@@ -38,15 +42,19 @@ async function follow(id, signal, take, tell) {
   }
 }
 
+function drawLine(line) {
+  const rest = line.length > LONGEST ? ` … (${line.length} characters)` : "";
+  return `${plain(line.slice(0, LONGEST))}${rest}\n`;
+}
+
 // The lines that have the text `wanted`: how many of all, and the last ones as they are drawn.
 function search(text, wanted) {
   const lines = withoutColours(text).replace(/\n$/, "").split("\n");
   const found = wanted ? lines.filter((each) => each.toLowerCase().includes(wanted)) : lines;
-  const drawn = found.slice(-LINES).map((each) => `${plain(each.slice(0, LONGEST))}${each.length > LONGEST ? ` … (${each.length} characters)` : ""}\n`);
-  return { all: lines.length, found: found.length, drawn: drawn.join("") };
+  return { all: lines.length, found: found.length, drawn: found.slice(-LINES).map(drawLine).join("") };
 }
 
-export function Log({ id, query, filter }) {
+export function Log({ id, query }) {
   const [{ all: everything, own, leftOut }, set] = useState(NOTHING);
   const [fault, setFault] = useState("");
   const [following, setFollowing] = useState(true);
@@ -57,7 +65,11 @@ export function Log({ id, query, filter }) {
     set(NOTHING);
     const take = (part, last) => {
       const lines = programs.of(part, last);
-      set(({ all: before, own: mine }) => ({ all: (before + part).slice(-KEPT), own: (mine + lines).slice(-KEPT), leftOut: programs.leftOut }));
+      set((before) => ({
+        all: (before.all + part).slice(-KEPT),
+        own: (before.own + lines).slice(-KEPT),
+        leftOut: programs.leftOut,
+      }));
     };
     follow(id, abort.signal, take, setFault);
     return () => abort.abort();
@@ -72,16 +84,24 @@ export function Log({ id, query, filter }) {
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     setFollowing(scrollHeight - scrollTop - clientHeight < 40);
   };
-  return html`<section aria-labelledby="log">
-    <div class="heading"><h2 id="log">Log</h2>
-      <input class="push" type="search" placeholder="Find in the log" aria-label="Find in the log" value=${query.find ?? ""} onInput=${(e) => filter({ find: e.target.value })} />
-      <label class="check"><input type="checkbox" checked=${Boolean(query.all)} onChange=${(e) => filter({ all: e.target.checked ? "1" : "" })} /> Everything</label>
-      <label class="check"><input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /> Follow</label></div>
+  const side = html`
+    <${Search} class="push" text="Find in the log" of="find" query=${query} />
+    <label class="check">
+      <input type="checkbox" checked=${Boolean(query.all)}
+        onChange=${(e) => filter({ all: e.target.checked ? "1" : "" })} /> Everything
+    </label>
+    <label class="check">
+      <input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /> Follow
+    </label>`;
+  const lines = html`
+    ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
+    ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
+    <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`;
+  const none = everything ? "The programs have written nothing so far." : "The log is empty so far.";
+  return html`<${Section} id="log" title="Log" side=${side}>
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
-    ${!text ? !fault && html`<p class="faint">${everything ? "The programs have written nothing so far." : "The log is empty so far."}</p>` : html`
-      ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
-      ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
-      <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`}
-    ${!query.all && leftOut > 0 && html`<p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
-  </section>`;
+    ${text ? lines : !fault && html`<p class="faint">${none}</p>`}
+    ${!query.all && leftOut > 0 && html`
+      <p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
+  <//>`;
 }

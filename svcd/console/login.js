@@ -1,7 +1,7 @@
 // Login with a password or a token, or the choice of a project where no token is needed.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { endToken, send } from "./api.js";
+import { call, endToken, send } from "./api.js";
 import { Field, placed } from "./forms.js";
 import { Command, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
@@ -9,17 +9,15 @@ import { plain } from "./text.js";
 
 const ISSUE = "openstack token issue -f json";
 
-// One request without the session's token.
-const request = async (method, address, options) => (await send(method, address, { token: "", ...options })).json();
-
 // Whether the token is good for the project.
-const check = (project, token) => request("GET", `/v1.1/${encodeURIComponent(project)}/clusters?limit=1`, { token });
+const check = (project, token) => send("GET", `/v1.1/${encodeURIComponent(project)}/clusters?limit=1`, { token });
 
 // The fields of the printed token, or of the token alone.
 export function readToken(text) {
   try {
     const { id, project_id: project, expires } = JSON.parse(text);
-    if (typeof id === "string") return { token: id, project: project ?? "", until: Date.parse(expires.replace(/\+0000$/, "Z")) || null };
+    const until = () => Date.parse(expires.replace(/\+0000$/, "Z")) || null;
+    if (typeof id === "string") return { token: id, project: project ?? "", until: until() };
   } catch {
     // it is no JSON: the token itself
   }
@@ -29,12 +27,18 @@ export function readToken(text) {
 // Fault -> the lines beside the fields; "" for the form.
 export function faultsOf(error, mode, choosing) {
   if (error.status === 400) return placed(error, ["user", "domain", "password", "project"]);
-  const name = error.status === 401 ? (mode === "token" ? mode : "password") : [403, 404].includes(error.status) && (choosing || mode !== "password") ? "project" : "";
-  return { [name]: [error.message] };
+  const found = [error.message];
+  if (error.status === 401) return mode === "token" ? { token: found } : { password: found };
+  const isOfProject = [403, 404].includes(error.status) && (choosing || mode !== "password");
+  return isOfProject ? { project: found } : { "": found };
 }
 
 // A fault of a field that the form does not show now.
 const Fault = ({ of }) => of && html`<p class="fault" role="alert">${plain(of.join("\n"))}</p>`;
+
+// The faults of no field.
+const Refusal = ({ of }) => of && html`
+  <${Problem} title="Not logged in"><${Lines} text=${of.join("\n")} /><//>`;
 
 // What both forms do: `act` once at a time, faults beside the fields, and no secret that stays.
 function useForm(first, done) {
@@ -49,14 +53,15 @@ function useForm(first, done) {
   }, [faults]);
   const change = (more) => {
     setValues((before) => ({ ...before, ...more }));
-    setFaults((before) => ({ ...before, ...Object.fromEntries(Object.keys(more).map((name) => [name, undefined])) }));
+    const none = Object.fromEntries(Object.keys(more).map((name) => [name, undefined]));
+    setFaults((before) => ({ ...before, ...none }));
   };
   // needed: fields that must not be empty. act(values): the session that begins, or null when more is asked.
   const submit = (mode, needed, choosing, act) => async (event) => {
     event.preventDefault();
     if (running.current) return;
-    const missing = Object.fromEntries(needed.filter((name) => !values[name].trim()).map((name) => [name, ["must not be empty"]]));
-    if (Object.keys(missing).length) return setFaults(missing);
+    const empty = needed.filter((name) => !values[name].trim());
+    if (empty.length) return setFaults(Object.fromEntries(empty.map((name) => [name, ["must not be empty"]])));
     running.current = true;
     setBusy(true);
     setFaults({});
@@ -78,23 +83,30 @@ function useForm(first, done) {
     setBusy(false);
     return undefined;
   };
-  const field = (name, label, more) => html`<${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;
+  const field = (name, label, more) => html`
+    <${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;
   return { values, change, faults, busy, submit, box, field };
 }
 
 // Log in with a password; for a project when it is known. Null: the user chooses one of `projects`.
 async function withPassword({ user, domain, password, project }, choose) {
   const given = { user: user.trim(), domain: domain.trim(), password };
-  let answer = await request("POST", "/console/login", { body: project ? { ...given, project } : given });
-  if (!answer.project) endToken(answer.token); // the projects are known; the next request has the password, too
-  if (!answer.project && answer.projects.length === 1) answer = await request("POST", "/console/login", { body: { ...given, project: answer.projects[0].id } });
+  const logIn = (more) => call("POST", "/console/login", { token: "", body: { ...given, ...more } });
+  let answer = await logIn(project && { project });
+  if (!answer.project) {
+    const { token, projects } = answer;
+    endToken(token); // the projects are known; the next request has the password, too
+    if (projects.length === 1) answer = await logIn({ project: projects[0].id });
+  }
   if (!answer.project) {
     choose(answer.projects);
     return null;
   }
   const { id, name } = answer.project;
   await check(id, answer.token);
-  return { project: id, name, token: answer.token, until: Date.parse(answer.expires_at), user: given.user, domain: given.domain, userId: answer.user_id };
+  const until = Date.parse(answer.expires_at);
+  const { token, user_id: userId } = answer;
+  return { project: id, name, token, until, user: given.user, domain: given.domain, userId };
 }
 
 const withToken = async ({ project, token }) => {
@@ -109,13 +121,19 @@ const withoutToken = async ({ project }) => {
   return { project: project.trim() };
 };
 
+// The name of a project, with its id if another one has the same name.
+function distinct({ id, name }, projects) {
+  return projects.some((other) => other.id !== id && other.name === name) ? `${name} (${id})` : name;
+}
+
 // The page before a project is open.
 export function Login({ done, reason }) {
   const passwords = session.passwords && isSecureContext;
   const [mode, setMode] = useState(session.auth === "none" ? "none" : passwords ? "password" : "token");
   const [projects, choose] = useState(null);
-  const form = useForm({ user: session.user, domain: session.domain || "Default", password: "", project: session.project || session.home, token: "" }, done);
-  const { values, change, faults, busy, submit, box, field } = form;
+  const { user, domain, project, home } = session;
+  const first = { user, domain: domain || "Default", password: "", project: project || home, token: "" };
+  const { values, change, faults, busy, submit, box, field } = useForm(first, done);
   useTitle(mode === "none" ? "Choose a project" : "Log in");
   const offer = (found) => {
     choose(found);
@@ -124,27 +142,34 @@ export function Login({ done, reason }) {
   const acts = {
     none: [["project"], withoutToken],
     token: [readToken(values.token).project ? ["token"] : ["project", "token"], withToken],
-    password: [["user", "domain", "password"], (given) => withPassword(projects ? given : { ...given, project: "" }, offer)],
+    password: [
+      ["user", "domain", "password"],
+      (given) => withPassword(projects ? given : { ...given, project: "" }, offer),
+    ],
   };
   const [needed, act] = acts[mode];
-  const named = (each) => [each.id, projects.some((other) => other !== each && other.name === each.name) ? `${each.name} (${each.id})` : each.name];
+  const isLast = mode === "none" || projects; // of the questions
+  const options = { options: projects?.map((each) => [each.id, distinct(each, projects)]), autofocus: true };
+  const other = mode === "token" ? "password" : "token";
   return html`<form class="login" ref=${box} novalidate onSubmit=${submit(mode, needed, Boolean(projects), act)}>
-    <h1>${mode === "none" || projects ? "Choose a project" : "Log in"}</h1>
+    <h1>${isLast ? "Choose a project" : "Log in"}</h1>
     ${reason && html`<p class="notice" role="status">${reason}</p>`}
     ${mode === "password" && !projects && [
       field("user", "User", { autocomplete: "username", autofocus: true }),
       field("domain", "Domain"),
       field("password", "Password", { type: "password", autocomplete: "current-password" }),
     ]}
-    ${mode === "password" && projects && html`${field("project", "Project", { options: projects.map(named), autofocus: true })}<${Fault} of=${faults.password} />`}
+    ${mode === "password" && projects && html`${field("project", "Project", options)}<${Fault} of=${faults.password} />`}
     ${mode !== "password" && field("project", "Project id", { autofocus: true })}
     ${mode === "token" && html`${field("token", "Token", { type: "password" })}
-      <p class="faint">Paste a token, or all that this command prints. It stays in this tab.</p><${Command} text=${ISSUE} />`}
-    ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""].join("\n")} /><//>`}
+      <p class="faint">Paste a token, or all that this command prints. It stays in this tab.</p>
+      <${Command} text=${ISSUE} />`}
+    <${Refusal} of=${faults[""]} />
     <div class="buttons">
       ${projects && html`<button type="button" onClick=${() => choose(null)}>Back</button>`}
-      ${passwords && mode !== "none" && !projects && html`<button type="button" onClick=${() => setMode(mode === "token" ? "password" : "token")}>${mode === "token" ? "Use a password" : "Use a token"}</button>`}
-      <button type="submit" class="primary">${busy ? "Checking…" : mode === "none" || projects ? "Show the project" : "Log in"}</button></div>
+      ${passwords && !isLast && html`<button type="button" onClick=${() => setMode(other)}>Use a ${other}</button>`}
+      <button type="submit" class="primary">${busy ? "Checking…" : isLast ? "Show the project" : "Log in"}</button>
+    </div>
   </form>`;
 }
 
@@ -157,20 +182,31 @@ export function Again({ ended, done, close, leave }) {
   useEffect(() => {
     dialog.current.showModal();
   }, []);
-  const act = mode === "password" ? (given) => withPassword(given) : async (given) => {
+  const forProject = async (given) => {
     const begun = await withToken({ ...given, project });
     if (begun.project !== project) throw Object.assign(new Error("the token is for another project"), { status: 401 });
     return begun;
   };
-  return html`<dialog ref=${dialog} aria-labelledby="again" onCancel=${(e) => ended && e.preventDefault()} onClose=${() => !ended && close()}>
-    <form ref=${box} novalidate onSubmit=${submit(mode, [mode], false, act)}>
-      <h2 id="again">Log in again</h2>
-      <p>${ended ? "Your login has ended." : "Your login ends soon."} The page stays as it is, with all that you have typed.</p>
-      <p class="faint">${mode === "password" && html`User <${Name}>${user}<//>, `}project <${Name}>${session.name || project}<//></p>
-      ${field(mode, mode === "password" ? "Password" : "Token", { type: "password", autocomplete: mode === "password" ? "current-password" : "off", autofocus: true })}
-      <${Fault} of=${faults.project} />${mode === "token" && html`<${Command} text=${ISSUE} />`}
-      ${faults[""] && html`<${Problem} title="Not logged in"><${Lines} text=${faults[""].join("\n")} /><//>`}
-      <div class="buttons"><button type="button" onClick=${leave}>Log out</button>${!ended && html`<button type="button" onClick=${close}>Later</button>`}
-        <button type="submit" class="primary">${busy ? "Checking…" : "Log in"}</button></div>
-    </form></dialog>`;
+  const act = mode === "password" ? (given) => withPassword(given) : forProject;
+  const [label, autocomplete] = mode === "password" ? ["Password", "current-password"] : ["Token", "off"];
+  return html`
+    <dialog ref=${dialog} aria-labelledby="again"
+        onCancel=${(e) => ended && e.preventDefault()} onClose=${() => !ended && close()}>
+      <form ref=${box} novalidate onSubmit=${submit(mode, [mode], false, act)}>
+        <h2 id="again">Log in again</h2>
+        <p>Your login ${ended ? "has ended" : "ends soon"}. The page stays as it is, with all that you have typed.</p>
+        <p class="faint">
+          ${mode === "password" && html`User <${Name}>${user}<//>, `}project <${Name}>${session.name || project}<//>
+        </p>
+        ${field(mode, label, { type: "password", autocomplete, autofocus: true })}
+        <${Fault} of=${faults.project} />
+        ${mode === "token" && html`<${Command} text=${ISSUE} />`}
+        <${Refusal} of=${faults[""]} />
+        <div class="buttons">
+          <button type="button" onClick=${leave}>Log out</button>
+          ${!ended && html`<button type="button" onClick=${close}>Later</button>`}
+          <button type="submit" class="primary">${busy ? "Checking…" : "Log in"}</button>
+        </div>
+      </form>
+    </dialog>`;
 }

@@ -1,7 +1,7 @@
 // What the cloud offers the project: flavors, key pairs, networks, quotas. All but `readOffer` is pure.
 import { get, path } from "./api.js";
 
-const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine of a cluster; `svcd cluster create` has the same rule
+const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine; `svcd cluster create` has the same rule
 const NEARLY = 0.9; // part of a quota
 
 const QUOTAS = {
@@ -17,12 +17,14 @@ export const readOffer = async () => (await get(path("cloud"))).cloud;
 
 // A flavor with its sizes: two flavors of one cloud often differ in one of them only.
 export function sized({ name, vcpus, ram_mib, disk_gib }) {
-  return `${name}: ${vcpus} vCPU, ${amount("ram_mib", ram_mib)} GiB RAM, ${disk_gib ? `${disk_gib} GiB disk` : "disk of the image"}`;
+  const disk = disk_gib ? `${disk_gib} GiB disk` : "disk of the image";
+  return `${name}: ${vcpus} vCPU, ${amount("ram_mib", ram_mib)} GiB RAM, ${disk}`;
 }
 
 // The id of the smallest flavor that is large enough, or of the only one; "" when a person must choose.
 export function usualFlavor(flavors) {
-  const large = flavors.find((each) => Object.entries(LEAST).every(([key, least]) => (each[key] || (key === "disk_gib" && least)) >= least));
+  const suffices = (key, size) => (size || (key === "disk_gib" && LEAST[key])) >= LEAST[key];
+  const large = flavors.find((each) => Object.keys(LEAST).every((key) => suffices(key, each[key])));
   return (large ?? (flavors.length === 1 ? flavors[0] : null))?.id ?? "";
 }
 
@@ -34,7 +36,15 @@ export function choicesOf(offer, part, draw) {
 export const quotaName = (resource) => QUOTAS[resource] ?? resource;
 
 // An amount of a quota, in the unit of its name.
-export const amount = (resource, n) => Number((resource === "ram_mib" ? n / 1024 : n).toFixed(1)).toLocaleString("en");
+export function amount(resource, n) {
+  const size = resource === "ram_mib" ? n / 1024 : n;
+  return Number(size.toFixed(1)).toLocaleString("en");
+}
+
+function levelOf(used, limit) {
+  if (!limit || used < limit * NEARLY) return "";
+  return used < limit ? "nearly full" : "full";
+}
 
 // Quotas as Home shows them. level: "", "nearly full" or "full".
 export function quotas(offer) {
@@ -43,12 +53,15 @@ export function quotas(offer) {
     used,
     limit,
     name: quotaName(resource),
-    text: limit === null ? `${amount(resource, used)}, no limit` : `${amount(resource, used)} of ${amount(resource, limit)}`,
-    level: !limit || used < limit * NEARLY ? "" : used < limit ? "nearly full" : "full",
+    text: amount(resource, used) + (limit === null ? ", no limit" : ` of ${amount(resource, limit)}`),
+    level: levelOf(used, limit),
   }));
 }
 
+const LIMITED = ["servers", "volumes", "floating_ips"];
+
 // Why parts of the quotas are not there. A service that the cloud does not have is no fault.
 export function missing(offer) {
-  return offer.failed.filter(({ part, error_name: name }) => ["servers", "volumes", "floating_ips"].includes(part) && name !== "NOT_FOUND").map((each) => each.error_message);
+  const failed = offer.failed.filter(({ part, error_name: name }) => LIMITED.includes(part) && name !== "NOT_FOUND");
+  return failed.map((each) => each.error_message);
 }

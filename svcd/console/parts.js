@@ -2,32 +2,40 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { newKey } from "./api.js";
+import { filter, to } from "./route.js";
 import { pageAddress, plain } from "./text.js";
 import { ago, full, moment } from "./time.js";
 
 const TONES = {
   Active: "good", SUCCEEDED: "good", ACTIVE: "good", done: "good",
   Error: "bad", FAILED: "bad", ERROR: "bad", failed: "bad", DELETED: "bad", SHUTOFF: "bad",
-  KILLED: "off", Deleting: "off", Pending: "wait", SUSPENDED: "wait", retry: "wait", waiting: "wait", unwell: "wait", accepted: "off", started: "off",
+  Pending: "wait", SUSPENDED: "wait", retry: "wait", waiting: "wait", unwell: "wait",
+  KILLED: "off", Deleting: "off", accepted: "off", started: "off",
 };
 export const tone = (word) => TONES[word] ?? "busy";
 
 // A state: a sign with a shape and a word, so that colour is not needed to read it.
-export const State = ({ word, of }) => html`<span class="state ${tone(of ?? word)}"><i aria-hidden="true"></i>${plain(word)}</span>`;
+export const State = ({ word, of }) =>
+  html`<span class="state ${tone(of ?? word)}"><i aria-hidden="true"></i>${plain(word)}</span>`;
 
 // A name of others: its direction of writing does not change what stands beside it.
 export const Name = ({ children }) => html`<bdi class="name">${plain(children)}</bdi>`;
 
+// The link to the page of a record.
+export const Link = ({ view, id, name }) => html`<a href=${to([view, id])}><${Name}>${name}<//></a>`;
+
 export const Time = ({ at }) => {
   const ms = typeof at === "number" ? at : moment(at);
-  return ms === null ? html`<span class="faint">–</span>` : html`<time datetime=${new Date(ms).toISOString()} title=${full(ms)}>${ago(ms)}</time>`;
+  if (ms === null) return html`<span class="faint">–</span>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${full(ms)}>${ago(ms)}</time>`;
 };
 
 // A link to another page, if its address is one; else its text.
 export function Outside({ address }) {
   const href = pageAddress(address);
   const text = html`<bdi>${plain(address)}</bdi>`;
-  return href ? html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>` : html`<code>${text}</code>`;
+  if (!href) return html`<code>${text}</code>`;
+  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
 }
 
 // The command that does the same as the page.
@@ -38,30 +46,87 @@ export function Command({ text }) {
     set(true);
     setTimeout(() => set(false), 1500);
   };
-  return html`<div class="command"><code tabindex="0">${text}</code>
-    ${navigator.clipboard && html`<button type="button" class="small" onClick=${copy} aria-label="Copy the command">${copied ? "Copied" : "Copy"}</button>`}</div>`;
+  return html`<div class="command">
+    <code tabindex="0">${text}</code>
+    ${navigator.clipboard && html`
+      <button type="button" class="small" onClick=${copy} aria-label="Copy the command">
+        ${copied ? "Copied" : "Copy"}
+      </button>`}
+  </div>`;
+}
+
+function Column([title, side]) {
+  if (side === "unseen") return html`<th key=${title} scope="col"><span class="unseen">${title}</span></th>`;
+  return html`<th key=${title} scope="col" class=${side}>${title}</th>`;
+}
+
+// The head of a page of one record: the way to the list, the name, facts, and buttons.
+export const Title = ({ list, all, name, facts, children }) => html`<header class="title">
+  <div>
+    <p class="faint crumbs"><a href=${to(list)}>${all}</a></p>
+    <h1><${Name}>${name}<//></h1>
+    <p class="facts">${facts}</p>
+  </div>
+  <div class="buttons">${children}</div>
+</header>`;
+
+// A part of a page with a heading. number: of what is in it; side: what stands beside the heading, undefined for none.
+export function Section({ id, title, number, side, children, ...more }) {
+  const heading = html`
+    <h2 id=${id}>${title}${number !== undefined && html` <span class="number">${number}</span>`}</h2>`;
+  return html`<section ...${more} aria-labelledby=${id}>
+    ${side === undefined ? heading : html`<div class="heading">${heading}${side}</div>`}
+    ${children}
+  </section>`;
 }
 
 // A table that scrolls by itself. columns: title -> class of its cells; "unseen" for a title that is only read aloud.
-export const Table = ({ columns, children }) => html`<div class="table"><table>
-  <thead><tr>${Object.entries(columns).map(([title, side]) => html`<th key=${title} scope="col" class=${side !== "unseen" && side}>${side === "unseen" ? html`<span class="unseen">${title}</span>` : title}</th>`)}</tr></thead>
-  <tbody>${children}</tbody></table></div>`;
+export const Table = ({ columns, children }) => html`
+  <div class="table">
+    <table>
+      <thead><tr>${Object.entries(columns).map(Column)}</tr></thead>
+      <tbody>${children}</tbody>
+    </table>
+  </div>`;
 
 // Choices of a select, [value, text] each.
-export const options = (rows) => rows.map(([value, text]) => html`<option key=${value} value=${value}>${plain(text)}</option>`);
+export const options = (rows) =>
+  rows.map(([value, text]) => html`<option key=${value} value=${value}>${plain(text)}</option>`);
 
-export const Filter = ({ label, value = "", rows, choose, ...more }) => html`<label ...${more}>${label} <select value=${value} onChange=${choose}>${options(rows)}</select></label>`;
+// A field whose text is the filter `of` of the view. say: what it finds, for those who do not see the field.
+export const Search = ({ text, say = text, of, query, ...more }) => html`
+  <input ...${more} type="search" placeholder=${text} aria-label=${say} value=${query[of] ?? ""}
+    onInput=${(e) => filter({ [of]: e.target.value })} />`;
 
-export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
+export const Filter = ({ label, value = "", rows, choose, ...more }) => html`
+  <label ...${more}>${label} <select value=${value} onChange=${choose}>${options(rows)}</select></label>`;
 
-export const Problem = ({ title, children }) => html`<div class="problem" role="alert"><strong>${title}</strong><div>${children}</div></div>`;
+// Values with their names, [name, drawing] each; those without a drawing are left out.
+export const Values = ({ rows }) => html`
+  <dl class="values">${rows.map(([name, drawn]) => drawn && html`
+    <div key=${name}><dt>${name}</dt><dd>${drawn}</dd></div>`)}
+  </dl>`;
+
+export const Empty = ({ title, children }) => html`
+  <div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
+
+// A page without its record. what: "cluster", "run" or "job"; list: the address of all of them.
+export const Missing = ({ what, list }) => html`
+  <${Empty} title=${`This ${what} does not exist`}>
+    <p>It may have been deleted. <a href=${to(list)}>See all ${what}s</a></p>
+  <//>`;
+
+export const Problem = ({ title, children }) => html`
+  <div class="problem" role="alert"><strong>${title}</strong><div>${children}</div></div>`;
 
 // A text that may be long: its beginning, and a way to see all of it.
 export function Cut({ text, most = 2000 }) {
   const [all, show] = useState(false);
   const whole = String(text ?? "");
   if (all || whole.length <= most) return plain(whole);
-  return html`${plain(whole.slice(0, most))}… <button type="button" class="small" onClick=${() => show(true)}>Show all ${whole.length} characters</button>`;
+  const more = html`
+    <button type="button" class="small" onClick=${() => show(true)}>Show all ${whole.length} characters</button>`;
+  return html`${plain(whole.slice(0, most))}… ${more}`;
 }
 
 // A text of several lines.
@@ -115,14 +180,20 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
     <form onSubmit=${submit}>
       <h2 id="question">${title}</h2>
       ${children}
-      ${confirm && html`<label class="field"><span>Type <bdi>${plain(confirm)}</bdi> to confirm</span>
-        <input value=${typed} onInput=${(e) => type(e.target.value)} autocomplete="off" spellcheck=${false} autofocus /></label>`}
+      ${confirm && html`
+        <label class="field">
+          <span>Type <bdi>${plain(confirm)}</bdi> to confirm</span>
+          <input value=${typed} onInput=${(e) => type(e.target.value)}
+            autocomplete="off" spellcheck=${false} autofocus />
+        </label>`}
       ${fault && html`<${Problem} title="Not done"><${Lines} text=${fault} /><//>`}
       <p class="faint">The same as a command:</p>
       <${Command} text=${command} />
       <div class="buttons">
         <button type="button" onClick=${close}>Keep things as they are</button>
-        <button type="submit" class=${danger ? "danger" : "primary"} disabled=${Boolean(asked) || busy || !ready}>${busy ? "Sending…" : verb}</button>
+        <button type="submit" class=${danger ? "danger" : "primary"} disabled=${Boolean(asked) || busy || !ready}>
+          ${busy ? "Sending…" : verb}
+        </button>
       </div>
     </form>
   </dialog>`;

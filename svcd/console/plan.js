@@ -12,18 +12,41 @@ const MOST = 5; // names of machines
 const Changes = ({ rows, one, many }) => ["Create", "Delete"].map((verb) => {
   const own = rows.filter((each) => each.change === verb.toLowerCase());
   const names = own.slice(0, MOST).map((each) => plain(each.name)).join(", ");
-  return own.length > 0 && html`<li><strong class=${verb}>${verb} ${count(own.length, one, many)}</strong> <span class="faint">${names}${names && own.length > MOST && " …"}</span></li>`;
+  return own.length > 0 && html`<li>
+    <strong class=${verb}>${verb} ${count(own.length, one, many)}</strong>${" "}
+    <span class="faint">${names}${names && own.length > MOST && " …"}</span>
+  </li>`;
 });
 
-const Drawn = ({ machines, volumes, addresses, quota, stages }) => html`<ul class="rows">
-    <${Changes} rows=${machines} one="machine" /><${Changes} rows=${volumes} one="volume" /><${Changes} rows=${addresses} one="public address" many="public addresses" />
-    <li>Then: ${stages.map((each) => plain(each.name)).join(", ") || "nothing"}</li></ul>
-  ${quota.some((each) => each.needed > 0) && html`<table class="quota"><thead><tr>${["Quota", "Needed", "Left now", "After"].map((each) => html`<th scope="col" class="amount">${each}</th>`)}</tr></thead>
-    <tbody>${quota.filter((each) => each.needed > 0).map((each) => html`<tr><th scope="row">${plain(quotaName(each.resource))}</th>
-      ${[each.needed, each.left, each.left_after].map((n) => html`<td class="amount">${n === null ? "no limit" : amount(each.resource, n)}</td>`)}</tr>`)}</tbody></table>`}`;
+const QuotaRow = ({ resource, needed, left, left_after: after }) => html`<tr>
+  <th scope="row">${plain(quotaName(resource))}</th>
+  ${[needed, left, after].map((n) => html`<td class="amount">${n === null ? "no limit" : amount(resource, n)}</td>`)}
+</tr>`;
+
+const Quota = ({ rows }) => html`
+  <table class="quota">
+    <thead><tr>
+      ${["Quota", "Needed", "Left now", "After"].map((each) => html`<th scope="col" class="amount">${each}</th>`)}
+    </tr></thead>
+    <tbody>${rows.map(QuotaRow)}</tbody>
+  </table>`;
+
+function Drawn({ machines, volumes, addresses, quota, stages }) {
+  const needed = quota.filter((each) => each.needed > 0);
+  return html`<ul class="rows">
+      <${Changes} rows=${machines} one="machine" />
+      <${Changes} rows=${volumes} one="volume" />
+      <${Changes} rows=${addresses} one="public address" many="public addresses" />
+      <li>Then: ${stages.map((each) => plain(each.name)).join(", ") || "nothing"}</li>
+    </ul>
+    ${needed.length > 0 && html`<${Quota} rows=${needed} />`}`;
+}
 
 // A refusal for a glance: the fields of the form tell the rest.
-const short = (text) => text.replace(/^\$\.?/gm, "").replace(/: expected at least 1 (character|item), got .*$/gm, " is missing");
+function short(text) {
+  const lines = text.replace(/^\$\.?/gm, "");
+  return lines.replace(/: expected at least 1 (character|item), got .*$/gm, " is missing");
+}
 
 // body: null while there is nothing to ask. The plan before stays until there is another.
 export function Plan({ method, address, body }) {
@@ -47,5 +70,9 @@ export function Plan({ method, address, body }) {
     };
   }, [text]);
   if (!body) return null;
-  return html`<div class="plan" role="status" aria-busy=${of !== text}>${plan ? html`<${Drawn} ...${plan} />` : refusal ? html`<p class="faint">Not yet possible:</p><${Lines} text=${refusal} />` : html`<p class="faint">Planning…</p>`}</div>`;
+  const still = html`
+    <p class="faint">${refusal ? "Not yet possible:" : "Planning…"}</p>
+    ${refusal && html`<${Lines} text=${refusal} />`}`;
+  return html`
+    <div class="plan" role="status" aria-busy=${of !== text}>${plan ? html`<${Drawn} ...${plan} />` : still}</div>`;
 }

@@ -1,7 +1,17 @@
 // Picks from a job's log the lines that its programs have written: the rules of svcd/cli/program_output.py, which
 // explains them. A test compares both.
 
-const TITLE = /^==> ((?:[A-Za-z0-9_.-]+ )?(?:application|attempt)_[0-9a-z_]+ (?:stdout|stderr|syslog)|engine|programs|job execution [0-9A-Za-z-]+: [A-Za-z_-]+) <==\n?$/;
+const oneOf = (...parts) => `(?:${parts.map((each) => each.source).join("|")})`;
+// The pattern of lines that begin with one of the parts.
+const beginning = (...parts) => new RegExp(`^${oneOf(...parts)}`, "s");
+
+const NAMES = oneOf(
+  /(?:[A-Za-z0-9_.-]+ )?(?:application|attempt)_[0-9a-z_]+ (?:stdout|stderr|syslog)/,
+  /engine/,
+  /programs/,
+  /job execution [0-9A-Za-z-]+: [A-Za-z_-]+/,
+);
+const TITLE = new RegExp(`^==> (${NAMES}) <==\\n?$`);
 const LAUNCHER = /application_\d+_\d+ stdout$/;
 const LAUNCHER_ERRORS = /application_\d+_\d+ stderr$/;
 const MOST_FILES = 200;
@@ -11,24 +21,98 @@ const PROGRAM = /^>>> Invoking (\w+) (?:command line|class) now >>>?$/;
 const ENDED = /^<<< Invocation of (?:\w+ )+completed <<<$/;
 const RULE = /^[-=]{8,}$/;
 const JAVA_ARGUMENTS = /^Java action arguments +:$/;
-const DUMP = /^(?:Classpath +:$|Java System Properties:$|Environment variables$|pig\.properties:$| Pig script \[.*\] content: $|Map-Reduce job configuration:$|Full Command \.\. $|Content of script .* \(size = \d+b\):$)/s;
+const DUMP = beginning(
+  /Classpath +:$/,
+  /Java System Properties:$/,
+  /Environment variables$/,
+  /pig\.properties:$/,
+  / Pig script \[.*\] content: $/,
+  /Map-Reduce job configuration:$/,
+  /Full Command \.\. $/,
+  /Content of script .* \(size = \d+b\):$/,
+);
 const ENVIRONMENT = "List of passing environment";
 const STDOUT = "Stdoutput ";
-const HANDED_OVER = /^Oozie Launcher, (?:uploading action data to HDFS sequence file: |propagating new Hadoop job id to Oozie$)/;
-const FRAMEWORK = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\.(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher)|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))/;
-const SPARK = /^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)|WARNING: Using incubator modules: jdk\.incubator\.vector$)/;
+const HANDED_OVER = beginning(
+  /Oozie Launcher, uploading action data to HDFS sequence file: /,
+  /Oozie Launcher, propagating new Hadoop job id to Oozie$/,
+);
+const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
+const STEP = /(?:\[[^\]]{1,80}\] )?(?:INFO|DEBUG|TRACE) +(?:\[[^\]]{1,80}\] )?/;
+const LOGGER = /(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\./;
+const SHOWN = oneOf(
+  /examples\./,
+  /tools\.pigstats\.\w+\.SimplePigStats/,
+  /backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher/,
+);
+const WARNINGS = oneOf(
+  /WARN \[main\] org\.apache\.hadoop\.util\.NativeCodeLoader: Unable to load native-hadoop/,
+  /WARN \[main\] org\.apache\.hadoop\.metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!/,
+);
+const FRAMEWORK = new RegExp(`${MOMENT.source}(?:${STEP.source}${LOGGER.source}(?!${SHOWN})|${WARNINGS})`);
 const SPARK_MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} /;
+const SPARK_STEP = /(?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)/;
+const SPARK_WARNING = /^WARNING: Using incubator modules: jdk\.incubator\.vector$/;
+const SPARK = new RegExp(`${SPARK_MOMENT.source}${SPARK_STEP.source}|${SPARK_WARNING.source}`);
 const EXECUTORS = " org.apache.spark.deploy.yarn.ApplicationMaster: ";
 const CONTEXT = "=".repeat(79);
-const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} /;
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
-const JVM = /^(?:WARNING: (?:A terminally deprecated method in java\.lang\.System has been called$|System::setSecurityManager (?:has been called by org\.apache\.oozie\.|will be removed in a future release$)|Please consider reporting this to the maintainers of org\.apache\.oozie\.)|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system properly\.$|See http:\/\/logging\.apache\.org\/log4j\/))/;
-const FRAME = /^[ \t]+(?:at (?:[\w.@-]{1,80}\/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))|org\.svcd\.(?:hadoop|objstore|spark))\.|\.\.\. \d{1,9} (?:more|common frames omitted)$)/;
+const JVM = beginning(
+  /WARNING: A terminally deprecated method in java\.lang\.System has been called$/,
+  /WARNING: System::setSecurityManager has been called by org\.apache\.oozie\./,
+  /WARNING: System::setSecurityManager will be removed in a future release$/,
+  /WARNING: Please consider reporting this to the maintainers of org\.apache\.oozie\./,
+  /log4j:WARN No appenders could be found for logger /,
+  /log4j:WARN Please initialize the log4j system properly\.$/,
+  /log4j:WARN See http:\/\/logging\.apache\.org\/log4j\//,
+);
+const LIBRARIES = oneOf(
+  /java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime/,
+  /org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))/,
+  /org\.svcd\.(?:hadoop|objstore|spark)/,
+);
+const FRAME = new RegExp(
+  `^[ \\t]+(?:at (?:[\\w.@-]{1,80}/)?${LIBRARIES}\\.|\\.\\.\\. \\d{1,9} (?:more|common frames omitted)$)`,
+);
 // Lines that a launcher prints, by the phase in which it prints them.
 const KNOWN = {
-  preamble: /^(?:Launcher AM configuration loaded$|Executing (?:Oozie Launcher|Action Main) with tokens:$|Kind: |Removing token from the Ugi: |Starting the execution of prepare actions$|Completed the execution of prepare actions successfully$|Files in current dir:| {2}(?:File|Dir): |Oozie Launcher Application Master configuration$|Workflow (?:job|action) id *: |Main class +: |Maximum output +: )/,
-  introduction: /^(?:Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file |INFO: log4j config file .* loaded successfully\.$|\{"properties":\[\{|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs$|tag id : |No child applications found$|Oozie (?:Java|Map-Reduce|Pig) action configuration$|Java action main class +: |Current working dir |Creating \/.*$|Current \(local\) dir = |Pig command arguments :$| {13}[^ ]|Submitting Oozie action Map-Reduce job$)/s,
-  epilogue: /^(?:Stopping AM$|Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)$|job_\d+_\d+$)/s,
+  preamble: beginning(
+    /Launcher AM configuration loaded$/,
+    /Executing (?:Oozie Launcher|Action Main) with tokens:$/,
+    /Kind: /,
+    /Removing token from the Ugi: /,
+    /Starting the execution of prepare actions$/,
+    /Completed the execution of prepare actions successfully$/,
+    /Files in current dir:/,
+    / {2}(?:File|Dir): /,
+    /Oozie Launcher Application Master configuration$/,
+    /Workflow (?:job|action) id *: /,
+    /Main class +: /,
+    /Maximum output +: /,
+  ),
+  introduction: beginning(
+    /Launcher class: class org\.apache\.oozie\./,
+    /INFO: loading log4j config file /,
+    /INFO: log4j config file .* loaded successfully\.$/,
+    /\{"properties":\[\{/,
+    /Setting (?:\[.*\] tag|env property for .* to):/,
+    /Fetching child yarn jobs$/,
+    /tag id : /,
+    /No child applications found$/,
+    /Oozie (?:Java|Map-Reduce|Pig) action configuration$/,
+    /Java action main class +: /,
+    /Current working dir /,
+    /Creating \/.*$/,
+    /Current \(local\) dir = /,
+    /Pig command arguments :$/,
+    / {13}[^ ]/,
+    /Submitting Oozie action Map-Reduce job$/,
+  ),
+  epilogue: beginning(
+    /Stopping AM$/,
+    /Callback notification (?:attempts left \d+|trying .*|to .* succeeded|succeeded)$/,
+    /job_\d+_\d+$/,
+  ),
 };
 
 // The place in one file; the fields are those of FileState.
@@ -47,7 +131,9 @@ function turned(words, { phase, within }) {
 // The place after a line of a dump; undefined for a line that is of none.
 function inDump(words, before) {
   if (words === ENVIRONMENT || (!before.within && DUMP.test(words))) return { ...before, heading: words, within: "" };
-  if (before.heading && RULE.test(words)) return { ...before, heading: "", within: before.heading === ENVIRONMENT ? "=".repeat(65) : words };
+  if (before.heading && RULE.test(words)) {
+    return { ...before, heading: "", within: before.heading === ENVIRONMENT ? "=".repeat(65) : words };
+  }
   if (before.within) return { ...before, within: words === before.within ? "" : before.within };
 }
 
@@ -55,7 +141,9 @@ function inDump(words, before) {
 function ofDriver(line, words, before) {
   const within = before.within && !SPARK_MOMENT.test(words);
   const after = { ...before, leftOut: false, heading: "", within: "" };
-  if (within || (before.heading && words === CONTEXT)) return ["", within && words === CONTEXT ? after : { ...after, within: CONTEXT }];
+  if (within || (before.heading && words === CONTEXT)) {
+    return ["", within && words === CONTEXT ? after : { ...after, within: CONTEXT }];
+  }
   return [line, after];
 }
 
@@ -66,7 +154,8 @@ function ofLauncher(line, words, before) {
   if (before.phase === "program") {
     if (words === "Exit code of the Shell command 0") return ["", before];
     if (!words) return ["", { ...before, blanks: before.begun ? before.blanks + 1 : 0 }];
-    return ["\n".repeat(before.blanks) + (line.startsWith(STDOUT) ? line.slice(STDOUT.length) : line), { ...before, blanks: 0, begun: true }];
+    const written = line.startsWith(STDOUT) ? line.slice(STDOUT.length) : line;
+    return ["\n".repeat(before.blanks) + written, { ...before, blanks: 0, begun: true }];
   }
   if (before.phase === "arguments") return ["", words ? before : place("program")];
   const inside = inDump(words, before);
@@ -75,13 +164,22 @@ function ofLauncher(line, words, before) {
   return [known ? "" : line, { ...before, heading: "", within: "" }];
 }
 
+// "" for a file that is no launcher's output.
+function firstPhase(title, words) {
+  if (!LAUNCHER.test(title)) return "";
+  return words === "Launcher AM configuration loaded" ? "preamble" : "program";
+}
+
 // What to show of a line of a file, and the place after it; null at the beginning and behind missing text.
 function ofLine(title, line, before) {
   const words = line.replace(/[\r\n]+$/, "");
   if (words.startsWith("[svcd: ")) return [line, null];
-  before ??= place(!LAUNCHER.test(title) ? "" : words === "Launcher AM configuration loaded" ? "preamble" : "program");
+  before ??= place(firstPhase(title, words));
   if (FRAME.test(words)) return ["", before];
-  const known = (!before.phase && SPARK.test(words)) || (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) || (LAUNCHER_ERRORS.test(title) && JVM.test(words));
+  const known =
+    (!before.phase && SPARK.test(words)) ||
+    (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) ||
+    (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
   if (known || continues) {
     const driver = before.phase ? {} : { heading: words.endsWith(EXECUTORS) ? words : "", within: "" };

@@ -6,7 +6,9 @@ export const ENDED = new Set(["SUCCEEDED", "KILLED", "FAILED"]);
 const RESTING = new Set(["Active", "Error"]);
 
 export const isBusy = (cluster) => !RESTING.has(cluster.status);
-export const isUnwell = (cluster) => cluster.status === "Error" || Boolean(cluster.status === "Active" && cluster.status_description);
+export function isUnwell({ status: word, status_description: text }) {
+  return word === "Error" || Boolean(word === "Active" && text);
+}
 
 // What health checks found in a generation of a cluster, and did not find well again.
 export function ailing(events, generation) {
@@ -30,6 +32,9 @@ export function size(cluster) {
   return there === wanted ? `${wanted}` : `${there} of ${wanted}`;
 }
 
+// The name of a run's job. jobs: by their ids.
+export const jobName = (jobs, run) => jobs.get(run.job_id)?.name ?? "deleted job";
+
 export const status = (run) => run.info?.status ?? "Pending";
 // The word whose tone a run's status has: the engine also calls a job KILLED that failed by itself.
 export const outcome = (run) => (run.info?.failure ? "FAILED" : status(run));
@@ -37,14 +42,23 @@ export const hasEnded = (run) => ENDED.has(status(run));
 export const created = (row) => moment(row.created_at) ?? 0;
 
 // From begin to end, or until now.
-export const length = (run, now) => Math.max(0, (moment(run.end_time) ?? now) - (moment(run.start_time) ?? created(run)));
+export function length(run, now) {
+  const begin = moment(run.start_time) ?? created(run);
+  return Math.max(0, (moment(run.end_time) ?? now) - begin);
+}
 
 // By the texts of the times, which have one form: reading a thousand of them takes longer than the sort.
 const stampOf = (row) => row.created_at ?? "";
-export const newestFirst = (rows) => [...rows].sort((a, b) => (stampOf(a) === stampOf(b) ? (a.id < b.id ? 1 : -1) : stampOf(a) < stampOf(b) ? 1 : -1));
+function isOlder(a, b) {
+  return stampOf(a) === stampOf(b) ? a.id < b.id : stampOf(a) < stampOf(b);
+}
+export const newestFirst = (rows) => [...rows].sort((a, b) => (isOlder(a, b) ? 1 : -1));
 
 // The clusters that a filter offers.
-export const clusterChoices = (clusters) => [["", "all"], ...newestFirst(clusters.values()).slice(0, 200).map((each) => [each.id, each.name])];
+export function clusterChoices(clusters) {
+  const newest = newestFirst(clusters.values()).slice(0, 200);
+  return [["", "all"], ...newest.map((each) => [each.id, each.name])];
+}
 
 // Why a run needs attention, else "".
 export function trouble(run) {

@@ -6,7 +6,10 @@ const LEFT_OUT = /^(secondarynamenode|sparkhistory|sparkconnect)$/;
 export function layout(services = {}, flavor = "") {
   const all = Object.values(services).flat();
   const group = (name, count, of) => ({ name, count, flavor_id: flavor, node_processes: all.filter(of) });
-  return [group("master", 1, (each) => !WORKER.test(each) && !LEFT_OUT.test(each)), group("worker", 2, (each) => WORKER.test(each))];
+  return [
+    group("master", 1, (each) => !WORKER.test(each) && !LEFT_OUT.test(each)),
+    group("worker", 2, (each) => WORKER.test(each)),
+  ];
 }
 
 // Other texts stay texts: the API says what is wrong with them.
@@ -15,14 +18,31 @@ const value = (text) => (/^(true|false|0|[1-9]\d{0,14})$/.test(text) ? JSON.pars
 // "HDFS.dfs.replication=2" on each line -> {HDFS: {"dfs.replication": 2}}.
 export function configs(text) {
   const found = {};
-  for (const [, target, name, typed] of text.matchAll(/^ *([^.=\n]+)\.?([^=\n]*)=?(.*)$/gm)) (found[target] ??= {})[name] = value(typed);
+  for (const [, target, name, typed] of text.matchAll(/^ *([^.=\n]+)\.?([^=\n]*)=?(.*)$/gm)) {
+    (found[target] ??= {})[name] = value(typed);
+  }
   return found;
 }
 
 const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, each]) => each));
 
-// The body of POST clusters. groups: undefined for those of the template. Empty fields are left out.
-export function bodyOf({ node_groups: _, cluster_configs: lines, ...values }, { plugin_name, engine_version, id }, groups) {
-  const sizes = groups?.map(({ floating_ip_pool: pool, ...each }) => ({ ...each, count: value(`${each.count}`), ...filled({ floating_ip_pool: pool }) }));
-  return { name: "", ...filled({ ...values, plugin_name, engine_version, cluster_template_id: id, cluster_configs: lines && configs(lines), node_groups: sizes }) };
+// The body of POST clusters. source: a version of a plugin or a template; groups: undefined for those of the template.
+// Empty fields are left out.
+export function bodyOf(typed, source, groups) {
+  const { node_groups: _, cluster_configs: lines, ...values } = typed;
+  const { plugin_name, engine_version, id } = source;
+  const sized = ({ floating_ip_pool: pool, ...each }) => ({
+    ...each,
+    count: value(`${each.count}`),
+    ...filled({ floating_ip_pool: pool }),
+  });
+  const given = {
+    ...values,
+    plugin_name,
+    engine_version,
+    cluster_template_id: id,
+    cluster_configs: lines && configs(lines),
+    node_groups: groups?.map(sized),
+  };
+  return { name: "", ...filled(given) };
 }

@@ -4,7 +4,14 @@ import { get, path } from "./api.js";
 import { session } from "./session.js";
 import { share } from "./tabs.js";
 
-const LISTS = { cluster: ["clusters", "clusters"], job_execution: ["job-executions", "job_executions"], job: ["jobs", "jobs"], data_source: ["data-sources", "data_sources"], job_binary: ["job-binaries", "binaries"] };
+// Kind -> the path of its list, and the key of the rows in the answer.
+const LISTS = {
+  cluster: ["clusters", "clusters"],
+  job_execution: ["job-executions", "job_executions"],
+  job: ["jobs", "jobs"],
+  data_source: ["data-sources", "data_sources"],
+  job_binary: ["job-binaries", "binaries"],
+};
 
 const RETRY_MS = 3000; // until lists that could not be read are read again
 const MOST = 1000; // events of a cluster; the newest stay
@@ -51,7 +58,9 @@ export function useStore() {
   return store;
 }
 
-const keyOf = (event) => JSON.stringify([event.at, event.generation, event.step, event.machine, event.outcome, event.attempt, event.text]);
+function keyOf({ at, generation, step, machine, outcome, attempt, text }) {
+  return JSON.stringify([at, generation, step, machine, outcome, attempt, text]);
+}
 
 function keepEvents(clusterId, events) {
   const known = store.events.get(clusterId);

@@ -1,10 +1,10 @@
 // Tabs of one browser with one user and project read one `watch`: one of them leads, and forwards what it reads.
 //
-// The tab that holds the lock leads. The names of lock and channel are a digest of the project and the user's id, both as
-// the login has answered them; of the project and the token where the user is not known. So tabs of another project or
-// user have other names, and no token leaves its tab. Each tab lists with its own token, and hears nothing after the end of
-// it. A leader whose token is refused gives the lock away, and so does a tab that freezes; from one that does not answer
-// it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
+// The tab that holds the lock leads. The names of lock and channel are a digest of the project and the user's id, both
+// as the login has answered them; of the project and the token where the user is not known. So tabs of another project
+// or user have other names, and no token leaves its tab. Each tab lists with its own token, and hears nothing after the
+// end of it. A leader whose token is refused gives the lock away, and so does a tab that freezes; from one that does not
+// answer it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
 import { remaining, session } from "./session.js";
 import { watch } from "./stream.js";
 
@@ -25,7 +25,8 @@ export function share(take, tell, leave, cursor = "") {
   let stopped = false;
   let channel = null;
   let retire = null; // ends the leading of this tab
-  let known = false; // all changes up to `cursor` are known; until then those that the leader forwards may have a gap before them
+  // all changes up to `cursor` are known; until then those that the leader forwards may have a gap before them
+  let known = false;
   let heard = performance.now();
   let timer; // of an answer that is waited for
   let queue = new AbortController();

@@ -15,6 +15,8 @@ from svcd.testing import FakeService
 
 LARGEST_BYTES = 60 * 1024
 """Budget of all that a browser loads, for all views, as it is sent."""
+LONGEST_LINE = 140
+LONGEST_MODULE = 400
 LIBRARIES = ("preact.js", "hooks.js", "htm.js")
 
 
@@ -184,6 +186,15 @@ class FilesTests(SynchronousTestCase):
                 rules = [line.strip() for line in re.sub(r"/\*.*?\*/", "", text).splitlines()]
                 for rule in rules:
                     self.assertIn(rule, style)
+
+    def test_modules_are_good_to_read(self) -> None:
+        """Short lines and short modules. The libraries are as they come."""
+        for path in sorted(FOLDER.glob("*.js")):
+            if path.name not in LIBRARIES:
+                lines = path.read_text(encoding="utf-8").splitlines()
+                long = [n for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]
+                self.assertEqual(long, [], f"{path.name}: lines over {LONGEST_LINE} characters")
+                self.assertLessEqual(len(lines), LONGEST_MODULE, path.name)
 
     def test_no_module_makes_markup_or_code_of_texts(self) -> None:
         """Only the libraries may know these names of the browser."""

@@ -1,0 +1,69 @@
+// The questions before the actions on a cluster: scale, delete, try again.
+import { useState } from "./hooks.js";
+import { html } from "./html.js";
+import { call, path, send } from "./api.js";
+import * as commands from "./commands.js";
+import { Question } from "./parts.js";
+import { Plan } from "./plan.js";
+import { hasEnded, machines } from "./records.js";
+import { keep, useStore } from "./store.js";
+import { count, plain } from "./text.js";
+
+const isNumber = (text) => /^\d+$/.test(text);
+
+async function put({ id }, body, key) {
+  keep("cluster", (await call("PUT", path("clusters", id), { body, key })).cluster);
+}
+
+const Size = ({ name, before, text, change }) => html`
+  <label class="field">
+    <span><bdi>${plain(name)}</bdi> <span class="faint">now ${before}</span></span>
+    <input inputmode="numeric" value=${text} aria-invalid=${!isNumber(text)}
+      onInput=${(e) => change(e.target.value.trim())} />
+  </label>`;
+
+function Scale({ cluster, close }) {
+  const groups = cluster.node_groups;
+  const [sizes, set] = useState(Object.fromEntries(groups.map((each) => [each.name, String(each.count)])));
+  const wanted = groups.map(({ name, count: before }) => ({ name, count: Number(sizes[name]), before }));
+  const valid = wanted.every((each) => isNumber(sizes[each.name]) && Number.isSafeInteger(each.count));
+  const changed = wanted.filter((each) => each.count !== each.before).map(({ before: _, ...each }) => each);
+  const fewer = valid && wanted.some((each) => each.count < each.before);
+  const ready = valid && changed.length > 0;
+  const body = { resize_node_groups: changed };
+  return html`
+    <${Question} title="Change the size" verb="Change the size" ready=${ready}
+        danger=${fewer} confirm=${fewer ? cluster.name : ""} close=${close}
+        command=${commands.scaleCluster(cluster, changed)} act=${(key) => put(cluster, body, key)}>
+      ${wanted.map(({ name, before }) => html`
+        <${Size} key=${name} name=${name} before=${before} text=${sizes[name]}
+          change=${(text) => set({ ...sizes, [name]: text })} />`)}
+      <${Plan} method="PUT" address=${path("clusters", cluster.id)} body=${ready ? body : null} />
+      ${fewer && html`<p>svcd moves the data off the machines that go, then deletes them.</p>`}
+    <//>`;
+}
+
+function Delete({ cluster, close }) {
+  const own = [...useStore().job_execution.values()].filter((each) => each.cluster_id === cluster.id);
+  const running = own.filter((each) => !hasEnded(each)).length;
+  const act = (key) => send("DELETE", path("clusters", cluster.id), { key });
+  const lost = count(machines(cluster).length, "machine");
+  return html`
+    <${Question} title="Delete this cluster?" verb="Delete the cluster" danger confirm=${cluster.name}
+        command=${commands.deleteCluster(cluster)} act=${act} close=${close}>
+      <p>svcd deletes its ${lost} and their data. This cannot be undone.</p>
+      ${running > 0 && html`
+        <p><strong>${count(running, "run has", "runs have")} not ended and will be killed.</strong></p>`}
+    <//>`;
+}
+
+const REPEATED = "svcd repeats the change that failed, from the step where it stopped.";
+const REPLACED = "svcd replaces the machines that the cloud has no more.";
+
+const Retry = ({ cluster, close }) => html`
+  <${Question} title="Try again?" verb="Try again" command=${commands.retryCluster(cluster)}
+      act=${(key) => put(cluster, {}, key)} close=${close}>
+    <p>${cluster.status === "Error" ? REPEATED : REPLACED}</p>
+  <//>`;
+
+export const QUESTIONS = { scale: Scale, delete: Delete, retry: Retry };
