@@ -7,6 +7,11 @@ from typing import Any
 from tests.support.console import ConsoleCase
 
 
+def given_up(page: Any, method: str) -> Any:
+    """A context that ends when the page has given up a request that waits for its answer."""
+    return page.expect_event("requestfailed", lambda request: request.method == method)
+
+
 class Held:
     """Requests of a page that get no answer until `answer`."""
 
@@ -57,7 +62,7 @@ class ProjectTests(ConsoleCase):
                 page.get_by_label("Upload").set_input_files(
                     [{**file, "name": f"{n}.pig"} for n in range(3)]
                 )
-            with page.expect_request("**/another/clusters"):
+            with given_up(page, "PUT"), page.expect_request("**/another/clusters"):
                 self.opened(page)
             page.evaluate("location.hash = '#/'")
             page.get_by_text("Reading the project").wait_for()
@@ -65,7 +70,6 @@ class ProjectTests(ConsoleCase):
             lists.answer(json={"clusters": []})
             page.get_by_text("No clusters yet").wait_for()
             held.answer(json={"job_binary_internal": {"id": "x"}})
-            page.wait_for_timeout(300)
             writes = [each for each in asked if "job-binar" in each and "GET" not in each]
             self.assertEqual(len(writes), 2, writes)
 
@@ -81,14 +85,15 @@ class ProjectTests(ConsoleCase):
             held = Held(page, "**/data-sources", "POST")
             with page.expect_request("**/data-sources"):
                 page.keyboard.press("Enter")
-            self.opened(page)
+            with given_up(page, "POST"):
+                self.opened(page)
             page.evaluate("location.hash = '#/jobs?show=sources'")
             page.get_by_text("No data sources yet").wait_for()
             row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
             held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
-            page.wait_for_timeout(300)
-            page.get_by_text("No data sources yet").wait_for()
             page.get_by_role("link", name="New data source").click()
+            page.get_by_role("heading", name="New data source").wait_for()
+            self.assertEqual(page.get_by_role("link", name="Data sources 0").count(), 1)
             self.assertEqual(page.get_by_label("Name").input_value(), "")
             page.get_by_label("Name").fill("draft")
             self.opened(page)
@@ -125,15 +130,15 @@ class UserTests(ConsoleCase):
             page.get_by_role("dialog").get_by_label("Type first").fill("first")
             with page.expect_request(f"**/clusters/{made}"):
                 page.keyboard.press("Enter")
-            page.evaluate(
-                "[...document.querySelectorAll('button')]"
-                ".find((each) => each.textContent === 'Log out').click()"
-            )
+            with given_up(page, "DELETE"):
+                page.evaluate(
+                    "[...document.querySelectorAll('button')]"
+                    ".find((each) => each.textContent === 'Log out').click()"
+                )
             page.evaluate("location.hash = '#/'")
             log_in("bob", project="alpha")
             fault = {"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "ended"}
             held.answer(status=401, json=fault)
-            page.wait_for_timeout(300)
             self.assertEqual(len(held.routes), 1)
             self.assertEqual(page.get_by_role("dialog").count(), 0)
 
