@@ -102,7 +102,8 @@ class _Walk(DaemonCase):
             environment={"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
         )  # fmt: skip
         ended = await program.end(WALK_S)
-        self.assertEqual("\n".join(faults(steps, ended.out, everything)), "")
+        if found := list(faults(steps, ended.out, everything)):
+            self.fail("\n".join(found))
 
 
 class FakeTests(_Walk):
