@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -34,11 +31,11 @@ from svcd.cli.door import running
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.exits import DONE, FAILED
 from svcd.cli.finding import Finding
-from svcd.cli.listeners import command, owners
 from svcd.cli.openings import examine_openings
 from svcd.cli.session import write
 from svcd.cli.shared_doctor import examine_shared
 from svcd.cli.show import as_text
+from svcd.cli.start_doctor import examine_start
 from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
@@ -52,9 +49,6 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
 from svcd.runtime.preflight import check
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
-_TCP = re.compile(r"tcp:((?P<host>[^:]+):)?(?P<port>\d+)(:interface=(?P<interface>[^:]+))?")
-_SERVED: Final = {"server.listen": "api", "cloud.listen": "identity"}
-"""Setting of a port -> key of its URL in `endpoints.json`."""
 _ROOM_BYTES = 2 * 2**30
 """Free space that the state folder needs at least."""
 _MEMORY_MIB = 3000
@@ -105,9 +99,8 @@ def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) ->
     else:
         yield from examine_clusters(settings)
     known = running(settings.server.state_dir)
-    yield _port("server.listen", settings.server.listen, known)
+    yield from examine_start(settings, known)
     if settings.cloud.kind == "embedded":
-        yield _port("cloud.listen", settings.cloud.listen, known)
         yield from examine_embedded(settings, user, known)
         yield _loopback(settings)
         if "vanilla" in settings.plugins.enabled:
@@ -117,9 +110,8 @@ def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) ->
     else:
         try:
             offered = Distributions(settings.plugins.enabled).all()
-        except DistributionError as error:
-            yield Finding("plugins", False, str(error), "correct plugins.enabled")
-            return
+        except DistributionError:
+            return  # examine_start reports it
         tags = {
             f"{each.name} {version}": tuple(each.required_image_tags(version))
             for each in offered
@@ -187,57 +179,6 @@ def _postgres(database: Database) -> Finding:
             "as an administrator: alter database NAME owner to USER",
         )  # fmt: skip
     return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
-
-
-def _port(key: str, endpoint: str, known: Mapping[str, Any]) -> Finding:
-    """The finding about a setting with a port. known: of the running daemon, else {}."""
-    found = _TCP.fullmatch(endpoint)
-    if found is None:
-        return Finding(key, True, f"{endpoint} (not checked)")
-    url, daemon = str(known.get(_SERVED[key], "")), known.get("pid")
-    if url and found["port"] == "0":
-        return Finding(key, True, f"{endpoint} is any free port; process {daemon} serves {url}")
-    host = found["host"] or found["interface"] or "0.0.0.0"
-    port = int(found["port"])
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return _taken(key, endpoint, owners(socket.gethostbyname(host), port), port, known)
-            return Finding(
-                key, False, f"{endpoint}: {error.strerror}", f"--set {key}=tcp:127.0.0.1:0"
-            )
-    if url:
-        return Finding(
-            key, False, f"{endpoint} is free, but the running daemon, process {daemon}, serves"
-            f" {url}: it has other settings than this command",
-            "give the settings of the daemon: --config FILE, --set or the SVCD_ variables",
-            warning=True,
-        )  # fmt: skip
-    return Finding(key, True, f"{endpoint} is free")
-
-
-def _taken(
-    key: str, endpoint: str, pids: Sequence[int], port: int, known: Mapping[str, Any]
-) -> Finding:
-    """A port in use. pids: the processes that listen there, as far as this user may see them.
-
-    It is in order when the daemon of this state folder listens there.
-    """
-    served = [urlsplit(str(known.get(name, ""))).port for name in _SERVED.values()]
-    daemon = known.get("pid")
-    if daemon in pids or (port in served and not pids):
-        return Finding(key, True, f"{endpoint} is served by process {daemon} already")
-    who = ", ".join(f"process {pid} ({command(pid)})" for pid in pids)
-    look = f"ps -p {pids[0]} shows it" if pids else "as root: ss -ltnp"
-    return Finding(
-        key,
-        False,
-        f"{endpoint} is in use by {who or 'a process of another user'}",
-        f"stop that program ({look}), or: --set {key}=tcp:127.0.0.1:0",
-    )
 
 
 def _loopback(settings: Settings) -> Finding:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+import socket
+from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.endpoints import serverFromString
@@ -20,6 +22,7 @@ _PART = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)", re.DOTALL)
 _NAMED = re.compile(r"((?:\\.|[^=\\])*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
+_FAMILIES = {"tcp": socket.AF_INET, "ssl": socket.AF_INET, "tcp6": socket.AF_INET6}
 _BACKLOG = 1024
 """Most connections that wait to be accepted. Twisted's default of 50 is too small for a short
 moment of other work; each further peer then waits a second for the next attempt of its kernel."""
@@ -90,26 +93,53 @@ def with_port(text: str, port: int) -> str:
     return changed if found else ""
 
 
+def address_of(text: str) -> tuple[socket.AddressFamily, str, int] | None:
+    """Family, interface and port of an endpoint that listens on TCP; None for another kind."""
+    parts, named = _parsed(description(text))
+    family = _FAMILIES.get(parts[0])
+    port = named.get("port") or (parts[1] if len(parts) > 1 else "")
+    if family is None or not port.isdecimal():
+        return None
+    host = named.get("interface") or (parts[2] if parts[0] != "ssl" and len(parts) > 2 else "")
+    return family, host or ("::" if family == socket.AF_INET6 else "0.0.0.0"), int(port)
+
+
+def file_of(text: str) -> Path | None:
+    """The socket file of an endpoint; None when it has none."""
+    parts, named = _parsed(text)
+    if parts[:1] != ["unix"]:
+        return None
+    name = named.get("address") or (parts[1] if len(parts) > 1 else "")
+    return Path(name).absolute()
+
+
+def endpoint_of(reactor: Any, setting: str, text: str) -> Any:
+    """The endpoint of the `setting`, without opening it. Raises ListenError."""
+    try:
+        return serverFromString(reactor, description(text))
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        if text.startswith("systemd:") and not isinstance(error, ValueError | TypeError):
+            raise EndpointError(
+                f"cannot listen on {text}: the service manager has handed over no such socket;"
+                " start svcd by a unit with a .socket unit beside it (FileDescriptorName is the"
+                f" name in {setting}), or write {setting} as tcp:HOST:PORT"
+            ) from None
+        raise EndpointError(
+            f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
+        ) from None
+    except OSError as error:
+        raise ListenError(f"cannot listen on {text}: {error}; choose another {setting}") from None
+
+
 async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListeningPort:
     """Open the port of the `setting`. Raises ListenError."""
+    endpoint = endpoint_of(reactor, setting, text)
     try:
-        port: IListeningPort = await shielded(
-            serverFromString(reactor, description(text)).listen(factory)
-        )
+        port: IListeningPort = await shielded(endpoint.listen(factory))
     except CannotListenError as error:
         raise ListenError(
             f"cannot listen on {text}: {error.socketError};"
             f" stop the program that uses the port (ss -ltnp), or choose another {setting}"
-        ) from None
-    except (LookupError, AttributeError) as error:
-        if not text.startswith("systemd:"):
-            raise EndpointError(
-                f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
-            ) from None
-        raise EndpointError(
-            f"cannot listen on {text}: the service manager has handed over no such socket; start"
-            f" svcd by a unit with a .socket unit beside it (FileDescriptorName is the name in"
-            f" {setting}), or write {setting} as tcp:HOST:PORT"
         ) from None
     except (ValueError, TypeError, OverflowError) as error:
         raise EndpointError(
