@@ -381,8 +381,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "read the log of this job execution",
     ),
     Code.KILLED_ELSEWHERE: _execution(
-        "The job was killed at the workflow engine or in YARN, and not by svcd.",
-        "find out who has access to the engine and YARN and killed the job; execute it again",
+        "The job, or a program of it, was killed at the workflow engine, in YARN or on a machine,"
+        " and not by svcd.",
+        "find out who has access to the engine, YARN and the machines and killed it, and whether"
+        " the machine had memory left; execute it again",
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job without a reason.",

@@ -175,6 +175,7 @@ STREAMING: Final = (
     ),
     Cell(type="Streaming", mistake="killed", impossible=_AS_JAR),
     Cell(type="Streaming", mistake="worker-lost", impossible=_AS_JAR),
+    _streaming("signal", "import os\nos.kill(os.getpid(), 9)\n"),
     _streaming("disk-full-local", "open('/dev/full', 'w').write('x' * 9999)\n" + MAPPER_PY),
 )
 
@@ -245,6 +246,11 @@ SHELL: Final = (
     _shell("class-missing", _SH + "csvsort data.csv\n"),
     _shell("class-missing-python", _PY + "import polars\n"),
     _shell("exception", _SH + "echo begin\necho 'no rate for EUR' >&2\nexit 3\n"),
+    _shell("exception-traced", "#!/bin/bash\nset -ex\necho 'no rate for EUR' >&2\nexit 3\n"),
+    _shell(
+        "class-missing-first",
+        "#!/bin/bash\ncd /nowhere\ncsvsort data.csv > sorted.csv\ncat /nowhere/sorted.csv\n",
+    ),
     _shell("exception-python", _PY + "rates = {}\nprint(rates['EUR'])\n"),
     _shell(
         "oom-container", _PY + "import time\nkept = bytearray(b'x') * (900 << 20)\ntime.sleep(20)\n"
@@ -255,6 +261,7 @@ SHELL: Final = (
         _PY + "import resource\nresource.setrlimit(resource.RLIMIT_AS, (200 << 20, -1))\n"
         "kept = bytearray(700 << 20)\n",
     ),
+    _shell("signal", _SH + "echo begin\nsh -c 'kill -9 $$'\n"),
     _shell("killed", _SH + "sleep 120\n", deed="kill", of="launcher"),
     _shell("worker-lost", _SH + "sleep 120\n", deed="lose", of="launcher"),
     _shell("disk-full", _SH + f"echo a > a\nhdfs dfs -put a {FOLDER}/full/a\n"),
@@ -320,6 +327,18 @@ PYSPARK: Final = (
         "oom-heap",
         _after_session("spark.range(1).selectExpr(\"repeat('x', 1500000000)\").collect()"),
     ),
+    _pyspark("signal", _after_session("import os, time; os.kill(os.getppid(), 9); time.sleep(60)")),
+    _pyspark("signal-python", _after_session("import os; os.kill(os.getpid(), 9)")),
+    _pyspark(
+        "signal-executor",
+        _after_session(
+            "import os, subprocess\n"
+            "def end(n):\n"
+            "    jvm = f'ps -o ppid= -p {os.getppid()}'\n"
+            "    os.kill(int(subprocess.check_output(jvm.split())), 9)\n"
+            "spark.sparkContext.parallelize([1], 1).map(end).collect()"
+        ),
+    ),
     _pyspark("killed", _after_session("import time; time.sleep(120)"), deed="kill"),
     _pyspark("worker-lost", _after_session("import time; time.sleep(120)"), deed="lose"),
     _pyspark("disk-full", output="full/out"),
@@ -333,6 +352,9 @@ SPARK_SQL: Final = (
     _sql("scheme-wrong", "SELECT * FROM text.`htfs:///in`;\n"),
     Cell(type="SparkSQL", mistake="permission", impossible=_SUPERUSER),
     _sql("syntax", "SELECT 1;\n\nSELEC 2;\n"),
+    _sql(
+        "variable-missing", "SELECT '\\u0024{X} is no variable' /* ${A} */;\nSELECT '${größe.1}';\n"
+    ),
     _sql("table-missing", "SELECT 1;\nSELECT * FROM rates;\n"),
     _sql("class-missing", "CREATE FUNCTION up AS 'org.example.Upper';\nSELECT up('a');\n"),
     _sql("exception", "SELECT 1;\nSELECT raise_error('no rate for EUR');\n"),

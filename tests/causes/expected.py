@@ -102,6 +102,7 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Streaming/exception": ("EXCEPTION", "KeyError: 'one two two"),
     "Streaming/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Streaming/oom-heap": ("OUT_OF_MEMORY", "MemoryError (streaming-oom-heap.py, line 3);"),
+    "Streaming/signal": ("KILLED_ELSEWHERE", ""),
     "Streaming/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
     "Java/input-missing": (
         "INPUT_MISSING",
@@ -156,9 +157,15 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "ModuleNotFoundError: No module named 'polars' (shell-class-missing-python.sh, line 2);",
     ),
     "Shell/exception": ("EXIT_CODE", "no rate for EUR;"),
+    "Shell/exception-traced": ("EXIT_CODE", "no rate for EUR;"),
+    "Shell/class-missing-first": (
+        "MODULE_MISSING",
+        "./shell-class-missing-first.sh: line 3: csvsort: command not found;",
+    ),
     "Shell/exception-python": ("EXCEPTION", "KeyError: 'EUR' (shell-exception-python.sh, line 3);"),
     "Shell/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Shell/oom-heap": ("OUT_OF_MEMORY", "MemoryError (shell-oom-heap.sh, line 4);"),
+    "Shell/signal": ("KILLED_ELSEWHERE", "./shell-signal.sh: line 4: "),
     "Shell/killed": ("KILLED_ELSEWHERE", _KILLED),
     "Shell/worker-lost": ("WORKER_LOST", _LOST),
     "Shell/disk-full": ("NO_SPACE", "put: The DiskSpace quota of"),
@@ -185,6 +192,9 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "EXCEPTION",
         "ZeroDivisionError: division by zero (pyspark-exception-in-task.py, line 5);",
     ),
+    "PySpark/signal": ("KILLED_ELSEWHERE", ""),
+    "PySpark/signal-python": ("KILLED_ELSEWHERE", "application_"),
+    "PySpark/signal-executor": ("KILLED_ELSEWHERE", ""),
     "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "PySpark/oom-driver": (
         "OUT_OF_MEMORY",
@@ -213,6 +223,10 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "SparkSQL/syntax": (
         "SYNTAX_ERROR",
         "statement 2, line 3: ParseException: [PARSE_SYNTAX_ERROR] Syntax error at",
+    ),
+    "SparkSQL/variable-missing": (
+        "VARIABLE_UNKNOWN",
+        "statement 2, line 2: the variable ${größe.1} has no value: give the job a parameter",
     ),
     "SparkSQL/table-missing": (
         "SYNTAX_ERROR",

@@ -28,8 +28,8 @@ def runs_alone(cell: Cell) -> bool:
 
 
 class ScriptTests(TestCase):
-    def said(self, cell: Cell) -> str:
-        """What the script of a cell writes to stderr before it ends."""
+    def said(self, cell: Cell) -> tuple[str, int]:
+        """What the script of a cell writes to stderr before it ends, and its exit code."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         name = cell.name.lower().replace("/", "-")
@@ -41,7 +41,8 @@ class ScriptTests(TestCase):
             command, cwd=folder, input=b"one two two\n", capture_output=True, timeout=LIMIT_S
         )
         self.assertNotEqual(ended.returncode, 0, cell.name)
-        return ended.stderr.decode()
+        code = ended.returncode  # negative for a signal
+        return ended.stderr.decode(), code if code > 0 else 128 - code
 
     def test_each_script_has_its_cause(self) -> None:
         """As a Shell job, or as the mapper of a streaming job."""
@@ -51,10 +52,10 @@ class ScriptTests(TestCase):
             place, kind = (
                 (LAUNCHER, "shell") if cell.type == "Shell" else ("attempt_1", "map-reduce")
             )
-            evidence = Evidence(
-                attempts=["Error: java.lang.RuntimeException: subprocess failed with code 1"],
-                files=[LogFile(place=place, name="stderr", text=self.said(cell))],
-            )
+            stderr, number = self.said(cell)
+            failed = f"Error: java.lang.RuntimeException: subprocess failed with code {number}"
+            files = [LogFile(place=place, name="stderr", text=stderr)]
+            evidence = Evidence(attempts=[failed], files=files)
             action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": "exit code [1]"}
             told = failures.of_record(parsed({"status": "KILLED", "actions": [action]}), evidence)
             code, begins = EXPECTED[cell.name]

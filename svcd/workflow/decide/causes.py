@@ -69,6 +69,12 @@ _ERROR: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of programs on errors."""
+_SIGNAL: Final = re.compile(
+    r"(?:exit ?code(?: is)?|exit status|exited with status|failed with code|Shell command)"
+    r"\W{1,3}(137|143)\b|\bline \d{1,9}: +\d{1,9} (Killed|Terminated)\b",
+    re.IGNORECASE,
+)
+"""The words of YARN, Spark, Oozie, streaming and shells on a program that a signal ended."""
 _FAULTY: Final = 4
 """The rank of an exception and of a fault of a script, the highest one."""
 _STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
@@ -176,6 +182,21 @@ def yarn_cause(diagnostics: str) -> str:
         return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
     _, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
     return (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
+
+
+def signalled(reason: str) -> str:
+    """`reason` with the meaning of the signal that ended a program; "" when none did."""
+    found = _SIGNAL.search(reason[:_MOST_LINE])
+    if found is None:
+        return ""
+    if found[1] == "143" or (found[2] or "").lower() == "terminated":
+        sent = "signal 15 (TERM) ended it: a person or a service of its machine sent it"
+    else:
+        sent = (
+            "signal 9 (KILL) ended it: a person sent it, or the kernel of its machine did because"
+            " the machine had no memory left"
+        )
+    return f"{yarn_cause(reason)}: {sent}"
 
 
 def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequence[str]]:

@@ -34,6 +34,9 @@ NOTHING: Final = Evidence()
 OF_YARN: Final = (Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST)
 """Reasons for which YARN ends an application."""
 
+_UNEXPLAINED: Final = (Code.EXCEPTION, Code.EXIT_CODE, Code.TASK_FAILED)
+"""Reasons that a signal may explain."""
+
 _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     # the words of image/java/org/svcd/objstore/ObjStoreException.java
     (Code.OBJECT_STORE_CREDENTIALS, re.compile(r"\bobjstore: UNAUTHORIZED: ")),
@@ -174,6 +177,8 @@ def judging(
         return failure(Code.VARIABLE_UNKNOWN, step, message)
     code, reason = yield from _judged(action, evidence)
     yield
+    if code in _UNEXPLAINED and (explained := causes.signalled(reason)):
+        code, reason = Code.KILLED_ELSEWHERE, explained
     return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
 
 

@@ -37,7 +37,8 @@ ADVICE = {
     "EXIT_CODE": "read the last lines of the program in the log of this job execution",
     "OUT_OF_MEMORY": "give it more memory in job_configs: oozie.launcher.memory.mb for Pig",
     "NO_SPACE": "free space in HDFS and on the workers, raise the quota, or add workers",
-    "KILLED_ELSEWHERE": "find out who has access to the engine and YARN and killed the job",
+    "KILLED_ELSEWHERE": "find out who has access to the engine, YARN and the machines",
+    "VARIABLE_UNKNOWN": "set the named variable in job_configs",
     "WORKER_LOST": "remove the job's partial output and execute the job again; if the worker's",
 }
 

@@ -260,6 +260,47 @@ class OfRecord(SynchronousTestCase):
             ("NO_SPACE", f"{words}: {full}"),
         )
 
+    KILLED = "signal 9 (KILL) ended it: a person sent it, or the kernel of its machine did because"
+    AM_KILLED = (
+        "Application application_1_2 failed 1 times (global limit =2; local limit is =1) due to AM"
+        " Container for appattempt_1_2_000001 exited with  exitCode: 137\nFailing this"
+        " attempt.Diagnostics: [2026-11-23 20:38:19.697]Container killed on request. Exit code is"
+        " 137\n[2026-11-23 20:38:19.699]Container exited with a non-zero exit code 137.\n"
+        "[2026-11-23 20:38:19.699]Killed by external signal\nFor more detailed output, check"
+    )
+
+    def test_a_signal_is_explained(self) -> None:
+        """In the words of Spark on a driver in Python, of YARN, and of Spark on an executor."""
+        lost = (
+            "User class threw exception: org.apache.spark.SparkException: Job aborted due to stage"
+            " failure: ExecutorLostFailure (executor 1 exited) Reason: Container from a bad node:"
+            " container_1 on host: h. Exit status: 137. Diagnostics: Container killed on request."
+        )
+        for message, begins in (
+            ("User application exited with status 137", "application_1_2 FAILED: User application"),
+            (self.AM_KILLED, "Container killed on request. Exit code is 137 Container exited"),
+            (lost, "org.apache.spark.SparkException: Job aborted"),
+        ):
+            code, text = self.spark(message)
+            self.assertEqual(code, "KILLED_ELSEWHERE", text)
+            self.assertTrue(text.startswith(begins), text)
+            self.assertIn(f": {self.KILLED} the machine had no memory left", text)
+        code, text = self.spark("User application exited with status 143")
+        self.assertIn("143: signal 15 (TERM) ended it", text)
+
+    def test_a_limit_of_memory_explains_a_signal(self) -> None:
+        """YARN and Java say so."""
+        for message, stderr in (
+            ("exitCode: 137: Container [pid=7] is running beyond the 'PHYSICAL' memory limit", ""),
+            (self.AM_KILLED, "java.lang.OutOfMemoryError: Java heap space\n"),
+            ("User application exited with status 143", "java.lang.OutOfMemoryError: a\n"),
+        ):
+            self.assertEqual(self.spark(message, stderr)[0], "OUT_OF_MEMORY", message)
+
+    def test_a_number_is_no_signal(self) -> None:
+        for message in ("java.lang.IllegalStateException: row 137", "exit code 1370"):
+            self.assertEqual(self.spark(message)[0], "EXCEPTION", message)
+
     def test_an_exception_of_main_is_not_that_of_a_task(self) -> None:
         """A program may go on after a job that failed; both are told then."""
         told = self.told("job-killed-exception", Evidence(attempts=["Error: a.b.CError: old"]))
