@@ -7,8 +7,8 @@ environment changes this; CI sets all three:
 
 SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
 
-SVCD_TEST_LANES=1: of everything, what needs the real OpenStack or meets hostile peers runs beside
-the rest, because it mostly waits, and the simulation after it.
+SVCD_TEST_LANES=1: of everything, too, and what needs the real OpenStack, a browser or hostile peers
+runs in a third process. All of these mostly wait.
 
 SVCD_TEST_AGAIN=N: up to N failed tests are run once more, each in a process of its own: real clouds
 and JVMs on a busy machine lose a race against a deadline now and then. A test that passes then is
@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,14 @@ LANES = "SVCD_TEST_LANES"
 _RESULT = "SVCD_TEST_RESULT"
 _SAMPLE = "SVCD_TEST_SAMPLE"
 _AGAIN_S = 900.0
-_LANE_S = 3600.0
+_LANE_S = 4500.0
 _PLATFORM = (
     "tests.support.real_openstack",
     "tests.support.openstack_case",
     "tests.support.platform_services",
 )
 
-_BESIDE = ("tests.hostile.", "tests.simulation.", "tests.live.test_console")
+_WAITING = ("tests.hostile.", "tests.live.test_console")
 
 
 @frozen(kw_only=True)
@@ -94,20 +95,17 @@ def joined(results: Sequence[Result]) -> Result:
     )
 
 
-def lanes(modules: Mapping[str, str], sample: bool) -> tuple[list[str], list[str]]:
-    """Names of modules by name and text: the rest, and those that run beside the rest.
-
-    Of a sample these are the live ones, which start processes and wait for them; otherwise those
-    that use the real OpenStack, the hostile peers, who keep their callers waiting, the browser,
-    and the simulation, which fills the time until the rest has ended.
+def lanes(modules: Mapping[str, str], sample: bool) -> Mapping[str, list[str]]:
+    """Names of modules by name and text, for each lane: those that only compute, the live ones,
+    and of everything those that mostly wait: for the real OpenStack, a browser or hostile peers.
     """
-    rest: list[str] = []
-    beside: list[str] = []
+    found: dict[str, list[str]] = {"first": [], "live": [], "waiting": []}
     for name, text in sorted(modules.items()):
+        waits = name.startswith(_WAITING) or any(p in text for p in _PLATFORM)
         live = name.startswith("tests.live.")
-        waits = live if sample else name.startswith(_BESIDE) or any(p in text for p in _PLATFORM)
-        (beside if waits else rest).append(name)
-    return rest, beside
+        lane = "waiting" if waits and not sample else "live" if live else "first"
+        found[lane].append(name)
+    return {lane: names for lane, names in found.items() if names}
 
 
 def _modules() -> dict[str, str]:
@@ -119,34 +117,37 @@ def _modules() -> dict[str, str]:
 
 
 def _in_lanes(sample: bool) -> Result:
-    """Both lanes to their ends."""
-    rest, waiting = lanes(_modules(), sample)
-    with tempfile.TemporaryDirectory(prefix="svcd-lanes-") as folder:
-        beside = Path(folder) / "beside.txt"
-        with beside.open("wb") as output:
-            other = _start(waiting, Path(folder) / "beside.json", "_trial_temp-beside", output)
-            try:
-                first = _end(_start(rest, Path(folder) / "first.json", "_trial_temp"), folder)
-                second = _end(other, folder)
-            finally:
-                if other[0].poll() is None:
-                    other[0].kill()
-                    other[0].wait()
-        print(beside.read_text("utf-8", "replace"), flush=True)
-    return joined([first, second])
+    """All lanes to their ends."""
+    ended: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="svcd-lanes-") as folder, ExitStack() as opened:
+        first, *others = [
+            _start(lane, names, Path(folder), opened)
+            for lane, names in lanes(_modules(), sample).items()
+        ]
+        for process, told in (first, *others):
+            ended.append(_end(process, told))
+        for _, told in others:
+            print(told.with_suffix(".txt").read_text("utf-8", "replace"), flush=True)
+    return joined(ended)
 
 
 def _start(
-    names: Sequence[str], told: Path, temporary: str, output: Any = None
+    lane: str, names: Sequence[str], folder: Path, opened: ExitStack
 ) -> tuple[subprocess.Popen[bytes], Path]:
-    command = [sys.executable, "-m", "tests.run", "--temp-directory", temporary, *names]
+    """The process of a lane, and the file for its result. What it prints is shown, or kept in a
+    text beside that file. It does not outlive `opened`.
+    """
+    told = folder / f"{lane}.json"
+    output = opened.enter_context(told.with_suffix(".txt").open("wb")) if lane != "first" else None
+    command = [sys.executable, "-m", "tests.run", "--temp-directory", f"_trial_temp-{lane}", *names]
     environment = _without(LANES, AGAIN) | {_RESULT: str(told)}
     process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    opened.callback(process.wait)
+    opened.callback(process.kill)
     return process, told
 
 
-def _end(lane: tuple[subprocess.Popen[bytes], Path], folder: str) -> Result:
-    process, told = lane
+def _end(process: subprocess.Popen[bytes], told: Path) -> Result:
     try:
         code: object = process.wait(_LANE_S)
     except subprocess.TimeoutExpired:

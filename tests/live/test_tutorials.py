@@ -1,4 +1,4 @@
-"""The commands of README.md and of the tutorials, run block after block as a reader runs them."""
+"""The commands of the tutorials, run block after block as a reader runs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.support.processes import ROOT, Daemon, DaemonCase
 from tests.support.sample import SLOW
 from tests.support.walkthrough import Block, blocks, faults, ordered, script
 
-README: Final = ("README.md",)
 TUTORIALS: Final = tuple(
     f"docs/tutorials/{name}.md"
     for name in ("first-cluster", "word-count", "failure", "scaling", "pyspark", "templates",
@@ -44,7 +43,7 @@ def of(pages: Sequence[str]) -> Sequence[Block]:
 class BlockTests(SynchronousTestCase):
     def test_every_block_is_run_by_a_test(self) -> None:
         """By a walk, or by the test that the table names."""
-        left = [block.text for block in of([*README, *TUTORIALS]) if not block.runs]
+        left = [block.text for block in of(["README.md", *TUTORIALS]) if not block.runs]
         self.assertEqual([t for t in left if not t.startswith(tuple(ELSEWHERE))], [])
 
     def test_all_tutorials_are_run(self) -> None:
@@ -121,15 +120,8 @@ class RealTests(_Walk):
     timeout = 900
     skip = SLOW
 
-    async def test_readme(self) -> None:
-        """The first steps on real Hadoop."""
-        await self.real(README)
-
     async def test_tutorials(self) -> None:
-        """Those that show results of jobs."""
-        await self.real([page for page in TUTORIALS if any(b.real for b in of([page]))])
-
-    async def real(self, pages: Sequence[str]) -> None:
-        """Walk with vanilla."""
+        """Those that show results of jobs. tests.live.test_release walks through README.md."""
+        pages = [page for page in TUTORIALS if any(b.real for b in of([page]))]
         prefix = str(vanilla_prefix())
         await self.walk(pages, True, {}, plugins__enabled="vanilla", embedded__image_prefix=prefix)

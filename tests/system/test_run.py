@@ -59,29 +59,34 @@ class Story(SynchronousTestCase):
 class LanesTests(SynchronousTestCase):
     """Which module runs where."""
 
-    def test_what_uses_the_platform_runs_beside_the_rest(self) -> None:
-        """The text of a module decides."""
+    def test_what_mostly_waits_has_a_lane_of_its_own(self) -> None:
+        """The name and the text of a module decide."""
         modules = {
-            "tests.test_b": "from tests.support.real_openstack import given",
-            "tests.test_a": "import json",
+            "tests.live.test_b": "from tests.support.real_openstack import given",
+            "tests.live.test_console_a": "",
+            "tests.live.test_d": "",
             "tests.hostile.test_c": "",
-            "tests.simulation.test_d": "",
+            "tests.test_a": "import json",
         }
-        rest, beside = lanes(modules, sample=False)
         self.assertEqual(
-            (rest, beside),
-            (
-                ["tests.test_a"],
-                ["tests.hostile.test_c", "tests.simulation.test_d", "tests.test_b"],
-            ),
+            lanes(modules, sample=False),
+            {
+                "first": ["tests.test_a"],
+                "live": ["tests.live.test_d"],
+                "waiting": [
+                    "tests.hostile.test_c",
+                    "tests.live.test_b",
+                    "tests.live.test_console_a",
+                ],
+            },
         )
 
     def test_of_a_sample_the_live_modules_run_beside_the_rest(self) -> None:
-        """The package decides."""
-        names = ("tests.live.test_b", "tests.secrets.test_lives")
+        """Whatever they wait for."""
+        names = ("tests.live.test_console_b", "tests.secrets.test_lives")
         self.assertEqual(
             lanes(dict.fromkeys(names, ""), sample=True),
-            (["tests.secrets.test_lives"], ["tests.live.test_b"]),
+            {"first": ["tests.secrets.test_lives"], "live": ["tests.live.test_console_b"]},
         )
 
     def test_results_add_up(self) -> None:
