@@ -1,17 +1,24 @@
-"""The `svcd` command. Ctrl-C ends it with 130 also while its modules are imported."""
+"""The `svcd` command. Ctrl-C and SIGTERM end it with 130, also while its modules are imported."""
 
+import signal
 import sys
+from types import FrameType
 
 
 def main() -> int:
     """Run the command of this process and return the exit code."""
     try:
+        signal.signal(signal.SIGTERM, _interrupt)  # what a command has started ends with it
         from svcd.cli.main import main as run
 
         return run()
     except KeyboardInterrupt:
         sys.stderr.write("svcd: interrupted\n")
         return 130
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

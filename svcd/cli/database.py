@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import click
@@ -41,26 +39,17 @@ def _offline(run: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(run)
     def guarded(config: Path | None, flags: Sequence[str], **given: Any) -> int:
         settings = settings_of(config, flags).settings
-        former = signal.signal(
-            signal.SIGTERM, _interrupt
-        )  # SIGTERM then removes drafts as Ctrl-C does
         try:
             return run(settings, **given)
         except OfflineError as error:
             print(f"{click.get_current_context().command_path}: {error}", file=sys.stderr)
             return 1
-        finally:
-            signal.signal(signal.SIGTERM, former)
 
     return settings_options(guarded)
 
 
 db: Final = click.Group("db", help="The database: schema, check, copy.", no_args_is_help=False)
 _FILE = click.Path(path_type=Path)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _now() -> str:

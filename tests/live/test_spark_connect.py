@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,12 @@ class SparkConnectTests(DaemonCase):
         token = link.rpartition("=")[2]
         manager = shown["info"]["YARN"]["Web UI"]
 
-        url = await self.tunnel(daemon.state, token)
+        tunnel = self.program("svcd", "tunnel", "mine", "Spark", "--state-dir", str(daemon.state))
+        url = await opened(tunnel, token)
         program = Program([client, str(NOTEBOOK), url])
-        found = json.loads((await program.end(NOTEBOOK_S)).out or program.err)
+        ended = await program.end(NOTEBOOK_S)
+        self.assertEqual(ended.code, 0, ended.err)
+        found = json.loads(ended.out)
         self.assertIn("No authentication token provided", found["without"])
         self.assertIn("Invalid authentication token", found["wrong"])
         self.assertEqual(found["counts"], [["one", 2], ["two", 1]])
@@ -90,15 +94,18 @@ class SparkConnectTests(DaemonCase):
 
         await until(told, "the finding of the health check", SOON_S, 0.5)
 
-    async def tunnel(self, state: Path, token: str) -> str:
-        """The URL that `svcd tunnel` prints."""
-        program = self.program("svcd", "tunnel", "mine", "Spark", "--state-dir", str(state))
+        tunnel.signal(signal.SIGTERM)  # takes its ssh with it
+        self.assertEqual((await tunnel.end(SOON_S)).code, 0)
 
-        async def printed() -> Any:
-            self.assertIsNone(program.code, program.out + program.err)
-            return re.search(rf"sc://localhost:\d+/;token={token}", program.out)
 
-        return str((await until(printed, "the URL of the tunnel", SOON_S))[0])
+async def opened(tunnel: Program, token: str) -> str:
+    """The URL that `svcd tunnel` prints."""
+
+    async def printed() -> Any:
+        assert tunnel.code is None, tunnel.out + tunnel.err
+        return re.search(rf"sc://localhost:\d+/;token={token}", tunnel.out)
+
+    return str((await until(printed, "the URL of the tunnel", SOON_S))[0])
 
 
 async def new_cluster(tenant: Tenant) -> str:

@@ -17,13 +17,6 @@ url = sys.argv[1]
 base = url.partition(";")[0]
 found: dict[str, object] = {}
 
-for name, address in (("without", base), ("wrong", f"{base};token=wrong")):
-    try:
-        SparkSession.builder.remote(address).create()
-        found[name] = "let in"
-    except PySparkException as error:
-        found[name] = str(error)
-
 began = time.monotonic()
 spark = SparkSession.builder.remote(url).create()
 words = spark.createDataFrame([("one",), ("two",), ("one",)], "word string")
@@ -48,4 +41,12 @@ try:
 except PySparkException as error:
     found["missing"] = str(error)
 spark.stop()
+
+# Last, because pyspark takes a refused session for the current one.
+for name, address in (("without", base), ("wrong", f"{base};token=wrong")):
+    try:
+        SparkSession.builder.remote(address).create().range(1).collect()
+        found[name] = "let in"
+    except PySparkException as error:
+        found[name] = str(error)
 print(json.dumps(found))
