@@ -7,7 +7,6 @@ wrong settings or usage. The commands never print passwords or secrets.
 from __future__ import annotations
 
 import functools
-import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +25,14 @@ from svcd.store.offline import archive, content
 from svcd.store.offline.check import Counted, Fault, check
 from svcd.store.offline.session import OfflineError, current, number_of, upgrade
 from svcd.store.offline.shape import TableShape, shape
-from svcd.store.sealer import FernetSealer, SealerError, key_file
+from svcd.store.sealer import FernetSealer, Keys, SealerError, fingerprint, kept_key, key_file
 
 _SHOWN = 200
 """Faults that `svcd db check` prints."""
 _MIB = 1 << 20
 
 
-def _offline(run: Callable[..., int]) -> Callable[..., int]:
+def offline(run: Callable[..., int]) -> Callable[..., int]:
     """A command on the settings' database. run: takes the settings first."""
 
     @functools.wraps(run)
@@ -41,7 +40,7 @@ def _offline(run: Callable[..., int]) -> Callable[..., int]:
         settings = settings_of(config, flags).settings
         try:
             return run(settings, **given)
-        except OfflineError as error:
+        except (OfflineError, SealerError) as error:
             print(f"{click.get_current_context().command_path}: {error}", file=sys.stderr)
             return 1
 
@@ -61,14 +60,14 @@ def _now() -> str:
 
 @click.command("backup")
 @click.argument("file", type=_FILE)
-@_offline
+@offline
 def backup(settings: Settings, file: Path) -> int:
     """Write all rows to FILE, a new file; the daemon may be running."""
     place = of_settings(settings)
     key = key_file(settings)
     session = place.reading("svcd backup")
     try:
-        made = archive.write(session, file, _now(), version(), fingerprint(key))
+        made = archive.write(session, file, _now(), version(), "".join(_fingerprints(key)[:1]))
     finally:
         session.close()
     print(f"{place.shown} is backed up to {file}; svcd read the file again and it is complete")
@@ -88,7 +87,7 @@ def backup(settings: Settings, file: Path) -> int:
 @click.argument("file", type=_FILE)
 @click.option("--replace", is_flag=True, help="replace the rows of the database")
 @click.option("--verify-only", is_flag=True, help="check the backup and change nothing")
-@_offline
+@offline
 def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) -> int:
     """Write the rows of a backup into the database; the daemon must be stopped."""
     manifest = archive.verify(file)
@@ -113,23 +112,25 @@ def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) ->
     return 0
 
 
-def fingerprint(key_file: Path) -> str:
-    """Identifies a seal key without revealing it; "" when there is no key."""
+def _fingerprints(key_file: Path) -> tuple[str, ...]:
+    """Those of the keys in the file, the sealing one first; () when there is no key."""
     try:
-        key = key_file.read_bytes().strip()
-    except OSError:
-        return ""
-    return hashlib.sha256(b"svcd seal key\0" + key).hexdigest()[:16]
+        keys = Keys.parsed(key_file.read_bytes())
+    except (OSError, ValueError):  # the daemon tells what is wrong with the file
+        return ()
+    return tuple(map(fingerprint, (keys.seals, *keys.former)))
 
 
 def _check_key(settings: Settings, wanted: str) -> None:
     key = key_file(settings)
-    if not wanted or fingerprint(key) == wanted:
+    if not wanted or wanted in _fingerprints(key):
         return
     fault = "is not the key of the backup" if key.exists() else "is missing"
+    kept = kept_key(key, wanted)
+    where = f"it is {kept}" if kept.exists() else f"fingerprint {wanted}"
     print(
         f"The key {key} {fault}: before you start the daemon, copy the key of the backup there"
-        f" (fingerprint {wanted}, mode 0600)."
+        f" ({where}, mode 0600)."
     )
 
 
@@ -137,7 +138,7 @@ def _check_key(settings: Settings, wanted: str) -> None:
 
 
 @db.command("current")
-@_offline
+@offline
 def _current(settings: Settings) -> int:
     """Show the schema number, and whether an upgrade is needed."""
     place = of_settings(settings)
@@ -158,7 +159,7 @@ def _current(settings: Settings) -> int:
 
 
 @db.command("upgrade")
-@_offline
+@offline
 def _upgrade(settings: Settings) -> int:
     """Bring the schema up to date; the daemon must be stopped."""
     place = of_settings(settings)
@@ -175,7 +176,7 @@ def _upgrade(settings: Settings) -> int:
 
 
 @db.command("check")
-@_offline
+@offline
 def _check(settings: Settings) -> int:
     """Read every row and list the faults."""
     place = of_settings(settings)
@@ -222,7 +223,7 @@ def _show_fault(fault: Fault) -> None:
 @click.option(
     "--to", "to_url", required=True, metavar="URL", help="sqlite:///PATH or postgresql://…"
 )
-@_offline
+@offline
 def _copy(settings: Settings, from_url: str, to_url: str) -> int:
     """Copy all rows into another, empty database; the daemon must be stopped."""
     source, target = of_url(from_url, settings), of_url(to_url, settings)

@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "restore": ("svcd.cli.database:restore", "write the rows of a backup into the database; the"
                 " daemon must be stopped"),
     "db": ("svcd.cli.database:db", "the database: schema, check, copy"),
+    "keys": ("svcd.cli.keys:keys", "the key that seals stored secrets"),
     "orphans": ("svcd.cli.orphans:command", "list or remove objects with svcd's ownership tags that"
                 " belong to no cluster"),
     "demo": ("svcd.cli.demo:command", "create a cluster on this machine, run jobs on it, delete"

@@ -2,6 +2,11 @@
 
 The key is stored in a file that only the daemon's user may read, so the database alone reveals no
 secret. A sealed text is plain ASCII and carries a version prefix, so that the scheme can change.
+
+Note: the key file. It has the key alone, until `svcd keys rotate` has made another one. Then it has
+lines of a name and a value: `key`, which seals; `former`, which still opens; `installation` and
+`digests`, which were derived from the first key and stay, because clouds and clusters know what is
+made of them.
 """
 
 from __future__ import annotations
@@ -10,16 +15,21 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Final
 
-from cryptography.fernet import Fernet, InvalidToken
+from attrs import evolve, field, frozen
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from svcd.model.secret import Secret
 from svcd.settings import Settings
 
 _PREFIX: Final = "f1:"
+SEALED_LIKE: Final = f"%{_PREFIX}gAAAA%"
+"""The SQL pattern of a text that may have a sealed text in it."""
+_SEALED: Final = re.compile(rf"(?<![\w-]){_PREFIX}(gAAAA[\w=-]+)", re.ASCII)
 
 
 def key_file(settings: Settings) -> Path:
@@ -28,74 +38,137 @@ def key_file(settings: Settings) -> Path:
     return Path(named).absolute() if named else settings.server.state_dir.absolute() / "seal.key"
 
 
+def kept_key(key_file: Path, of: str) -> Path:
+    """Where `svcd keys rotate` keeps the key file before it, by the fingerprint of its key."""
+    return key_file.with_name(f"{key_file.name}.{of}")
+
+
+def fingerprint(key: bytes) -> str:
+    """Identifies a key without revealing it."""
+    return hashlib.sha256(b"svcd seal key\0" + key).hexdigest()[:16]
+
+
 class SealerError(Exception):
     """The key file cannot be used, or a text was sealed with another key: one line says why."""
 
 
-class MemorySealer:
-    """A sealer whose key exists only in memory: for fakes and tests."""
+@frozen(kw_only=True)
+class Keys:
+    """The content of a key file.
 
-    def __init__(self) -> None:
-        key = Fernet.generate_key()
-        self.installation = _installation(key)
-        self._fernet = Fernet(key)
-        self._digests = _digests(key)
+    seals: the key that seals. former: keys that only open, the newest first. installation: 16
+    hexadecimal digits, see svcd.model.ownership_tags. digests: the key of the digests.
+    """
+
+    seals: bytes = field(repr=False)
+    former: tuple[bytes, ...] = field(default=(), repr=False)
+    installation: str
+    digests: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, key: bytes) -> Keys:
+        """Those of a key alone."""
+        return cls(
+            seals=key,
+            installation=hmac.new(key, b"svcd installation", hashlib.sha256).hexdigest()[:16],
+            digests=hmac.new(key, b"svcd digests", hashlib.sha256).digest(),
+        )
+
+    @classmethod
+    def parsed(cls, text: bytes) -> Keys:
+        """Raises ValueError."""
+        if b" " not in text.strip():
+            Fernet(text.strip())
+            return cls.of(text.strip())
+        found: dict[bytes, list[bytes]] = {}
+        for line in text.splitlines():
+            name, _, value = line.strip().partition(b" ")
+            found.setdefault(name, []).append(value.strip())
+        former = tuple(found.pop(b"former", []))
+        (seals,), (installation,), (digests,) = (
+            found.pop(name, []) for name in (b"key", b"installation", b"digests")
+        )
+        if found or len(installation) != 16:
+            raise ValueError("unknown lines")
+        for each in (seals, *former):
+            Fernet(each)
+        return cls(
+            seals=seals,
+            former=former,
+            installation=installation.decode("ascii"),
+            digests=bytes.fromhex(digests.decode("ascii")),
+        )
+
+    def text(self) -> bytes:
+        """The content of the file."""
+        if not self.former and self == Keys.of(self.seals):
+            return self.seals
+        lines = [b"key " + self.seals, *(b"former " + each for each in self.former)]
+        lines.append(b"installation " + self.installation.encode())
+        lines.append(b"digests " + self.digests.hex().encode())
+        return b"\n".join(lines) + b"\n"
+
+    def renewed(self) -> Keys:
+        """With a new key that seals."""
+        return evolve(self, seals=Fernet.generate_key(), former=(self.seals, *self.former))
+
+    def alone(self) -> Keys:
+        """Without former keys."""
+        return evolve(self, former=())
+
+
+class MemorySealer:
+    """A sealer whose keys exist only in memory: for fakes and tests.
+
+    installation: see Keys.
+    """
+
+    def __init__(self, keys: Keys | None = None, where: str = "this sealer's key") -> None:
+        """where: the place of the keys, for errors."""
+        self.keys = Keys.of(Fernet.generate_key()) if keys is None else keys
+        self.installation = self.keys.installation
+        self._where = where
+        self._newest = Fernet(self.keys.seals)
+        self._fernet = MultiFernet([self._newest, *map(Fernet, self.keys.former)])
 
     def seal(self, secret: Secret) -> str:
         """Two seals of one secret differ."""
-        return _seal(self._fernet, secret)
+        return _PREFIX + self._fernet.encrypt(secret.reveal().encode()).decode("ascii")
 
     def open(self, sealed: str) -> Secret:
-        """Raises SealerError: not sealed with this key."""
-        return _open(self._fernet, sealed, "this sealer's key")
+        """Raises SealerError: not sealed with these keys."""
+        return _open(self._fernet, sealed, self._where)
 
     def digest(self, data: bytes) -> str:
         """See ports.Sealer."""
-        return hmac.new(self._digests, data, hashlib.sha256).hexdigest()
+        return hmac.new(self.keys.digests, data, hashlib.sha256).hexdigest()
+
+    def renewed(self, text: str) -> str:
+        """`text` with each sealed text in it sealed by the newest key.
+
+        What no key opens stays as it is: only a caller can have written it, or it is lost already.
+        """
+        return _SEALED.sub(self._renewed, text)
+
+    def _renewed(self, found: re.Match[str]) -> str:
+        token = found[1].encode()
+        try:
+            self._newest.decrypt(token)
+        except InvalidToken:
+            with contextlib.suppress(InvalidToken):
+                return _PREFIX + self._fernet.rotate(token).decode("ascii")
+        return found[0]
 
 
-class FernetSealer:
-    """A sealer with the key in `key_file`, which is created (mode 0600) when it does not exist.
-
-    installation: 16 hexadecimal digits derived from the key; they do not reveal it (see
-    svcd.model.ownership_tags).
-    """
+class FernetSealer(MemorySealer):
+    """A sealer with the keys in `key_file`, which is created (mode 0600) when it does not exist."""
 
     def __init__(self, key_file: Path) -> None:
         """Raises SealerError: the file cannot be read, holds no key or may be read by others."""
-        self._key_file = key_file
-        key = _load(key_file)
-        self.installation = _installation(key)
-        self._fernet = Fernet(key)
-        self._digests = _digests(key)
-
-    def seal(self, secret: Secret) -> str:
-        """Two seals of one secret differ."""
-        return _seal(self._fernet, secret)
-
-    def open(self, sealed: str) -> Secret:
-        """Raises SealerError: not sealed with this key."""
-        return _open(self._fernet, sealed, str(self._key_file))
-
-    def digest(self, data: bytes) -> str:
-        """See ports.Sealer."""
-        return hmac.new(self._digests, data, hashlib.sha256).hexdigest()
+        super().__init__(load(key_file), str(key_file))
 
 
-def _installation(key: bytes) -> str:
-    return hmac.new(key, b"svcd installation", hashlib.sha256).hexdigest()[:16]
-
-
-def _digests(key: bytes) -> bytes:
-    """The key of the digests."""
-    return hmac.new(key, b"svcd digests", hashlib.sha256).digest()
-
-
-def _seal(fernet: Fernet, secret: Secret) -> str:
-    return _PREFIX + fernet.encrypt(secret.reveal().encode()).decode("ascii")
-
-
-def _open(fernet: Fernet, sealed: str, where: str) -> Secret:
+def _open(fernet: MultiFernet, sealed: str, where: str) -> Secret:
     if not sealed.startswith(_PREFIX):
         raise SealerError("a stored secret is not a sealed text: the row was changed by hand")
     try:
@@ -108,7 +181,8 @@ def _open(fernet: Fernet, sealed: str, where: str) -> Secret:
         ) from None
 
 
-def _load(key_file: Path) -> bytes:
+def load(key_file: Path) -> Keys:
+    """The keys of a file, which is created when it does not exist. Raises SealerError."""
     try:
         _create(key_file)
         mode = stat.S_IMODE(key_file.stat().st_mode)
@@ -117,8 +191,7 @@ def _load(key_file: Path) -> bytes:
                 f"key file {key_file} may be read by other users (mode {mode:04o}):"
                 f" run chmod 600 {key_file}"
             )
-        key = key_file.read_bytes().strip()
-        Fernet(key)
+        return Keys.parsed(key_file.read_bytes())
     except OSError as error:
         raise SealerError(f"cannot use key file {key_file}: {error.strerror}") from None
     except ValueError:
@@ -126,7 +199,38 @@ def _load(key_file: Path) -> bytes:
             f"key file {key_file} holds no key (expected 32 bytes in URL-safe base64):"
             " restore the right file; without the key the stored secrets cannot be recovered"
         ) from None
-    return key
+
+
+def replace(key_file: Path, keys: Keys) -> None:
+    """Write a key file anew for its owner, and keep the former one as `kept_key`.
+
+    A crash leaves the former or the new file at its place. Raises SealerError.
+    """
+    place = key_file.resolve()
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        former = fingerprint(load(key_file).seals)
+        owner = place.stat()
+        if former != fingerprint(keys.seals):
+            kept = kept_key(key_file, former)
+            kept.unlink(missing_ok=True)
+            kept.hardlink_to(place)
+        _write(draft, keys.text())
+        os.chown(draft, owner.st_uid, owner.st_gid)
+        draft.replace(place)
+        _sync(place.parent)
+    except OSError as error:
+        raise SealerError(f"cannot write key file {key_file}: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _create(key_file: Path) -> None:
@@ -135,13 +239,18 @@ def _create(key_file: Path) -> None:
         return
     key_file.parent.mkdir(parents=True, exist_ok=True)
     draft = key_file.with_name(f".{key_file.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(Fernet.generate_key())
-            out.flush()
-            os.fsync(out.fileno())
+        _write(draft, Fernet.generate_key())
         with contextlib.suppress(FileExistsError):  # another process was faster: use its key
             key_file.hardlink_to(draft)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file that only its owner may read, synced."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())

@@ -21,7 +21,7 @@ FORBIDDEN = ("twisted.internet.reactor", "twisted.web", "twisted.conch", "klein"
 
 NO_COMMAND = ("twisted", "OpenSSL", "cryptography", "msgspec", "svcd.settings", "svcd.store")
 """What commands of the API never import."""
-OPERATORS = ("image", "config", "doctor", "backup", "restore", "db", "orphans", "demo")
+OPERATORS = ("image", "config", "doctor", "backup", "restore", "db", "keys", "orphans", "demo")
 """The operator's commands, some of which work with the daemon's own code."""
 
 _PROGRAM = """

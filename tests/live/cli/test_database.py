@@ -80,6 +80,16 @@ class MovingTests(_Case):
         self.assertEqual(one[2000:-32], other[2000:-32])
         self.assertNotIn(PASSWORD.encode(), one)
 
+    def test_new_key(self) -> None:
+        """All rows of the server are sealed anew, and the command says that other hosts need it."""
+        self.moved()
+        said = self.done("keys", "rotate", url=self.url).out
+        self.assertRegex(said, r"(?m)^  clusters +[1-9]\d* rows sealed anew$")
+        self.assertIn("to every other host", said)
+        self.assertIn("no faults", self.done("db", "check", url=self.url).out)
+        again = self.done("keys", "rotate", url=self.url).out
+        self.assertRegex(again, r"(?m)^  clusters +[1-9]\d* rows sealed anew$")
+
     def test_rows_are_not_replaced_unasked(self) -> None:
         """Only --replace does it, and a copy never."""
         self.done("backup", str(self.file))

@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cryptography.fernet import Fernet
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.secret import Secret
-from svcd.store.sealer import FernetSealer, MemorySealer, SealerError
+from svcd.store.sealer import (
+    FernetSealer,
+    Keys,
+    MemorySealer,
+    SealerError,
+    fingerprint,
+    kept_key,
+    replace,
+)
 
 
 class FernetSealerTest(SynchronousTestCase):
@@ -55,6 +64,26 @@ class FernetSealerTest(SynchronousTestCase):
         sealed = MemorySealer().seal(Secret("x"))
         error = self.assertRaises(SealerError, FernetSealer(self.key_file).open, sealed)
         self.assertIn("sealed with another key", str(error))
+
+    def test_file_with_former_keys(self) -> None:
+        """They open; the newest seals; what was derived from the first stays."""
+        first = FernetSealer(self.key_file)
+        sealed = first.seal(Secret("x"))
+        replace(self.key_file, first.keys.renewed())
+        second = FernetSealer(self.key_file)
+        self.assertEqual(second.open(sealed).reveal(), "x")
+        self.assertRaises(SealerError, first.open, second.seal(Secret("x")))
+        self.assertEqual(second.digest(b"d"), first.digest(b"d"))
+        self.assertEqual(Keys.parsed(second.keys.text()), second.keys)
+        self.assertEqual(kept_key(self.key_file, fingerprint(first.keys.seals)).read_bytes(),
+                         first.keys.seals)  # fmt: skip
+
+    def test_damaged_lines_of_a_key_file_are_refused(self) -> None:
+        """One line too few, one too many, a key cut off."""
+        text = Keys.of(Fernet.generate_key()).renewed().text()
+        for wrong in (text.replace(b"digests ", b"digest "), text + b"more 1\n",
+                      text.replace(b"key ", b"key x")):  # fmt: skip
+            self.assertRaises(ValueError, Keys.parsed, wrong)
 
     def test_plain_text_is_refused(self) -> None:
         """A text that was never sealed is not taken for a secret."""

@@ -1,0 +1,78 @@
+"""Seals all stored secrets with the newest key of a key file.
+
+A sealed text may be a column or a part of a record, so each text with such a part is read, and
+written when it has changed. A part of the rows is one transaction: whatever interrupts this, each
+text opens with one of the keys, and a second call continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from svcd.store import migrations
+from svcd.store.offline.session import OfflineError, Session, current
+from svcd.store.offline.shape import TableShape, shape
+from svcd.store.sealer import SEALED_LIKE, MemorySealer
+
+_AT_ONCE = 100
+"""Rows of one transaction."""
+
+
+@frozen(kw_only=True)
+class Resealed:
+    """A table with sealed texts. rows: with a text of a former key, which are sealed anew."""
+
+    table: str
+    rows: int
+
+
+def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
+    """Yields each table with sealed texts after its last row. Raises OfflineError."""
+    number = current(session)
+    if number != migrations.newest():
+        raise OfflineError(
+            f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
+            " run svcd db upgrade first"
+        )
+    for table in shape(number).every:
+        if table.bulky:  # the binaries of callers: svcd seals none
+            continue
+        keys = list(_keys(session, table))
+        if not keys:
+            continue
+        rows = 0
+        for start in range(0, len(keys), _AT_ONCE):
+            session.begin()
+            for key in keys[start : start + _AT_ONCE]:
+                rows += _row(session, table, key, sealer)
+            session.commit()
+        yield Resealed(table=table.name, rows=rows)
+
+
+def _keys(session: Session, table: TableShape) -> Iterator[dict[str, object]]:
+    """The keys of the rows with a text that may be sealed."""
+    like = " or ".join(f"cast({each} as text) like :pattern" for each in table.columns)
+    text = f"select {', '.join(table.key)} from {table.name} where {like}"
+    session.snapshot()
+    for row in session.rows(text, {"pattern": SEALED_LIKE}):
+        yield dict(zip(table.key, row, strict=True))
+    session.rollback()
+
+
+def _row(session: Session, table: TableShape, key: dict[str, object], sealer: MemorySealer) -> bool:
+    """Whether the row had a text of a former key."""
+    which = " and ".join(f"{column} = :{column}" for column in table.key)
+    row = session.one(f"select {', '.join(table.columns)} from {table.name} where {which}", key)
+    changed = {
+        column: new
+        for column, value in zip(table.columns, row or (), strict=row is not None)
+        if isinstance(value, str) and (new := sealer.renewed(value)) != value
+    }
+    if changed:
+        new = ", ".join(f"{column} = :new_{column}" for column in changed)
+        values = {f"new_{column}": value for column, value in changed.items()}
+        text = f"update {table.name} set {new} where {which} returning 1"
+        session.one(text, {**key, **values})
+    return bool(changed)

@@ -1,0 +1,119 @@
+"""`svcd keys` on SQLite. On PostgreSQL: tests.live.cli.test_database."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.runtime.state_dir import StateFolder
+from svcd.store.offline.reseal import reseal
+from svcd.store.offline.sqlite import SqliteSession
+from svcd.store.sealer import FernetSealer, Keys, fingerprint, kept_key, load, replace
+from tests.unit.cli.databases import Ran, change, lived_in, svcd
+
+
+def texts(state: Path) -> str:
+    """All that the database holds."""
+    with contextlib.closing(sqlite3.connect(state / "svcd.sqlite")) as connection:
+        return "\n".join(connection.iterdump())
+
+
+class RotateTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.state = lived_in(self.mktemp())
+        self.key = self.state / "seal.key"
+        self.before = load(self.key)
+
+    def done(self, *arguments: str) -> Ran:
+        ran = svcd(*arguments, state=self.state)
+        self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
+        return ran
+
+    def assert_rotated(self) -> Keys:
+        """Every secret opens with the one key of the file, which is another one. Returns it."""
+        keys = load(self.key)
+        self.assertEqual(keys.former, ())
+        self.assertNotEqual(keys.seals, self.before.seals)
+        self.assertIn("no faults", self.done("db", "check").out)
+        old, new = FernetSealer(self.former()), FernetSealer(self.key)
+        all_texts = texts(self.state)
+        self.assertEqual(old.renewed(all_texts), all_texts)  # none opens with the former key
+        self.assertNotEqual(FernetSealer(self.two_keys(keys)).renewed(all_texts), all_texts)
+        self.assertEqual(new.installation, old.installation)
+        self.assertEqual(new.digest(b"x"), old.digest(b"x"))
+        return keys
+
+    def two_keys(self, keys: Keys) -> Path:
+        """A file with one more key, which finds what `keys` have sealed."""
+        path = self.state / "two.key"
+        path.write_bytes(keys.renewed().text())
+        path.chmod(0o600)
+        return path
+
+    def former(self) -> Path:
+        return kept_key(self.key, fingerprint(self.before.seals))
+
+    def test_all_secrets_are_sealed_anew(self) -> None:
+        """Columns and parts of records; the mode of the file stays, and the former key is kept."""
+        said = self.done("keys", "rotate").out
+        self.assert_rotated()
+        for table in ("clusters", "data_sources", "job_credentials"):
+            self.assertRegex(said, rf"(?m)^  {table} +[1-9]\d* rows sealed anew$")
+        self.assertEqual(self.key.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(load(self.former()), self.before)
+
+    def test_interrupted_rotation_continues(self) -> None:
+        """After each part of the work both keys open, and the next call makes no third key."""
+        replace(self.key, self.before.renewed())
+        newest = load(self.key).seals
+        self.assertIn("no faults", self.done("db", "check").out)
+        self.assertIn("former, only opens", self.done("keys", "show").out)
+        with contextlib.closing(SqliteSession(self.state / "svcd.sqlite", "alone")) as session:
+            next(reseal(session, FernetSealer(self.key)))
+        self.assertIn("no faults", self.done("db", "check").out)
+        self.assertIn("continuing the rotation", self.done("keys", "rotate").out)
+        self.assertEqual(self.assert_rotated().seals, newest)
+
+    def test_twice(self) -> None:
+        """What is derived from the first key stays."""
+        self.done("keys", "rotate")
+        self.before = load(self.key)
+        self.done("keys", "rotate")
+        self.assert_rotated()
+
+    def test_text_of_a_caller_stays(self) -> None:
+        """It only looks like a sealed one."""
+        text = "f1:gAAAAABforged"
+        one = "where id = (select min(id) from data_sources)"
+        change(self.state, f"update data_sources set name = ? {one}", text)
+        self.done("keys", "rotate")
+        self.assertIn(text, texts(self.state))
+
+    def test_former_backup_names_the_key_that_it_needs(self) -> None:
+        """The file that the rotation has kept."""
+        file = self.state.parent / f"{self.state.name}.backup"
+        self.done("backup", str(file))
+        self.done("keys", "rotate")
+        said = self.done("restore", "--replace", str(file)).out
+        self.assertIn(f"(it is {self.former()}, mode 0600)", said)
+        self.key.write_bytes(self.former().read_bytes())
+        self.assertIn("no faults", self.done("db", "check").out)
+
+    def test_running_daemon_is_left_alone(self) -> None:
+        """And so is the key."""
+        folder = StateFolder(self.state)
+        self.addCleanup(folder.release)
+        ran = svcd("keys", "rotate", state=self.state)
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+        self.assertEqual(load(self.key), self.before)
+
+    def test_faults_of_the_key_file(self) -> None:
+        """Each is one line with what to do."""
+        self.key.chmod(0o644)
+        self.assertIn("run chmod 600", svcd("keys", "rotate", state=self.state).err)
+        self.key.unlink()
+        self.assertIn("copy the key of", svcd("keys", "rotate", state=self.state).err)
+        self.assertIn("there is no", svcd("keys", "show", state=self.state).err)
