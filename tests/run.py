@@ -2,13 +2,13 @@
 
 Above that line stand the tests that were left out, by module and reason, and the ids of the tests
 that failed. `tests.run tests` runs a sample of the suite (tests/support/sample.py), the live
-modules in a process beside the rest. What that lane printed comes after the other's. The
+modules in a process beside the rest. What that process printed comes after the other's. The
 environment changes this; CI sets all three:
 
 SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
 
-SVCD_TEST_LANES=1: of everything, too, and what needs the real OpenStack, a browser or hostile peers
-runs in a third process. All of these mostly wait.
+SVCD_TEST_LANES=1: of everything, each of the groups of `lanes` has a process, up to three at a
+time, because many tests wait for others' processes. What a group printed comes at its end.
 
 SVCD_TEST_AGAIN=N: up to N failed tests are run once more, each in a process of its own: real clouds
 and JVMs on a busy machine lose a race against a deadline now and then. A test that passes then is
@@ -20,9 +20,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,10 @@ _PLATFORM = (
     "tests.support.platform_services",
 )
 
-_WAITING = ("tests.hostile.", "tests.live.test_console")
+_AT_ONCE = 3
+"""Groups at a time. A fourth one makes two processors no faster."""
+_SMALL = 7
+"""Modules of `tests.live` in a group."""
 
 
 @frozen(kw_only=True)
@@ -95,17 +99,27 @@ def joined(results: Sequence[Result]) -> Result:
     )
 
 
-def lanes(modules: Mapping[str, str], sample: bool) -> Mapping[str, list[str]]:
-    """Names of modules by name and text, for each lane: those that only compute, the live ones,
-    and of everything those that mostly wait: for the real OpenStack, a browser or hostile peers.
+def lanes(modules: Mapping[str, str], sample: bool) -> Mapping[str, Sequence[str]]:
+    """Names of modules by name and text, for each group. The longest groups come first.
+
+    What uses the real OpenStack is one group, because others must not use it meanwhile.
     """
-    found: dict[str, list[str]] = {"first": [], "live": [], "waiting": []}
+    found: dict[str, list[str]] = {}
+    live = 0
     for name, text in sorted(modules.items()):
-        waits = name.startswith(_WAITING) or any(p in text for p in _PLATFORM)
-        live = name.startswith("tests.live.")
-        lane = "waiting" if waits and not sample else "live" if live else "first"
-        found[lane].append(name)
-    return {lane: names for lane, names in found.items() if names}
+        group = "live" if name.startswith("tests.live.") else "rest"
+        if not sample:
+            if any(part in text for part in _PLATFORM):
+                group = "platform"
+            elif name.startswith(("tests.hostile.", "tests.simulation.")):
+                group = name.split(".")[1]
+            elif name.startswith("tests.live.test_console"):
+                group = "console"
+            elif group == "live":
+                group, live = f"live {live // _SMALL + 1}", live + 1
+        found.setdefault(group, []).append(name)
+    last_first = dict(sorted(found.items(), reverse=True))
+    return dict(sorted(last_first.items(), key=lambda each: each[0] not in ("platform", "rest")))
 
 
 def _modules() -> dict[str, str]:
@@ -117,44 +131,49 @@ def _modules() -> dict[str, str]:
 
 
 def _in_lanes(sample: bool) -> Result:
-    """All lanes to their ends."""
+    """All groups to their ends. Of a sample the rest is shown as it goes."""
+    groups = lanes(_modules(), sample)
     ended: list[Result] = []
-    with tempfile.TemporaryDirectory(prefix="svcd-lanes-") as folder, ExitStack() as opened:
-        first, *others = [
-            _start(lane, names, Path(folder), opened)
-            for lane, names in lanes(_modules(), sample).items()
-        ]
-        for process, told in (first, *others):
-            ended.append(_end(process, told))
-        for _, told in others:
-            print(told.with_suffix(".txt").read_text("utf-8", "replace"), flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="svcd-lanes-") as folder,
+        ThreadPoolExecutor(_AT_ONCE) as threads,
+    ):
+        runs = {
+            threads.submit(_run, each, groups[each], Path(folder), sample and each == "rest"): each
+            for each in groups
+        }
+        for run in as_completed(runs):
+            result, printed, seconds = run.result()
+            name = runs[run]
+            print(f"{printed}{name}: {result.line()} in {seconds:.0f} s\n", flush=True)
+            ended.append(result)
     return joined(ended)
 
 
-def _start(
-    lane: str, names: Sequence[str], folder: Path, opened: ExitStack
-) -> tuple[subprocess.Popen[bytes], Path]:
-    """The process of a lane, and the file for its result. What it prints is shown, or kept in a
-    text beside that file. It does not outlive `opened`.
-    """
-    told = folder / f"{lane}.json"
-    output = opened.enter_context(told.with_suffix(".txt").open("wb")) if lane != "first" else None
-    command = [sys.executable, "-m", "tests.run", "--temp-directory", f"_trial_temp-{lane}", *names]
+def _run(group: str, names: Sequence[str], folder: Path, shown: bool) -> tuple[Result, str, float]:
+    """The result of a group in a process of its own, what it printed unless shown, its seconds."""
+    place = folder / group.replace(" ", "-")
+    told = place.with_suffix(".json")
+    command = [sys.executable, "-m", "tests.run", "--temp-directory", f"_trial_temp-{place.name}"]
     environment = _without(LANES, AGAIN) | {_RESULT: str(told)}
-    process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-    opened.callback(process.wait)
-    opened.callback(process.kill)
-    return process, told
+    began = time.monotonic()
+    with place.with_suffix(".txt").open("wb") as output:
+        out = None if shown else output
+        try:
+            done = subprocess.run(
+                [*command, *names], env=environment, stdout=out, stderr=out, timeout=_LANE_S,
+                check=False,
+            )  # fmt: skip
+            code: object = done.returncode
+        except subprocess.TimeoutExpired:
+            code = f"killed after {_LANE_S:g} s"
+    printed = place.with_suffix(".txt").read_text("utf-8", "replace")
+    return _told(told, group, code), printed, time.monotonic() - began
 
 
-def _end(process: subprocess.Popen[bytes], told: Path) -> Result:
-    try:
-        code: object = process.wait(_LANE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        code = f"killed after {_LANE_S:g} s"
+def _told(told: Path, group: str, code: object) -> Result:
     if not told.exists():  # it died: that is a failure too
-        return Result(passed=0, failed=(f"the run itself (exit code {code})",), skipped=0)
+        return Result(passed=0, failed=(f"the group {group} (exit code {code})",), skipped=0)
     said = json.loads(told.read_text("utf-8"))
     return Result(
         passed=said["passed"],
@@ -171,7 +190,9 @@ def _closing(result: Result) -> Result:
     for test in result.failed:
         print(f"failed: {test}", flush=True)
     most = int(os.environ.get(AGAIN) or 0)
-    mended = [t for t in result.failed if _passes(t)] if len(result.failed) <= most else []
+    mended: list[str] = []
+    if len(result.failed) <= most:
+        mended = [t for t in result.failed if " " not in t and _passes(t)]
     for test in mended:
         print(f"failed at first, passed when run again: {test}")
     left = tuple(test for test in result.failed if test not in mended)

@@ -59,26 +59,28 @@ class Story(SynchronousTestCase):
 class LanesTests(SynchronousTestCase):
     """Which module runs where."""
 
-    def test_what_mostly_waits_has_a_lane_of_its_own(self) -> None:
-        """The name and the text of a module decide."""
+    def test_groups_of_everything(self) -> None:
+        """The name and the text of a module decide; the longest groups come first."""
+        live = [f"tests.live.test_{number}" for number in range(8)]
         modules = {
+            **dict.fromkeys(live, ""),
+            "tests.hostile.test_c": "",
             "tests.live.test_b": "from tests.support.real_openstack import given",
             "tests.live.test_console_a": "",
-            "tests.live.test_d": "",
-            "tests.hostile.test_c": "",
+            "tests.simulation.test_a": "",
             "tests.test_a": "import json",
         }
         self.assertEqual(
-            lanes(modules, sample=False),
-            {
-                "first": ["tests.test_a"],
-                "live": ["tests.live.test_d"],
-                "waiting": [
-                    "tests.hostile.test_c",
-                    "tests.live.test_b",
-                    "tests.live.test_console_a",
-                ],
-            },
+            list(lanes(modules, sample=False).items()),
+            [
+                ("rest", ["tests.test_a"]),
+                ("platform", ["tests.live.test_b"]),
+                ("simulation", ["tests.simulation.test_a"]),
+                ("live 2", live[7:]),
+                ("live 1", live[:7]),
+                ("hostile", ["tests.hostile.test_c"]),
+                ("console", ["tests.live.test_console_a"]),
+            ],
         )
 
     def test_of_a_sample_the_live_modules_run_beside_the_rest(self) -> None:
@@ -86,11 +88,11 @@ class LanesTests(SynchronousTestCase):
         names = ("tests.live.test_console_b", "tests.secrets.test_lives")
         self.assertEqual(
             lanes(dict.fromkeys(names, ""), sample=True),
-            {"first": ["tests.secrets.test_lives"], "live": ["tests.live.test_console_b"]},
+            {"rest": ["tests.secrets.test_lives"], "live": ["tests.live.test_console_b"]},
         )
 
     def test_results_add_up(self) -> None:
-        """Failures of both lanes are named."""
+        """Failures of all groups are named."""
         first = Result(passed=3, failed=("a",), skipped=1)
         second = Result(passed=2, failed=("b",), skipped=0)
         self.assertEqual(joined([first, second]).line(), "5 passed, 2 failed, 1 skipped")
