@@ -193,7 +193,10 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "ZeroDivisionError: division by zero (pyspark-exception-in-task.py, line 5);",
     ),
     "PySpark/signal": ("KILLED_ELSEWHERE", ""),
-    "PySpark/signal-python": ("KILLED_ELSEWHERE", "application_"),
+    "PySpark/signal-python": (
+        "KILLED_ELSEWHERE",
+        "User application exited with status 137: signal",
+    ),
     "PySpark/signal-executor": ("KILLED_ELSEWHERE", ""),
     "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "PySpark/oom-driver": (

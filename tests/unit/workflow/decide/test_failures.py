@@ -277,7 +277,7 @@ class OfRecord(SynchronousTestCase):
             " container_1 on host: h. Exit status: 137. Diagnostics: Container killed on request."
         )
         for message, begins in (
-            ("User application exited with status 137", "application_1_2 FAILED: User application"),
+            ("User application exited with status 137", "User application exited with status 137"),
             (self.AM_KILLED, "Container killed on request. Exit code is 137 Container exited"),
             (lost, "org.apache.spark.SparkException: Job aborted"),
         ):
