@@ -20,11 +20,17 @@ _MOST: Final = 2000
 
 
 class Counts(Collector):
-    """A counter with labels. name: without `_total`."""
+    """A counter with labels.
 
-    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+    name: without `_total`. known: values of the labels that are shown from the start with 0,
+    because an increase needs the 0 before the first one.
+    """
+
+    def __init__(
+        self, name: str, text: str, labels: Sequence[str], known: Sequence[tuple[str, ...]] = ()
+    ) -> None:
         self._name, self._text, self._labels = name, text, labels
-        self._counts: dict[tuple[object, ...], float] = {}
+        self._counts: dict[tuple[object, ...], float] = dict.fromkeys(known, 0)
 
     def add(self, *values: object, by: float = 1) -> None:
         """Count one more, or `by`. values: of the labels, in their order."""

@@ -42,6 +42,11 @@ _PHASE_BOUNDS_S: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.
 _STATUSES: Final = frozenset(ClusterStatus)
 _RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 _ENDS: Final = (ExecutionStatus.SUCCEEDED, ExecutionStatus.KILLED, ExecutionStatus.FAILED)
+_END_VALUES: Final = tuple((status.value,) for status in _ENDS)
+_CODES: Final = {
+    of: tuple((code.value,) for code, known in KNOWN.items() if of in known.of)
+    for of in (Of.CLUSTER, Of.EXECUTION)
+}
 
 
 class WorkMetrics(Collector):
@@ -49,7 +54,10 @@ class WorkMetrics(Collector):
 
     def __init__(self) -> None:
         self._cluster_failures = Counts(
-            "svcd_cluster_failures", "Failures of clusters, by failure code.", ["code"]
+            "svcd_cluster_failures",
+            "Failures of clusters, by failure code.",
+            ["code"],
+            _CODES[Of.CLUSTER],
         )
         self._cluster_phases = Durations(
             "svcd_cluster_phase_duration_seconds",
@@ -64,10 +72,16 @@ class WorkMetrics(Collector):
             _STEP_BOUNDS_S,
         )
         self._ended = Counts(
-            "svcd_executions_ended", "Job executions that ended, by last status.", ["status"]
+            "svcd_executions_ended",
+            "Job executions that ended, by last status.",
+            ["status"],
+            _END_VALUES,
         )
         self._execution_failures = Counts(
-            "svcd_execution_failures", "Job executions that failed, by failure code.", ["code"]
+            "svcd_execution_failures",
+            "Job executions that failed, by failure code.",
+            ["code"],
+            _CODES[Of.EXECUTION],
         )
         self._execution_phases = Durations(
             "svcd_execution_phase_duration_seconds",
@@ -84,16 +98,6 @@ class WorkMetrics(Collector):
             ["service"],
             _CALL_BOUNDS_S,
         )
-        # an increase needs the 0 before the first one
-        for status in _ENDS:
-            self._ended.add(status.value, by=0)
-        for code, known in KNOWN.items():
-            for of, tally in (
-                (Of.CLUSTER, self._cluster_failures),
-                (Of.EXECUTION, self._execution_failures),
-            ):
-                if of in known.of:
-                    tally.add(code.value, by=0)
         self._all: Sequence[Collector] = (
             self._cluster_failures,
             self._cluster_phases,
