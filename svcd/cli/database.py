@@ -43,6 +43,12 @@ def offline(run: Callable[..., int]) -> Callable[..., int]:
         except (OfflineError, SealerError) as error:
             print(f"{click.get_current_context().command_path}: {error}", file=sys.stderr)
             return 1
+        except OSError as error:
+            if error.filename is None:  # the output
+                raise
+            where = click.get_current_context().command_path
+            print(f"{where}: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 1
 
     return settings_options(guarded)
 
@@ -67,7 +73,7 @@ def backup(settings: Settings, file: Path) -> int:
     key = key_file(settings)
     session = place.reading("svcd backup")
     try:
-        made = archive.write(session, file, _now(), version(), "".join(_fingerprints(key)[:1]))
+        made = archive.write(session, file, _now(), version(), "+".join(_fingerprints(key)))
     finally:
         session.close()
     print(f"{place.shown} is backed up to {file}; svcd read the file again and it is complete")
@@ -123,10 +129,11 @@ def _fingerprints(key_file: Path) -> tuple[str, ...]:
 
 def _check_key(settings: Settings, wanted: str) -> None:
     key = key_file(settings)
-    if not wanted or wanted in _fingerprints(key):
+    absent = [each for each in wanted.split("+") if each and each not in _fingerprints(key)]
+    if not absent:
         return
     fault = "is not the key of the backup" if key.exists() else "is missing"
-    kept = kept_key(key, wanted)
+    kept = kept_key(key, absent[0])
     where = f"it is {kept}" if kept.exists() else f"fingerprint {wanted}"
     print(
         f"The key {key} {fault}: before you start the daemon, copy the key of the backup there"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
@@ -9,9 +11,10 @@ import click
 from svcd.cli.database import offline
 from svcd.cli.database_target import held, of_settings
 from svcd.settings import Settings
-from svcd.store.offline.reseal import reseal
+from svcd.store.offline.reseal import reseal, unopened
 from svcd.store.sealer import (
     FernetSealer,
+    MemorySealer,
     SealerError,
     fingerprint,
     kept_key,
@@ -49,21 +52,37 @@ def _rotate(settings: Settings) -> int:
     if not path.exists():
         raise SealerError(f"there is no {path}: copy the key of {place.shown} there")
     with held(place), place.alone("svcd keys rotate") as session:
-        found = load(path)
-        before = fingerprint(found.former[0] if found.former else found.seals)
-        if found.former:
-            print(f"continuing the rotation to {fingerprint(found.seals)}, which was interrupted")
+        before = FernetSealer(path)
+        _refuse_unopened(path, unopened(session, before))
+        if before.keys.former:
+            newest = fingerprint(before.keys.seals)
+            print(f"continuing the rotation to {newest}, which was interrupted")
         else:
-            replace(path, found.renewed())
+            replace(path, before.keys.renewed())
         sealer = FernetSealer(path)
         for each in reseal(session, sealer):
             print(f"  {each.table:20} {each.rows:9} rows sealed anew")
-        replace(path, sealer.keys.alone())
+        last = sealer.keys.alone()
+        _refuse_unopened(path, unopened(session, MemorySealer(last)))
+        replace(path, last)
+    former = kept_key(path, fingerprint(sealer.keys.former[0]))
     print(
-        f"{place.shown} is sealed with {fingerprint(sealer.keys.seals)} ({path})\n"
-        f"Former backups need the former key: {kept_key(path, before)}. Delete it with the last"
-        " of them.\nMake a backup now, and keep a copy of the new key apart from it."
+        f"{place.shown} is sealed with {fingerprint(last.seals)} ({path})\n"
+        f"Former backups need the former key: {former}. Delete it with the last of them.\n"
+        "Make a backup now, and keep a copy of the new key apart from it."
     )
     if place.path is None:
-        print(f"Copy {path} to every other host of this database before its daemon starts.")
+        print(
+            f"Copy {path} to every other host of this database before its daemon starts, and keep"
+            " the former key there too."
+        )
     return 0
+
+
+def _refuse_unopened(path: Path, rows: Sequence[str]) -> None:
+    if rows:
+        raise SealerError(
+            f"{len(rows)} stored secrets open with no key of {path} (first: {rows[0]}): use the"
+            " key file of this database, on the host where a rotation was interrupted; or remove"
+            " these rows (svcd db check names them)"
+        )

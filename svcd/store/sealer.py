@@ -39,7 +39,7 @@ def key_file(settings: Settings) -> Path:
 
 
 def kept_key(key_file: Path, of: str) -> Path:
-    """Where `svcd keys rotate` keeps the key file before it, by the fingerprint of its key."""
+    """Where `svcd keys rotate` keeps a copy of a key, by its fingerprint."""
     return key_file.with_name(f"{key_file.name}.{of}")
 
 
@@ -202,35 +202,38 @@ def load(key_file: Path) -> Keys:
 
 
 def replace(key_file: Path, keys: Keys) -> None:
-    """Write a key file anew for its owner, and keep the former one as `kept_key`.
+    """Write a key file anew for its owner. What it replaces, and what it has now, are kept too.
 
-    A crash leaves the former or the new file at its place. Raises SealerError.
+    See kept_key: no key that was ever in the file is lost. A crash leaves the former or the new
+    file at its place. Raises SealerError.
     """
-    place = key_file.resolve()
-    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    if key_file.is_symlink():
+        raise SealerError(f"key file {key_file} is a link: name the file itself (server.seal_key)")
+    former = load(key_file)
     try:
-        former = fingerprint(load(key_file).seals)
-        owner = place.stat()
-        if former != fingerprint(keys.seals):
-            kept = kept_key(key_file, former)
-            kept.unlink(missing_ok=True)
-            kept.hardlink_to(place)
-        _write(draft, keys.text())
-        os.chown(draft, owner.st_uid, owner.st_gid)
-        draft.replace(place)
-        _sync(place.parent)
+        owner = key_file.stat()
+        for each in (former, keys):
+            kept = kept_key(key_file, fingerprint(each.seals))
+            if not kept.exists():
+                _publish(kept, each.alone().text(), owner)
+        _publish(key_file, keys.text(), owner)
     except OSError as error:
         raise SealerError(f"cannot write key file {key_file}: {error.strerror}") from None
+
+
+def _publish(path: Path, content: bytes, owner: os.stat_result) -> None:
+    """Write a file of `owner` to a draft, and give it its name."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(draft, content, owner)
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _create(key_file: Path) -> None:
@@ -247,10 +250,13 @@ def _create(key_file: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """A file that only its owner may read, synced."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def _write(path: Path, content: bytes, owner: os.stat_result | None = None) -> None:
+    """A file that only its owner may read, synced. It never writes through a link."""
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as out:
+        if owner is not None and os.geteuid() == 0:
+            os.fchown(out.fileno(), owner.st_uid, owner.st_gid)
         out.write(content)
         out.flush()
         os.fsync(out.fileno())

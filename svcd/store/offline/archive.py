@@ -43,8 +43,8 @@ _encode = msgspec.msgpack.Encoder().encode
 class Head:
     """The first frame of a backup. schema: number of the schema. at: time of the backup.
 
-    release: release of the svcd that wrote the backup. key: fingerprint of the key of the sealed
-    secrets. tables: names with their columns.
+    release: release of the svcd that wrote the backup. key: fingerprints of the keys of the sealed
+    secrets, with `+` between them. tables: names with their columns.
     """
 
     schema: int

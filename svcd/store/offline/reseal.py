@@ -7,14 +7,15 @@ text opens with one of the keys, and a second call continues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import msgspec
 from attrs import frozen
 
 from svcd.store import migrations
 from svcd.store.offline.session import OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
-from svcd.store.sealer import SEALED_LIKE, MemorySealer
+from svcd.store.sealer import SEALED_LIKE, MemorySealer, SealerError
 
 _AT_ONCE = 100
 """Rows of one transaction."""
@@ -28,17 +29,30 @@ class Resealed:
     rows: int
 
 
+def unopened(session: Session, sealer: MemorySealer) -> Sequence[str]:
+    """Rows with a secret that no key of `sealer` opens, as `table key`. Raises OfflineError."""
+    found: list[str] = []
+    for table in _tables(session):
+        if "sealed" not in table.columns and table.name != "clusters":
+            continue
+        session.snapshot()
+        for row in session.rows(f"select {', '.join(table.columns)} from {table.name}"):
+            values = dict(zip(table.columns, row, strict=True))
+            sealed = values.get("sealed")
+            if table.name == "clusters":
+                sealed = msgspec.json.decode(values["record"]).get("management_private_key")
+            try:
+                if sealed is not None:
+                    sealer.open(sealed)
+            except SealerError:
+                found.append(f"{table.name} {' '.join(str(values[each]) for each in table.key)}")
+        session.rollback()
+    return found
+
+
 def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
     """Yields each table with sealed texts after its last row. Raises OfflineError."""
-    number = current(session)
-    if number != migrations.newest():
-        raise OfflineError(
-            f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
-            " run svcd db upgrade first"
-        )
-    for table in shape(number).every:
-        if table.bulky:  # the binaries of callers: svcd seals none
-            continue
+    for table in _tables(session):
         keys = list(_keys(session, table))
         if not keys:
             continue
@@ -49,6 +63,21 @@ def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
                 rows += _row(session, table, key, sealer)
             session.commit()
         yield Resealed(table=table.name, rows=rows)
+
+
+def _tables(session: Session) -> Sequence[TableShape]:
+    """The tables that may have sealed texts.
+
+    First the one from which a daemon learns at its start whether its key is the right one.
+    """
+    number = current(session)
+    if number != migrations.newest():
+        raise OfflineError(
+            f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
+            " run svcd db upgrade first"
+        )
+    found = [each for each in shape(number).every if not each.bulky]  # callers' binaries
+    return sorted(found, key=lambda each: each.name != "seals")
 
 
 def _keys(session: Session, table: TableShape) -> Iterator[dict[str, object]]:

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
+from cryptography.fernet import Fernet
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.runtime.state_dir import StateFolder
@@ -102,6 +103,30 @@ class RotateTests(SynchronousTestCase):
         self.key.write_bytes(self.former().read_bytes())
         self.assertIn("no faults", self.done("db", "check").out)
 
+    def test_every_key_is_kept(self) -> None:
+        """Also the new one, so that a former key that is copied over it loses nothing."""
+        self.done("keys", "rotate")
+        newest = load(self.key)
+        self.assertEqual(load(kept_key(self.key, fingerprint(newest.seals))), newest)
+
+    def test_key_of_another_database_is_refused(self) -> None:
+        """Before anything is changed; the first row is named."""
+        self.key.write_bytes(Fernet.generate_key())
+        other = load(self.key)
+        ran = svcd("keys", "rotate", state=self.state)
+        self.assertEqual(ran.code, 1)
+        self.assertRegex(ran.err, r"\d+ stored secrets open with no key of .*\(first: \w+ \S+\)")
+        self.assertEqual(load(self.key), other)
+
+    def test_backup_within_a_rotation_needs_both_keys(self) -> None:
+        """Its rows may have been sealed with either."""
+        file = self.state.parent / f"{self.state.name}.backup"
+        replace(self.key, self.before.renewed())
+        self.done("backup", str(file))
+        self.done("keys", "rotate")
+        said = self.done("restore", "--replace", str(file)).out
+        self.assertIn(f"(it is {self.former()}, mode 0600)", said)
+
     def test_running_daemon_is_left_alone(self) -> None:
         """And so is the key."""
         folder = StateFolder(self.state)
@@ -114,6 +139,10 @@ class RotateTests(SynchronousTestCase):
         """Each is one line with what to do."""
         self.key.chmod(0o644)
         self.assertIn("run chmod 600", svcd("keys", "rotate", state=self.state).err)
+        self.key.chmod(0o600)
+        real = self.key.rename(self.state / "real.key")
+        self.key.symlink_to(real)
+        self.assertIn("is a link", svcd("keys", "rotate", state=self.state).err)
         self.key.unlink()
         self.assertIn("copy the key of", svcd("keys", "rotate", state=self.state).err)
         self.assertIn("there is no", svcd("keys", "show", state=self.state).err)
