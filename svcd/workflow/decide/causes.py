@@ -75,6 +75,10 @@ _SIGNAL: Final = re.compile(
     re.IGNORECASE,
 )
 """The words of YARN, Spark, Oozie, streaming and shells on a program that a signal ended."""
+_OF_CLUSTER: Final = re.compile(
+    r"\bpreempted\b|killed by the ApplicationMaster|\bTimed out after\b", re.IGNORECASE
+)
+"""YARN and its masters sent the signal, and say why."""
 _FAULTY: Final = 4
 """The rank of an exception and of a fault of a script, the highest one."""
 _STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
@@ -85,9 +89,9 @@ _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
 _CALLING: Final = "An error occurred while calling "
 _CAUSED: Final = "Caused by: "
+"""Python says so of an exception of Java, which is in the next line."""
 _ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
 """The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
-"""Python says so of an exception of Java, which is in the next line."""
 _THREW: Final = "User class threw exception: "
 """Spark's words before the exception of a program."""
 _SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
@@ -187,7 +191,9 @@ def yarn_cause(diagnostics: str) -> str:
 def signalled(reason: str) -> str:
     """`reason` with the meaning of the signal that ended a program; "" when none did."""
     found = _SIGNAL.search(reason[:_MOST_LINE])
-    if found is None:
+    if found is None or _OF_CLUSTER.search(reason[:_MOST_LINE]):
+        return ""
+    if is_exception(reason) and "Container" not in reason[:_MOST_LINE]:  # of the program itself
         return ""
     if found[1] == "143" or (found[2] or "").lower() == "terminated":
         sent = "signal 15 (TERM) ended it: a person or a service of its machine sent it"

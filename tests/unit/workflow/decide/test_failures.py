@@ -288,6 +288,18 @@ class OfRecord(SynchronousTestCase):
         code, text = self.spark("User application exited with status 143")
         self.assertIn("143: signal 15 (TERM) ended it", text)
 
+    def test_a_signal_of_the_cluster_itself_is_no_person(self) -> None:
+        """Nor is a number in the message of a program's own exception."""
+        for message in (
+            "Container preempted by scheduler. Container killed on request. Exit code is 143",
+            "Container killed by the ApplicationMaster. Container killed on request. Exit code is"
+            " 143",
+            "User class threw exception: ValueError: exit code 137 of child",
+        ):
+            code, text = self.spark(message)
+            self.assertNotEqual(code, "KILLED_ELSEWHERE", text)
+            self.assertNotIn("a person", text)
+
     def test_a_limit_of_memory_explains_a_signal(self) -> None:
         """YARN and Java say so."""
         for message, stderr in (
