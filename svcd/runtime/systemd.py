@@ -31,6 +31,7 @@ class ServiceManager:
         address = environment.pop("NOTIFY_SOCKET", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._broken = False
+        self._unsent = ""
         self._watched = _watchdog_s(environment, pid) > 0
 
     def ready(self, status: str) -> None:
@@ -43,6 +44,8 @@ class ServiceManager:
 
     def alive(self) -> None:
         """The reactor runs. The manager ends the process when this does not come in time."""
+        if self._unsent:
+            self._send(self._unsent)
         if self._watched:
             self._send("WATCHDOG=1")
 
@@ -53,8 +56,11 @@ class ServiceManager:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as way:
                 way.setblocking(False)
                 way.sendto(text.encode(), self._address)
+                self._unsent = self._unsent if text != self._unsent else ""
         except BlockingIOError:
             log.warn("The service manager takes no notification now: {text}", text=text)
+            if not text.startswith("WATCHDOG"):  # `alive` sends it later
+                self._unsent = text
         except OSError as error:
             self._broken = True
             log.warn(

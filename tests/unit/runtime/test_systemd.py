@@ -46,6 +46,21 @@ class ServiceManagerTests(SynchronousTestCase):
             ],
         )
 
+    def test_what_the_manager_could_not_take_is_sent_again(self) -> None:
+        """Its queue was full when the daemon was ready."""
+        manager = self.serve()
+        other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(other.close)
+        other.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                other.sendto(b"x", self.manager.getsockname())
+        manager.ready("Serving")
+        self.told()
+        manager.alive()
+        manager.alive()
+        self.assertEqual(self.told(), ["READY=1\nSTATUS=Serving"])
+
     def test_children_do_not_inherit_the_socket(self) -> None:
         """Nor the watchdog."""
         self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="17")
