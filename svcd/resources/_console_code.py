@@ -20,7 +20,7 @@ _BLANKS: Final = re.compile(r"(?<![\w$+\- \n])[ \n]+|[ \n]+(?![\w$+\- \n])")
 """Blanks that do not part two words. Those beside `+` and `-` stay, too: `a - -b`."""
 _TEXT: Final = re.compile(r"(?:[^`$\\]|\\.|\$(?!\{))+", re.DOTALL)
 _LINES: Final = re.compile(r"\s*\n\s*")
-_ENDS: Final = re.compile(r"\n(?=<|$)|(?<=>)\n")
+_ENDS: Final = re.compile(r"\n(?=<)|(?<=>)\n")
 
 
 def squeezed(text: str) -> str:
@@ -59,7 +59,9 @@ def _template(text: str, at: int, made: list[str]) -> tuple[int, bool]:
     """Adds the text of a template from `at` on. Returns where it stops; whether at a value."""
     found = _TEXT.match(text, at)
     if found is not None:
-        made.append(_ENDS.sub("", _LINES.sub("\n", found[0])))
+        text_of = _ENDS.sub("", _LINES.sub("\n", found[0]))
+        within_tag = text_of.rfind(">") <= text_of.rfind("<")  # there a blank parts two words
+        made.append(text_of if within_tag else text_of.removesuffix("\n"))
         at = found.end()
     if text.startswith("`", at):
         made.append("`")

@@ -240,6 +240,7 @@ class JoinedTests(SynchronousTestCase):
             ("return /a b/ ;", "return/a b/;"),
             ("const y = of  // why\n  z;", "const y=of\nz;"),
             ("h`<a  b=${ c }> d ${ { e: `f  g` } } </a>`", "h`<a  b=${c}> d ${{e:`f  g`}} </a>`"),
+            ("h`<a\n  ${ p }\n/>`", "h`<a\n${p}\n/>`"),
             ("h`\n  <a\n    b=${ c }\n    d>\n    e\n    f ${ g }\n  </a>\n  `", ""),
         ):
             expected = short or "h`<a\nb=${c}\nd>e\nf ${g}</a>`"
