@@ -33,6 +33,7 @@ _SERVED: Final = {
 }
 """Setting of a port -> key of its URL in `endpoints.json`."""
 
+_OF_TCP: Final = ("tcp:", "tcp6:", "ssl:")
 _SOCKET_PATH: Final = 107
 """Longest path of a socket file on Linux, in bytes."""
 
@@ -69,8 +70,8 @@ def _plugins(settings: Settings) -> Finding:
 
 def _key(settings: Settings) -> Finding:
     what, path = "seal key", key_file(settings)
-    if not path.exists():
-        there = next(each for each in path.parents if each.exists())  # the daemon makes the rest
+    if not _there(path):
+        there = next(each for each in path.parents if _there(each))  # the daemon makes the rest
         if not _writable(there):
             return Finding(
                 what, False, f"{path} cannot be made: {there} is not a folder that can be written",
@@ -87,7 +88,7 @@ def _key(settings: Settings) -> Finding:
 def _schema(settings: Settings) -> Finding:
     what, place = "database", of_settings(settings)
     path = place.path
-    if path is None or not path.exists():
+    if path is None or not _there(path):
         if path is not None and settings.database.url and not _writable(path.parent):
             return Finding(
                 what, False, f"cannot make {path}: its folder does not exist or is not writable",
@@ -111,10 +112,10 @@ def _audit(settings: Settings) -> Finding:
     what = "log.audit"
     folder = settings.server.state_dir.absolute()
     path = folder / settings.log.audit
-    if path.exists():
+    if _there(path):
         good = path.is_file() and os.access(path, os.W_OK)
     else:
-        good = _writable(path.parent) or (path.parent == folder and not folder.exists())
+        good = _writable(path.parent) or (path.parent == folder and not _there(folder))
     if good:
         return Finding(what, True, f"{path} can be written")
     return Finding(
@@ -125,8 +126,16 @@ def _audit(settings: Settings) -> Finding:
     )
 
 
+def _there(path: Path) -> bool:
+    """Whether this user can see the path."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def _writable(folder: Path) -> bool:
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    return _there(folder) and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 # ---- ports --------------------------------------------------------------------------------------
@@ -145,6 +154,11 @@ def examine_port(key: str, text: str, known: Mapping[str, Any]) -> Finding:
     if file is not None:
         return _socket_file(key, text, file, url)
     address = address_of(text)
+    if address is None and text.startswith(_OF_TCP):
+        return Finding(
+            key, False, f"{text}: a port is a number from 0 to 65535",
+            f"--set {key}=tcp:127.0.0.1:0",
+        )  # fmt: skip
     if address is None:
         return Finding(key, True, f"{text} (not checked)")
     family, host, port = address
