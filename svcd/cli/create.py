@@ -104,6 +104,7 @@ def create(
         "user_keypair_id": keypair,
     }
     body: dict[str, Any] = {}
+    found: Mapping[str, Any] = {}
     if file is not None:
         body = _of_file(file)
     elif template is not None:
@@ -119,9 +120,9 @@ def create(
     local: Mapping[str, Any] = {}
     if image is not None:
         body["default_image_id"] = find_image(session, image)
-    elif file is None:
-        body["default_image_id"], local = _default_image(session, body)
-    if file is None:
+    elif file is None and not found.get("default_image_id"):
+        body["default_image_id"], local = default_image(session, body)
+    if file is None and not found.get("user_keypair_id"):
         body.setdefault("user_keypair_id", _default_keypair(session))
     if dry_run:
         _plan(session, body, local)
@@ -233,7 +234,7 @@ def find_image(session: Session, given: str) -> str:
     return get(find(session.api, IMAGE, given), "id")
 
 
-def _default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The id of the only registered image with the tags of the plugin. Raises CommandError.
 
     Without one it is that of an image of the embedded cloud, which must be registered: the second

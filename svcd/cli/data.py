@@ -83,16 +83,27 @@ def show_source(session: Session, what: str) -> None:
     " SVCD_OBJSTORE_PASSWORD or asked for (default: the account of the login)",
 )
 @click.option("--description", metavar="TEXT")
+@click.option("--create-container", is_flag=True, help="make the container if it is not there")
 @click.pass_obj
 def add_source(
-    session: Session, name: str, url: str, user: str | None, description: str | None
+    session: Session,
+    name: str,
+    url: str,
+    user: str | None,
+    description: str | None,
+    create_container: bool,
 ) -> None:
     """Make a data source for hdfs:///PATH or objstore://CONTAINER/PATH."""  # fmt: skip
     from svcd.cli.job_files import Unusable, place_type
+    from svcd.workflow.decide.object_store import container_of
 
     type_ = place_type("URL", url)
     if not type_:
         raise Unusable(f"URL {url}: expected hdfs:///PATH or objstore://CONTAINER/PATH")
+    if create_container:
+        if type_ != "objstore":
+            raise Unusable(f"--create-container: {url} has no container")
+        swift.of(session).make(container_of(url))
     body: dict[str, Any] = {"name": name, "type": type_, "url": url}
     if description:
         body["description"] = description

@@ -129,8 +129,11 @@ def _refuse_present(store: swift.ObjectStore, output: Place) -> None:
     container = container_of(output.url)
     path = output.url.removeprefix("objstore://").partition("/")[2]
     if not store.has(container):
-        text = f"--output: there is no container {container} in the object store: create it first"
-        raise CommandError(text, REFUSED)
+        raise CommandError(
+            f"--output: there is no container {container} in the object store: svcd source add"
+            f" {container} {output.url} --create-container makes it",
+            REFUSED,
+        )
     if store.list(container, path.rstrip("/") + "/"):
         text = f"--output {output.url} exists already: name another folder, or remove it first"
         raise CommandError(text, REFUSED)

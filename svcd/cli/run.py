@@ -18,6 +18,7 @@ from attrs import evolve
 from svcd.cli import names
 from svcd.cli.api import name_taken, safe
 from svcd.cli.command import CommandWithOutput
+from svcd.cli.create import default_image
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.followed_execution import Followed
 from svcd.cli.job_data import JobData
@@ -32,6 +33,7 @@ from svcd.cli.job_files import (
     spark_faults,
     takes_mains,
 )
+from svcd.cli.local_images import register
 from svcd.cli.session import Session
 from svcd.cli.uploads import Program, kept, read, stored
 from svcd.model.choices import listed
@@ -220,6 +222,10 @@ class Run:
         }
         if self._image:
             cluster["default_image_id"] = names.find(api, names.IMAGE, self._image)["id"]
+        elif not template.get("default_image_id"):
+            cluster["default_image_id"], local = default_image(self._session, cluster)
+            if local:
+                register(self._session, local)
         if self._keypair:
             cluster["user_keypair_id"] = self._keypair
         return {"cluster": cluster}

@@ -121,7 +121,7 @@ class RealTests(_Walk):
     skip = SLOW
 
     async def test_tutorials(self) -> None:
-        """Those that show results of jobs. tests.live.test_release walks through README.md."""
-        pages = [page for page in TUTORIALS if any(b.real for b in of([page]))]
+        """Those that show results of jobs, and what these build on. The README: test_release."""
+        pages = [p for p in TUTORIALS if any(b.real for b in of([p])) or p.endswith("templates.md")]
         prefix = str(vanilla_prefix())
         await self.walk(pages, True, {}, plugins__enabled="vanilla", embedded__image_prefix=prefix)

@@ -31,6 +31,17 @@ class DataTests(RunCase):
         self.assertEqual(self.shown.run("source", "rm", "in", "--yes").code, 0)
         self.assertEqual(self.shown.body("source", "ls")["data_sources"], [])
 
+    def test_container_is_made_when_it_is_wanted(self) -> None:
+        """Once; a place in HDFS has none."""
+        for name in ("one", "two"):
+            url = "objstore://results/counts"
+            said = self.shown.run("source", "add", name, url, "--create-container")
+            self.assertEqual(said.code, 0, said)
+        said = self.shown.run("source", "get", "one")
+        self.assertIn("there is no object at objstore://results/counts", said.err)
+        said = self.shown.run("source", "add", "x", "hdfs:///x", "--create-container")
+        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
+
     def test_data_of_a_source(self) -> None:
         """The objects become files; a source in HDFS is refused with the way out."""
         self.file("text/a.txt", "one")

@@ -158,10 +158,9 @@ class RunTests(RunCase):
                 "node_groups": groups}  # fmt: skip
         self.api.post("/cluster-templates", body)
         self.shown.step_s = 10
-        said = self.shown.run(
-            "run", self.file("count.pig"), "--transient", "small", "--image", "plain", *PLACES
-        )
+        said = self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
         self.assertEqual(said.code, 0, said)
+        self.assertIn("image plain; --image names another", said.err)
         self.assertNotEqual(self.executions()[0]["cluster_id"], self.cluster_id)
 
 
