@@ -2,7 +2,7 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { QUESTIONS } from "./cluster_questions.js";
-import { why } from "./commands.js";
+import { tunnel, why } from "./commands.js";
 import { EventText } from "./events.js";
 import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
@@ -96,12 +96,15 @@ function Events({ events, query }) {
   <//>`;
 }
 
-const Links = ({ info }) => html`<${Section} id="links" title="Links">
+// A link of Spark Connect works through a tunnel only, and has a token.
+const Links = ({ info, cluster }) => html`<${Section} id="links" title="Links">
   <dl class="links">
     ${Object.entries(info).flatMap(([service, links]) => Object.entries(links).map(([name, address]) => html`
       <div key=${service + name}>
         <dt>${plain(service)} <span class="faint">${plain(name)}</span></dt>
-        <dd><${Outside} address=${address} /></dd>
+        <dd>${address.startsWith("sc:")
+          ? html`<${Command} text=${tunnel(cluster, service)} />`
+          : html`<${Outside} address=${address} />`}</dd>
       </div>`))}
   </dl>
 <//>`;
@@ -202,7 +205,7 @@ export function Cluster({ id, query }) {
     <${Section} id="machines" title="Machines">
       ${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${ill} />`)}
     <//>
-    ${Object.keys(cluster.info).length > 0 && html`<${Links} info=${cluster.info} />`}
+    ${Object.keys(cluster.info).length > 0 && html`<${Links} info=${cluster.info} cluster=${cluster.name} />`}
     ${runs.length > 0 && html`<${Runs} runs=${runs} jobs=${job} cluster=${cluster} />`}
     <${Events} events=${events} query=${query} />
     ${Ask && html`<${Ask} cluster=${cluster} close=${() => ask("")} />`}`;

@@ -7,13 +7,14 @@ const pairs = (name, values) => repeated(name, Object.entries(values).map(([key,
 
 export const word = quoted;
 
-export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 3 --image IMAGE --keypair KEYPAIR";
+export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 2";
 export const deleteCluster = (cluster) => `svcd cluster rm ${quoted(cluster.name)}`;
 export const retryCluster = (cluster) => `svcd cluster retry ${quoted(cluster.name)}`;
 export function scaleCluster(cluster, sizes) {
   const groups = sizes.map(({ name, count }) => ` ${quoted(name)}=${count}`);
   return `svcd cluster scale ${quoted(cluster.name)}${groups.join("")}`;
 }
+export const tunnel = (name, part) => `svcd tunnel ${quoted(name)} ${quoted(part)}`;
 
 export const newRun = "svcd run FILE --on CLUSTER";
 export const why = (id) => `svcd why ${id}`;

@@ -187,7 +187,9 @@ function Clusters({ clusters, query }) {
 function Running({ runs, running, hasClusters }) {
   const none = html`
     <${Empty} title="No job runs">
-      ${hasClusters && html`<p>Start one with the command line.</p><${Command} text=${newRun} />`}
+      ${hasClusters && html`
+        <p>Run one of the <a href=${to(["jobs"])}>jobs</a>, or start one with the command line.</p>
+        <${Command} text=${newRun} />`}
     <//>`;
   const all = runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`;
   return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${all}>

@@ -65,9 +65,22 @@ function Choices({ chosen, change }) {
     <${Drop} done=${(made) => choose(made.id, true)} />`;
 }
 
+// Ending of a program's name -> its type, as `svcd run` decides.
+const ENDINGS = { pig: "Pig", py: "Spark", sql: "Spark", sh: "Shell" };
+
+// What follows from the main binaries: the type of the first one, if its name tells it.
+function typed(mains) {
+  const type = ENDINGS[store.job_binary.get(mains[0])?.name.split(".").pop()];
+  return type ? { type } : {};
+}
+
 function binaries(name, label) {
+  const chosen = (of) => (before) => {
+    const ids = of(before[name]);
+    return { [name]: ids, ...(name === "mains" && typed(ids)) };
+  };
   const draw = ({ values, change }) => html`
-    <${Choices} chosen=${values[name]} change=${(of) => change((before) => ({ [name]: of(before[name]) }))} />`;
+    <${Choices} chosen=${values[name]} change=${(of) => change(chosen(of))} />`;
   return { name, label, draw };
 }
 

@@ -153,7 +153,10 @@ function NewCluster({ images, all, offer }) {
           ...fitting.map((each) => [each.id, each.name]),
           ...others.map((each) => [each.id, `${each.name} (lacks tags)`]),
         ],
-        hint: html`<a href=${to(["images"])}>Images and their tags</a>`,
+        hint: images.length
+          ? html`<a href=${to(["images"])}>Images and their tags</a>`
+          : html`No image is registered: <a href=${to(["images"])}>register one</a>. On the embedded cloud
+            <code>svcd cluster create</code> does it.`,
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
       { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },

@@ -67,8 +67,8 @@ class Vanilla:
     name = "vanilla"
     title = "Vanilla Apache Hadoop"
     description = (
-        "Apache Hadoop 3.5.0 (HDFS, YARN, MapReduce) with Pig 0.18.0 and Oozie 5.2.1, "
-        "as released, without extensions of a vendor"
+        "Apache Hadoop 3.5.0 (HDFS, YARN, MapReduce) with Pig 0.18.0, Oozie 5.2.1 and "
+        "Spark 4.2.0, as released, without extensions of a vendor"
     )
     versions = ("3.5.0",)
 
