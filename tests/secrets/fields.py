@@ -65,6 +65,7 @@ SECRET: Mapping[str, str] = {
     "settings.CloudSettings.password": "user",
     "settings.Database.url": "command database",
     "settings.Embedded.password": "user",
+    "store.sealer.Keys.seals": "seal key",
     "workflow.act.containers.Part.content": "binary",
 }
 """Field -> the canary that is put there. Their repr must not show them."""

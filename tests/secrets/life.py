@@ -8,7 +8,6 @@ not searched. The name of a user is no secret: a failure says whom the identity 
 
 from __future__ import annotations
 
-import base64
 import gc
 import io
 import json
@@ -89,9 +88,7 @@ class Life:
         self.svcd._memory.serve(CLOUD_URL, self.evil)
         self.machines = EvilMachines(self.rng)
         self.svcd.remote.script("^(?!.*svcd-facts)", self.machines)
-        fernet = self.svcd._sealer._fernet
-        key = base64.urlsafe_b64encode(fernet._signing_key + fernet._encryption_key)
-        self.canaries.add("seal key", key.decode())
+        self.canaries.add("seal key", self.svcd._sealer.keys.seals.decode())
         self.token = ""
 
     def canary(self, what: str, around: str = "<&/é") -> str:
