@@ -149,4 +149,8 @@ def resident_mib(pid: int) -> int:
 
 
 def read(path: Path) -> str:
-    return path.read_text(encoding="latin-1")
+    """The text; empty when its process or file has gone meanwhile."""
+    try:
+        return path.read_text(encoding="latin-1")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
