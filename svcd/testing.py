@@ -37,13 +37,13 @@ from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
+    LOGIN,
     PLAIN_IMAGE_ID,
     SERVICE_PROJECT,
     SERVICE_USER,
 )
 from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Effect, FaultRule, Faults
-from svcd.embedded.host import LOGIN
 from svcd.embedded.lifeline import Lifeline
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.oozie import ScriptedEngines

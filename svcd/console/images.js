@@ -27,6 +27,12 @@ export async function lists() {
   return { images, plugins: await Promise.all(versions) };
 }
 
+// The same, and the images of the cloud that are not registered. They are missed if the cloud cannot be read.
+async function allLists() {
+  const [known, offer] = await Promise.all([lists(), get(path("cloud")).catch(() => null)]);
+  return { ...known, others: offer?.cloud.unregistered_images ?? [] };
+}
+
 const lacks = (image, plugin) => (plugin.required_image_tags ?? []).filter((each) => !image.tags.includes(each));
 export const fits = (image, plugin) => !lacks(image, plugin).length;
 
@@ -82,7 +88,8 @@ const words = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 // Register an image, or change login, description and tags of a registered one.
 function Register({ image, plugins, done }) {
-  const gone = (values) => image?.tags.filter((each) => !words(values.tags).includes(each)) ?? [];
+  const known = Boolean(image?.tags); // it is registered
+  const gone = (values) => image?.tags?.filter((each) => !words(values.tags).includes(each)) ?? [];
   const act = async (values, key) => {
     const post = (more, body) => send("POST", path("images", values.id.trim(), ...more), { body, key });
     await post([], { username: values.username, description: values.description });
@@ -97,11 +104,11 @@ function Register({ image, plugins, done }) {
     { name: "description", label: "Description" },
     { name: "tags", label: "Tags", hint },
   ];
-  const first = { id: "", username: "", description: "", ...image, tags: image?.tags.join(" ") ?? "" };
+  const first = { id: "", username: "", description: "", ...image, tags: image?.tags?.join(" ") ?? "" };
   return html`
     <${Form} name=${`image ${image?.id}`} first=${first} fields=${fields} act=${act} done=${done}
-      title=${image ? html`Change <bdi>${plain(image.name)}</bdi>` : "Register an image"}
-      verb=${image ? "Change the image" : "Register the image"}
+      title=${image ? html`${known ? "Change" : "Register"} <bdi>${plain(image.name)}</bdi>` : "Register an image"}
+      verb=${known ? "Change the image" : "Register the image"}
       command=${(values) => registerImage(values, words(values.tags), gone(values))} />`;
 }
 
@@ -147,8 +154,15 @@ const Row = ({ image, plugins, ask }) => html`<tr>
 </tr>`;
 const COLUMNS = { Image: "", Login: "wide", Tags: "wide", Fits: "", Actions: "unseen" };
 
+// An image of the cloud that is not registered.
+const Other = ({ image, open }) => html`<li>
+  <button type="button" class="small push" aria-label=${`Register ${plain(image.name)}`}
+    onClick=${open({ what: "Register", image })}>Register</button>
+  <${Name}>${image.name}<//> <code class="faint wide">${plain(image.id)}</code>
+</li>`;
+
 export function Images() {
-  const { data, again, wait } = useRead(lists);
+  const { data, again, wait } = useRead(allLists);
   const [{ what, image }, ask] = useState({});
   const opener = useRef(null); // of the form: it gets the focus back
   const open = (question) => (event) => {
@@ -176,6 +190,9 @@ export function Images() {
     <${Section} id="images" title="Registered images">
       ${data.images.length ? html`<${Table} columns=${COLUMNS}>${data.images.map(row)}<//>` : none}
     <//>
+    ${data.others.length > 0 && html`<${Section} id="others" title="Other images of the cloud">
+      <ul class="rows">${data.others.map((each) => html`<${Other} key=${each.id} image=${each} open=${open} />`)}</ul>
+    <//>`}
     <${Section} id="plugins" title="Plugins">${data.plugins.map(Plugin)}<//>
     ${what === "Unregister" && html`<${Unregister} image=${image} done=${again} close=${() => ask({})} />`}`;
   return html`

@@ -155,8 +155,7 @@ function NewCluster({ images, all, offer }) {
         ],
         hint: images.length
           ? html`<a href=${to(["images"])}>Images and their tags</a>`
-          : html`No image is registered: <a href=${to(["images"])}>register one</a>. On the embedded cloud
-            <code>svcd cluster create</code> does it.`,
+          : html`No image is registered: <a href=${to(["images"])}>register one</a>.`,
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
       { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },

@@ -24,6 +24,7 @@ from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
     FLAVORS,
+    LOGIN,
     PLAIN_IMAGE_ID,
     SERVICE_PROJECT,
     SERVICE_USER,
@@ -36,10 +37,6 @@ from svcd.embedded.services import Reply, send
 from svcd.runtime.listening import ListenError, listen, url_of, with_port
 from svcd.runtime.same_origin import SameOrigin
 from svcd.settings import CloudSettings, Settings
-
-LOGIN = "svcd"
-"""The login name that the built-in images are registered with."""
-
 
 _MACHINE_BYTES = 512 << 20
 """Memory of this machine for each loopback machine: a worker has two JVMs, a master more."""

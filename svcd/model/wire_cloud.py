@@ -18,6 +18,14 @@ class CloudFlavor(View, frozen=True, kw_only=True):
     disk_gib: int
 
 
+class CloudImage(View, frozen=True, kw_only=True):
+    """An image that can be registered. username: the login that it names itself, "" without."""
+
+    id: str
+    name: str
+    username: str
+
+
 class CloudNetwork(View, frozen=True, kw_only=True):
     """A network. external: a pool of floating IPs, and no network for machines."""
 
@@ -46,6 +54,7 @@ class CloudOffer(View, frozen=True, kw_only=True):
     """The cloud as the caller sees it. cut: names of the lists that are longer than shown."""
 
     flavors: list[CloudFlavor]
+    unregistered_images: list[CloudImage]
     keypairs: list[str]
     networks: list[CloudNetwork]
     quota: list[CloudQuota]

@@ -210,6 +210,10 @@ TEXTS: Final[Mapping[str, str]] = {
     "PlannedData.url": "location without credentials",
     # the cloud of the caller
     "flavors": "sizes of machines, smallest memory first",
+    "unregistered_images": "images whose login svcd does not know yet, by name",
+    "CloudImage.id": "id of the image in the cloud",
+    "CloudImage.name": "name of the image in the cloud",
+    "CloudImage.username": "login that the image names in its property `os_admin_user`",
     "keypairs": "names of the caller's key pairs",
     "networks": "networks for machines, and pools of floating IPs",
     "CloudOffer.quota": "quotas of the project",

@@ -13,9 +13,11 @@ from typing import Any, Final
 from klein import Klein
 
 from svcd.model.cloud import Caller, Usage
+from svcd.model.wire import IMAGE_USERNAME
 from svcd.model.wire_cloud import (
     CloudFailure,
     CloudFlavor,
+    CloudImage,
     CloudNetwork,
     CloudOffer,
     CloudQuota,
@@ -31,6 +33,8 @@ _PART_S: Final = 15.0
 """A part that takes longer has failed; the others are answered."""
 _MOST: Final = 1000
 """Entries of a list in the answer."""
+_LOGIN: Final = "os_admin_user"
+"""The image service's name of the property with the login of an image's system."""
 
 _Read = Callable[[], Coroutine[Any, Any, Any]]
 
@@ -47,7 +51,7 @@ class CloudOffers:
 
     @route(app, "GET", "/cloud", returns="cloud", since="1.1", operation="getCloudOffer")
     async def get(self, call: Call) -> CloudOffer:
-        """Return flavors, networks and quotas of the project, and the key pairs of the caller.
+        """Return flavors, images, networks and quotas of the project, and the caller's key pairs.
 
         A part that cannot be read is named in `failed`, and the others are answered. The request
         fails when no part can be read.
@@ -60,6 +64,7 @@ class CloudOffers:
         session = self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
         parts: Mapping[str, _Read] = {
             "flavors": session.flavors,
+            "images": session.images,
             "keypairs": session.keypairs,
             "networks": session.networks,
             "servers": session.server_usage,
@@ -95,7 +100,16 @@ def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> Clou
     flavors = sorted(found.get("flavors", ()), key=lambda f: (f.ram_mib, f.vcpus, f.name))
     networks = sorted(found.get("networks", ()), key=lambda n: (n.external, n.name))
     keypairs = sorted(found.get("keypairs", ()))
-    lists = {"flavors": flavors, "keypairs": keypairs, "networks": networks}
+    images = sorted(
+        (i for i in found.get("images", ()) if IMAGE_USERNAME not in i.properties),
+        key=lambda i: (i.name, i.id),
+    )
+    lists = {
+        "flavors": flavors,
+        "unregistered_images": images,
+        "keypairs": keypairs,
+        "networks": networks,
+    }
     usage: dict[str, Usage] = {}
     for name in ("servers", "volumes", "floating_ips"):
         usage |= found.get(name, {})
@@ -109,6 +123,10 @@ def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> Clou
                 disk_gib=each.disk_gib,
             )
             for each in flavors[:_MOST]
+        ],
+        unregistered_images=[
+            CloudImage(id=each.id, name=each.name, username=each.properties.get(_LOGIN, ""))
+            for each in images[:_MOST]
         ],
         keypairs=keypairs[:_MOST],
         networks=[

@@ -33,6 +33,8 @@ from svcd.settings import Embedded
 
 VANILLA_IMAGE_ID = "00000000-0000-4000-8000-000000000001"
 PLAIN_IMAGE_ID = "00000000-0000-4000-8000-000000000002"
+LOGIN = "svcd"
+"""The login of the built-in images."""
 PRIVATE_NETWORK_ID = "00000000-0000-4000-8000-000000000011"
 PUBLIC_NETWORK_ID = "00000000-0000-4000-8000-000000000012"
 PRIVATE_SUBNET_ID = "00000000-0000-4000-8000-000000000021"
@@ -212,10 +214,10 @@ class Core:
         return evolve(kept, properties={**kept.properties, **built_in.properties})
 
     def _built_in_images(self) -> tuple[Image, Image]:
-        port = {"_svc_ssh_port": str(self.config.ssh_port)}
+        known = {"_svc_ssh_port": str(self.config.ssh_port), "os_admin_user": LOGIN}
         return (
-            _image(VANILLA_IMAGE_ID, "vanilla-3.5.0", port),
-            _image(PLAIN_IMAGE_ID, "plain", port),
+            _image(VANILLA_IMAGE_ID, "vanilla-3.5.0", known),
+            _image(PLAIN_IMAGE_ID, "plain", known),
         )
 
     def as_now(self, image: Image) -> Image:

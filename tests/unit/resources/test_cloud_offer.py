@@ -56,6 +56,10 @@ class CloudOfferTests(SynchronousTestCase):
         )
         self.assertEqual(found["keypairs"], ["demo"])
         self.assertEqual(
+            [(each["name"], each["username"]) for each in found["unregistered_images"]],
+            [("vanilla-3.5.0", "svcd")],
+        )
+        self.assertEqual(
             [(each["name"], each["external"]) for each in found["networks"]],
             [("private", False), ("public", True)],
         )
@@ -136,7 +140,7 @@ class CloudOfferTests(SynchronousTestCase):
         self.assertEqual([(e["id"], e["name"]) for e in found["flavors"]], [("a?", "?")])
 
     def test_without_any_part_the_request_fails(self) -> None:
-        for where in ("compute", "volume", "network"):
+        for where in ("compute", "image", "volume", "network"):
             self.svcd.faults.add(FaultRule(where=where, status=500))
         answer = self.svcd.call("GET", "/v1.1/demo/cloud")
         self.assertEqual((answer.status, answer.json["error_name"]), (502, "PLATFORM_ERROR"))

@@ -510,7 +510,7 @@ class RestartTests(CloudCase):
         rig.run(session.set_image_properties(PLAIN_IMAGE_ID, {"_svc_username": "u"}, []))
         rig.cloud.core.state.close()
         rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=3333))
-        wanted = {"_svc_username": "u", "_svc_ssh_port": "3333"}
+        wanted = {"_svc_username": "u", "_svc_ssh_port": "3333", "os_admin_user": "svcd"}
         self.assertEqual(rig.run(session.image(PLAIN_IMAGE_ID)).properties, wanted)
         shown = {i.id: i.properties for i in rig.run(session.images())}
         self.assertEqual(shown[PLAIN_IMAGE_ID], wanted)
