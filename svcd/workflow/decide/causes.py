@@ -88,8 +88,8 @@ _NOT_RUN: Final = "Exception from container-launch"
 _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
 _CALLING: Final = "An error occurred while calling "
-_CAUSED: Final = "Caused by: "
 """Python says so of an exception of Java, which is in the next line."""
+_CAUSED: Final = "Caused by: "
 _ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
 """The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
 _THREW: Final = "User class threw exception: "
@@ -190,11 +190,12 @@ def yarn_cause(diagnostics: str) -> str:
 
 def signalled(reason: str) -> str:
     """`reason` with the meaning of the signal that ended a program; "" when none did."""
-    found = _SIGNAL.search(reason[:_MOST_LINE])
-    if found is None or _OF_CLUSTER.search(reason[:_MOST_LINE]):
+    line = reason[:_MOST_LINE]
+    found = _SIGNAL.search(line)
+    if found is None or _OF_CLUSTER.search(line):
         return ""
-    if is_exception(reason) and "Container" not in reason[:_MOST_LINE]:  # of the program itself
-        return ""
+    if is_exception(reason) and not any(word in line for word in ("Container", _SUBPROCESS)):
+        return ""  # the program's own exception
     if found[1] == "143" or (found[2] or "").lower() == "terminated":
         sent = "signal 15 (TERM) ended it: a person or a service of its machine sent it"
     else:
