@@ -180,7 +180,7 @@ class SshTests(WatchedCloudTestCase):
         """The deadline ends it; the reason names machine and address."""
         cluster_id = self.create(workers=1)
         self.until(lambda: len(self.servers()) == 2, by=0.01)
-        (port,) = self.state.ports.having(self.servers()[1].id)
+        (port,) = self.state.ports.having("device", self.servers()[1].id)
         self.svcd.remote.take_down(port.address)
         reason = self.failed(cluster_id)
         self.assertIn("SSH_TIMEOUT", reason)
@@ -217,7 +217,7 @@ class HandInTheCloudTests(WatchedCloudTestCase):
 
     def stop(self, server: Any) -> None:
         self.ask_cloud("POST", f"/compute/v2.1/servers/{server.id}/action", {"os-stop": None})
-        (port,) = self.state.ports.having(server.id)
+        (port,) = self.state.ports.having("device", server.id)
         self.svcd.remote.take_down(port.address)
 
     def test_deleted_while_booting(self) -> None:
@@ -336,7 +336,7 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.assertIn(victim.name, shown["status_description"])
         self.assertEqual(len(self.names(cluster_id)), 3)
         self.ask_cloud("POST", f"/compute/v2.1/servers/{victim.id}/action", {"os-start": None})
-        (port,) = self.state.ports.having(victim.id)
+        (port,) = self.state.ports.having("device", victim.id)
         self.svcd.remote.bring_up(port.address)
         self.svcd.advance(10)
         self.scale(cluster_id, 3)

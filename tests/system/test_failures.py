@@ -246,7 +246,7 @@ def host_key_changed(case: FailureTests) -> str:
     """Seen when the machine is to learn of a new one."""
     cluster_id = case.create(workers=2)
     case.active(cluster_id)
-    (port,) = case.state.ports.having(case.servers()[-1].id)
+    (port,) = case.state.ports.having("device", case.servers()[-1].id)
     case.svcd.remote.rebuild(port.address)
     case.scale(cluster_id, 3)
     case.svcd.advance(120)

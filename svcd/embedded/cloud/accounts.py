@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import secrets
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -169,9 +168,8 @@ class Accounts(Service):
                 raise Refusal(404, f"Could not find role: {fixed_id('role', role)}.")
         ends_at = _end(new.expires_at, core.now())
         same = (new.trustor_user_id, new.trustee_user_id, project_id, ends_at)
-        for t in core.state.trusts.values():
-            if same == (t.trustor_id, t.trustee_id, t.project_id, t.expires_at):
-                raise Refusal(409, "Conflict occurred attempting to store trust - Duplicate entry.")
+        if core.state.trusts.count("same", same):
+            raise Refusal(409, "Conflict occurred attempting to store trust - Duplicate entry.")
         trust = Trust(
             id=core.new_id().replace("-", ""),
             trustor_id=new.trustor_user_id,
@@ -191,11 +189,13 @@ class Accounts(Service):
         me, trustor, trustee = call.me, call.one("trustor_user_id"), call.one("trustee_user_id")
         if (trustor or trustee) != me.user_id and "admin" not in me.roles:
             raise Refusal(403, "You are not authorized to perform the requested action.")
-        found = [
-            self._listed_trust(t)
-            for t in self._core.state.trusts.values()
-            if trustor in ("", t.trustor_id) and (trustor or trustee in ("", t.trustee_id))
-        ]
+        trusts = self._core.state.trusts
+        if trustor or trustee:
+            side = ("trustor", trustor) if trustor else ("trustee", trustee)
+            rows = trusts.having(*side)
+        else:
+            rows = list(trusts.values())
+        found = [self._listed_trust(trust) for trust in rows]
         links = {"self": self._link("/OS-TRUST/trusts"), "next": None, "previous": None}
         return Reply(body={"trusts": found, "links": links})
 
@@ -262,7 +262,7 @@ class Accounts(Service):
         if not set(roles) <= set(call.me.roles):
             text = "Cannot create an application credential with unassigned role"
             raise Refusal(400, f"Invalid application credential: {text}")
-        if any((user_id, new.name) == (c.user_id, c.name) for c in self._credentials()):
+        if core.state.credentials.count("name", (user_id, new.name)):
             raise Refusal(
                 409,
                 "Conflict occurred attempting to store application_credential -"
@@ -282,18 +282,12 @@ class Accounts(Service):
         body = {**self._credential(credential), "secret": credential.secret}
         return Reply(status=201, body={"application_credential": body})
 
-    def _credentials(self) -> Iterable[ApplicationCredential]:
-        return self._core.state.credentials.values()
-
     @route(app, ["GET"], "/v3/users/<user_id>/application_credentials")
     def credentials(self, call: Call, user_id: str) -> Reply:
         self._check_owner(call, user_id, "list_application_credentials")
         name = call.one("name")
-        found = [
-            self._credential(each)
-            for each in self._credentials()
-            if each.user_id == user_id and name in ("", each.name)
-        ]
+        key = ("name", (user_id, name)) if name else ("user", user_id)
+        found = [self._credential(each) for each in self._core.state.credentials.having(*key)]
         links = {"self": self._link(f"/users/{user_id}/application_credentials"), "next": None}
         return Reply(body={"application_credentials": found, "links": links})
 

@@ -53,9 +53,14 @@ class Compute(ComputeBasics):
 
     def _listed(self, call: Call) -> tuple[list[Server], dict[str, Any]]:
         """The requested page, newest servers first, and the body's field for the next page."""
-        project, rows = call.project, self._core.listed(self._core.state.servers.values(), Server)
-        mine = [server for server in reversed(rows) if server.project_id == project]
+        project, servers = call.project, self._core.state.servers
         name, status = call.one("name"), call.one("status").upper()
+        prefix = _whole_prefix(name)
+        found = servers.having("prefix", (project, prefix)) if prefix else None
+        rows = self._core.listed(
+            servers.having("project", project) if found is None else found, Server
+        )
+        mine = [server for server in reversed(rows) if server.project_id == project]
         if name:
             try:
                 pattern = re.compile(name)
@@ -140,7 +145,7 @@ class Compute(ComputeBasics):
         core, now = self._core, self._core.now()
         members: list[Server] = []
         if group is not None:
-            members = core.state.servers.having(group.id)
+            members = core.state.servers.having("group", group.id)
         server = Server(
             id=core.new_id(),
             name=name,
@@ -199,7 +204,8 @@ class Compute(ComputeBasics):
         found = table.get(word)
         if found is not None and found.project_id == project:
             return found
-        return next((g for g in of_project(table, project) if g.name == word), None)
+        named = table.having("name", (project, word.lower()))
+        return next((group for group in named if group.name == word), None)
 
     @route(app, ["DELETE"], "/v2.1/servers/<server_id>")
     def delete_server(self, call: Call, server_id: str) -> Reply:
@@ -268,7 +274,7 @@ class Compute(ComputeBasics):
     @route(app, ["GET"], "/v2.1/servers/<server_id>/os-volume_attachments")
     def attachments(self, call: Call, server_id: str) -> Reply:
         self._own(call, server_id)
-        mine = [self._attachment(v) for v in self._core.state.volumes.having(server_id)]
+        mine = [self._attachment(v) for v in self._core.state.volumes.having("server", server_id)]
         return Reply(body={"volumeAttachments": mine})
 
     @route(app, ["POST"], "/v2.1/servers/<server_id>/os-volume_attachments")
@@ -288,7 +294,7 @@ class Compute(ComputeBasics):
         if volume.status != "available":
             text = f"Invalid volume: volume '{volume.id}' status must be 'available'. "
             raise Refusal(400, text + f"Currently in '{volume.status}'")
-        used = {v.device for v in volumes.having(server_id)}
+        used = {v.device for v in volumes.having("server", server_id)}
         device = next(d for d in map("/dev/vd{}".format, _LETTERS) if d not in used)
         volume = evolve(volume, server_id=server_id, device=device)
         volume = self._life.change_volume(volume, "attaching")
@@ -309,7 +315,7 @@ class Compute(ComputeBasics):
     # ---- server groups ----
 
     def _group(self, group: ServerGroup, version: tuple[int, int]) -> dict[str, Any]:
-        members = [server.id for server in self._core.state.servers.having(group.id)]
+        members = [server.id for server in self._core.state.servers.having("group", group.id)]
         body: dict[str, Any] = {"id": group.id, "name": group.name, "members": members}
         if version >= (2, 64):
             body |= {"policy": group.policy, "rules": {}}
@@ -361,6 +367,14 @@ class Compute(ComputeBasics):
         self._own_group(call, group_id)
         self._core.state.server_groups.remove(group_id)
         return Reply(status=204)
+
+
+def _whole_prefix(pattern: str) -> str:
+    """The beginning up to a hyphen of all names that match `pattern`, "" when none is certain."""
+    if not re.fullmatch(r"\^(?:[A-Za-z0-9_-]|\\[^A-Za-z0-9])*", pattern):
+        return ""
+    literal = re.sub(r"\\(.)", r"\1", pattern[1:])
+    return literal[: literal.rfind("-") + 1]
 
 
 _LETTERS = "bcdefghijklmnopqrstuvwxyz"

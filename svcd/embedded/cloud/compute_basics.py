@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from klein import Klein
 
 from svcd.embedded.cloud.core import DEMO_KEYPAIR, FLAVORS, new_ssh_key
-from svcd.embedded.cloud.openstack import Call, Service, of_project, page, text_of
+from svcd.embedded.cloud.openstack import Call, Service, page, text_of
 from svcd.embedded.cloud.quotas import quota_set
 from svcd.embedded.cloud.records import KeyPair
 from svcd.embedded.cloud.servers import asked_version, flavor_body, microversion
@@ -146,7 +146,7 @@ class ComputeBasics(NovaService):
     @route(app, ["GET"], "/v2.1/os-keypairs")
     def keypairs(self, call: Call) -> Reply:
         me = call.me.user_id
-        mine = [k for k in self._core.state.keypairs.values() if k.user_id == me]
+        mine = self._core.state.keypairs.having("user", me)
         demo = self._core.keypair(me, DEMO_KEYPAIR)
         if demo is not None and demo not in mine:
             mine.insert(0, demo)
@@ -202,14 +202,12 @@ class ComputeBasics(NovaService):
 
     def _used(self, project_id: str) -> dict[str, int]:
         """The resources that a project uses, by Nova's names."""
-        state = self._core.state
-        rows = of_project(state.servers, project_id)
-        flavors = [FLAVORS[s.flavor_id] for s in rows]
+        used = self._core.used(project_id)
         return {
-            "instances": len(rows),
-            "cores": sum(f.vcpus for f in flavors),
-            "ram": sum(f.ram_mib for f in flavors),
-            "server_groups": len(of_project(state.server_groups, project_id)),
+            "instances": used["instances"],
+            "cores": used["cores"],
+            "ram": used["ram_mib"],
+            "server_groups": self._core.state.server_groups.count("project", project_id),
         }
 
     def _limits(self, project_id: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ import random
 import secrets
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -132,9 +132,8 @@ class Core:
     # ---- accounts ----
 
     def project_named(self, word: str) -> Project | None:
-        """The project with this id, else the project with this name."""
-        found = self.projects.get(word)
-        return found or next((p for p in self.projects.values() if p.name == word), None)
+        """The project with this id, which is also its name."""
+        return self.projects.get(word)
 
     def open_project(self, name: str) -> Project:
         """Create a project at its first use; its id is its name."""
@@ -240,26 +239,27 @@ class Core:
                 return str(ipaddress.IPv4Network((first, network.prefixlen)))
         return str(list(network.subnets())[1])
 
-    def taken_addresses(self) -> Iterator[str]:
-        """All fixed and floating addresses in use: the two networks may overlap."""
-        yield from (port.address for port in self.state.ports.values())
-        yield from (each.address for each in self.state.floating_ips.values())
+    def _taken(self, address: str) -> bool:
+        """Whether a port or a floating IP has the address: the two networks may overlap."""
+        return bool(self.state.ports.total(address) or self.state.floating_ips.total(address))
 
-    def free_address(self, network: str, taken: Iterable[str]) -> str | None:
+    def free_address(self, network: str) -> str | None:
         """The address of `network` that has been free for the longest time; None: all are taken.
 
         The first ten addresses are never used.
         """
         net = ipaddress.ip_network(network)
-        size, used = net.num_addresses, set(taken)
+        size = net.num_addresses
         start = self._cursors.get(network)
         if start is None:  # first use in this process: begin after the highest address in use
             base = int(net.network_address)
+            used = [port.address for port in self.state.ports.values()]
+            used += [each.address for each in self.state.floating_ips.values()]
             offsets = (int(ipaddress.ip_address(each)) - base for each in used)
             start = max((each for each in offsets if 0 <= each < size), default=9)
         for step in range(1, size):
             offset = (start + step) % size
-            if 10 <= offset < size - 1 and (address := str(net[offset])) not in used:
+            if 10 <= offset < size - 1 and not self._taken(address := str(net[offset])):
                 self._cursors[network] = offset
                 return address
         return None
@@ -290,11 +290,21 @@ class Core:
             return self._servers_left_for(project_id)
         return int(getattr(self.config, f"quota_{name}"))
 
+    def used(self, project_id: str) -> Mapping[str, int]:
+        """The servers of the project by the names of their quotas."""
+        servers = {id_: self.state.servers.total((project_id, id_)) for id_ in FLAVORS}
+        return {
+            "instances": sum(servers.values()),
+            "cores": sum(FLAVORS[id_].vcpus * n for id_, n in servers.items()),
+            "ram_mib": sum(FLAVORS[id_].ram_mib * n for id_, n in servers.items()),
+        }
+
     def _servers_left_for(self, project_id: str) -> int:
         """The quota of servers without a setting: what the servers of other projects leave."""
         if self.most_servers is None:
             return _SCRIPTED_SERVERS
-        others = sum(each.project_id != project_id for each in self.state.servers.values())
+        servers = self.state.servers
+        others = len(servers) - servers.count("project", project_id)
         return max(0, self.most_servers - others)
 
 

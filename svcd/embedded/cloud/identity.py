@@ -15,7 +15,8 @@ from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
 
 _DOMAIN = {"id": "default", "name": "Default"}
-_PURGE_EVERY = 256
+_PURGED_FIRST = 256
+"""Tokens at which the service first removes those that have ended; then at twice those left."""
 _NO_EXCHANGE = (
     "You are not authorized to perform the requested action: Using the token of an application"
     " credential to create another token. Use the application credential instead."
@@ -81,7 +82,7 @@ class Identity(Accounts):
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
-        self._issued = 0
+        self._purge_at = _PURGED_FIRST
 
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Version documents and authentication are open."""
@@ -224,10 +225,11 @@ class Identity(Accounts):
     ) -> Token:
         core = self._core
         now = core.now()
-        self._issued += 1
-        if self._issued % _PURGE_EVERY == 0:
-            for each in [t for t in core.state.tokens.values() if t.expires_at <= now]:
-                core.state.tokens.remove(each.id)
+        tokens = core.state.tokens
+        if len(tokens) >= self._purge_at:
+            for each in [t for t in tokens.values() if t.expires_at <= now]:
+                tokens.remove(each.id)
+            self._purge_at = max(_PURGED_FIRST, 2 * len(tokens))
         token = Token(
             id="gAAAAA" + "".join(core.new_id().replace("-", "") for _ in range(6)),
             user_id=user.id,
@@ -240,7 +242,7 @@ class Identity(Accounts):
             trust_id=None if trust is None else trust.id,
             credential_id=None if credential is None else credential.id,
         )
-        core.state.tokens.put(token)
+        tokens.put(token)
         return token
 
     def _body(self, token: Token, with_catalog: bool) -> dict[str, Any]:

@@ -66,8 +66,8 @@ class Life:
     def addresses(self, server: Server) -> tuple[list[Port], list[FloatingIp]]:
         """The ports of the server, and the floating IPs of these ports."""
         state = self._core.state
-        ports = state.ports.having(server.id)
-        return ports, [ip for port in ports for ip in state.floating_ips.having(port.id)]
+        ports = state.ports.having("device", server.id)
+        return ports, [ip for port in ports for ip in state.floating_ips.having("port", port.id)]
 
     async def _server_turn(self, server_id: str) -> float | None:
         server = self._core.state.servers.get(server_id)
@@ -97,7 +97,7 @@ class Life:
             return
         try:
             await self._guests.boot(self._spec(server))
-            for volume in self._core.state.volumes.having(server.id):
+            for volume in self._core.state.volumes.having("server", server.id):
                 if volume.status == "in-use":
                     device = volume.device or ""
                     await self._guests.attach(server.id, volume.id, device, volume.size_gib)
@@ -142,7 +142,7 @@ class Life:
                 state.floating_ips.put(evolve(ip, port_id=None))
             for port in ports:
                 state.ports.remove(port.id)
-            for volume in state.volumes.having(server.id):
+            for volume in state.volumes.having("server", server.id):
                 state.volumes.put(evolve(volume, status="available", server_id=None, device=None))
             state.servers.remove(server.id)
         self._adopted.pop(server.id, None)
@@ -175,7 +175,7 @@ class Life:
     def new_port(self, server_id: str, project_id: str, groups: tuple[str, ...]) -> Port | None:
         """Create a port with a free fixed address; None when the network is full."""
         core = self._core
-        address = core.free_address(core.config.network, core.taken_addresses())
+        address = core.free_address(core.config.network)
         if address is None:
             return None
         a, b, c, d = (int(part) for part in address.split("."))
@@ -206,8 +206,8 @@ class Life:
     def default_group(self, project_id: str) -> SecurityGroup:
         """The project's security group `default`, which is created at its first use."""
         core = self._core
-        for group in core.state.security_groups.values():
-            if group.project_id == project_id and group.name == "default":
+        for group in core.state.security_groups.having("name", (project_id, "default")):
+            if group.name == "default":
                 return group
         group = SecurityGroup(
             id=core.new_id(),

@@ -218,7 +218,12 @@ class Network(Service):
 
     @route(app, ["GET"], "/v2.0/ports")
     def ports(self, call: Call) -> Reply:
-        mine = of_project(self._core.state.ports, call.project)
+        table, servers = self._core.state.ports, call.query.get("device_id")
+        if servers is None:
+            mine = of_project(table, call.project)
+        else:
+            found = (port for server in set(servers) for port in table.having("device", server))
+            mine = [port for port in found if port.project_id == call.project]
         return self._list(call, "ports", map(self._port, mine))
 
     @route(app, ["GET"], "/v2.0/ports/<port_id>")
@@ -277,12 +282,12 @@ class Network(Service):
             )
         if new.port_id is not None:
             self._own_port(call, new.port_id)
-        have = len(of_project(state.floating_ips, call.project))
+        have = state.floating_ips.count("project", call.project)
         limit = self._core.limit(call.project, "floating_ips")
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
         core = self._core
-        address = core.free_address(core.floating_network, core.taken_addresses())
+        address = core.free_address(core.floating_network)
         if address is None:
             text = f"No more IP addresses available on network {PUBLIC_NETWORK_ID}."
             raise Refusal(409, text, "IpAddressGenerationFailure")
@@ -354,13 +359,13 @@ class Network(Service):
     @route(app, ["GET"], "/v2.0/security-groups")
     def groups(self, call: Call) -> Reply:
         self._life.default_group(call.project)
-        names = {n.lower() for n in call.query.get("name", ())}
-        mine = [
-            self._group(group)
-            for group in of_project(self._core.state.security_groups, call.project)
-            if not names or group.name.lower() in names
-        ]
-        return self._list(call, "security_groups", mine)
+        table, names = self._core.state.security_groups, call.query.get("name")
+        if names is None:
+            mine = of_project(table, call.project)
+        else:
+            wanted = sorted({name.lower() for name in names})
+            mine = [g for name in wanted for g in table.having("name", (call.project, name))]
+        return self._list(call, "security_groups", map(self._group, mine))
 
     @route(app, ["GET"], "/v2.0/security-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
@@ -382,7 +387,7 @@ class Network(Service):
     @route(app, ["DELETE"], "/v2.0/security-groups/<group_id>")
     def delete_group(self, call: Call, group_id: str) -> Reply:
         self._own_group(call, group_id)
-        if any(group_id in port.security_groups for port in self._core.state.ports.values()):
+        if self._core.state.ports.count("security_group", group_id):
             raise Refusal(409, f"Security Group {group_id} in use.", "SecurityGroupInUse")
         self._core.state.security_groups.remove(group_id)
         return Reply(status=204)
@@ -410,9 +415,9 @@ class Network(Service):
 
     @route(app, ["DELETE"], "/v2.0/security-group-rules/<rule_id>")
     def delete_rule(self, call: Call, rule_id: str) -> Reply:
-        for group in of_project(self._core.state.security_groups, call.project):
-            rules = tuple(rule for rule in group.rules if rule.id != rule_id)
-            if rules != group.rules:
+        for group in self._core.state.security_groups.having("rule", rule_id):
+            if group.project_id == call.project:
+                rules = tuple(rule for rule in group.rules if rule.id != rule_id)
                 self._core.state.security_groups.put(evolve(group, rules=rules))
                 return Reply(status=204)
         text = f"Security group rule {rule_id} does not exist"
@@ -434,12 +439,11 @@ class Network(Service):
     @route(app, ["GET"], "/v2.0/quotas/<project_id>/details.json")
     def quota_details(self, call: Call, project_id: str) -> Reply:
         state = self._core.state
-        groups = of_project(state.security_groups, project_id)
         used = {
-            "floatingip": len(of_project(state.floating_ips, project_id)),
-            "port": len(of_project(state.ports, project_id)),
-            "security_group": len(groups),
-            "security_group_rule": sum(len(group.rules) for group in groups),
+            "floatingip": state.floating_ips.count("project", project_id),
+            "port": state.ports.count("project", project_id),
+            "security_group": state.security_groups.count("project", project_id),
+            "security_group_rule": state.security_groups.total(project_id),
         }
         details = {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}

@@ -1,10 +1,11 @@
-"""Contents of the object store: files below a folder, or bytes in memory; and parts of them."""
+"""The object store's contents, in files below a folder or in memory, and the order of its names."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import re
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -81,6 +82,57 @@ class Bodies:
                 file.seek(first)
                 yield from pieces_of(file, last - first)
             at += size
+
+
+class Names:
+    """The names of each container's objects in order of their bytes, sorted at its first listing.
+
+    load: returns the names of a container's objects.
+    """
+
+    def __init__(self, load: Callable[[str], Iterable[str]]) -> None:
+        self._load = load
+        self._known: dict[str, list[bytes]] = {}
+
+    def add(self, container: str, name: str) -> None:
+        """Add the name of a new object, which `load` gives from now on."""
+        names = self._known.get(container)
+        if names is not None:
+            insort(names, name.encode("utf-8"))
+
+    def remove(self, container: str, name: str) -> None:
+        """Remove a name. An unknown name is no fault."""
+        names, text = self._known.get(container, []), name.encode("utf-8")
+        at = bisect_left(names, text)
+        if names[at : at + 1] == [text]:
+            del names[at]
+
+    def forget(self, container: str) -> None:
+        """Forget a container that was removed."""
+        self._known.pop(container, None)
+
+    def find(self, container: str, prefix: str, marker: str, delimiter: str) -> Iterator[str]:
+        """The names with `prefix` and after `marker`, in order.
+
+        Of the names that a listing shows as one entry because of `delimiter`, only the first.
+        """
+        names = self._known.get(container)
+        if names is None:
+            names = sorted(name.encode("utf-8") for name in self._load(container))
+            self._known[container] = names
+        start = prefix.encode("utf-8")
+        at = bisect_left(names, start)
+        if marker:
+            at = max(at, bisect_right(names, marker.encode("utf-8")))
+        while at < len(names) and names[at].startswith(start):
+            name = names[at].decode("utf-8")
+            yield name
+            at += 1
+            cut = name.find(delimiter, len(prefix)) if delimiter else -1
+            if cut >= 0:
+                label = name[: cut + len(delimiter)].encode("utf-8")
+                after = label[:-1] + bytes([label[-1] + 1])  # no byte of UTF-8 is 255
+                at = bisect_left(names, after, at)
 
 
 def byte_range(header: str, size: int) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from klein import Klein
 from twisted.web.http import datetimeToString
 
 from svcd.embedded.cloud.core import Core
-from svcd.embedded.cloud.objects import Bodies, byte_range
+from svcd.embedded.cloud.objects import Bodies, Names, byte_range
 from svcd.embedded.cloud.openstack import Call, Service, text_of
 from svcd.embedded.cloud.records import Container, Segment, StoredObject
 from svcd.embedded.services import Refusal, Reply
@@ -51,6 +51,8 @@ class ObjectStoreService(Service):
     def __init__(self, core: Core, bodies: Bodies) -> None:
         super().__init__(core)
         self._bodies = bodies
+        objects = core.state.objects
+        self._names = Names(lambda id_: (o.name for o in objects.having("container", id_)))
 
     def segments(self, path: Sequence[bytes]) -> list[bytes]:
         """Keep a slash at the end of an object's name, because it is a part of the name."""
@@ -91,37 +93,42 @@ class ObjectStoreService(Service):
     # ---- accounts ----
 
     def _containers(self, account: str) -> list[Container]:
-        rows = (c for c in self._core.state.containers.values() if c.account == account)
+        rows = self._core.state.containers.having("account", account)
         return sorted(rows, key=lambda c: c.name.encode("utf-8"))
 
-    def _objects(self, account: str, container: str | None = None) -> list[StoredObject]:
-        table = self._core.state.objects
-        if container is None:
-            rows = [o for o in table.values() if o.account == account]
-        else:
-            rows = table.having(f"{account}/{container}")
-        return sorted(rows, key=lambda o: o.name.encode("utf-8"))
+    def _size(self, container: Container) -> tuple[int, int]:
+        """The number of the container's objects and the sum of their sizes."""
+        objects = self._core.state.objects
+        return objects.count("container", container.id), objects.total(container.id)
+
+    def _objects(
+        self, container: str, prefix: str, marker: str = "", delimiter: str = ""
+    ) -> Iterator[StoredObject]:
+        """The objects of the container with this id, see `Names.find`."""
+        for name in self._names.find(container, prefix, marker, delimiter):
+            found = self._core.state.objects.get(f"{container}/{name}")
+            if found is not None:
+                yield found
 
     @route(app, ["GET"], "/v1/<account>")
     def account(self, call: Call, account: str) -> Reply:
-        containers, objects = self._containers(account), self._objects(account)
-        headers = {
-            "X-Account-Container-Count": str(len(containers)),
-            "X-Account-Object-Count": str(len(objects)),
-            "X-Account-Bytes-Used": str(sum(o.size for o in objects)),
-            "X-Timestamp": f"{1_767_225_600:.5f}",
-        }
         rows: list[dict[str, Any]] = []
-        for each in containers:
-            inside = [o for o in objects if o.container == each.name]
+        for each in self._containers(account):
+            count, size = self._size(each)
             rows.append(
                 {
                     "name": each.name,
-                    "count": len(inside),
-                    "bytes": sum(o.size for o in inside),
+                    "count": count,
+                    "bytes": size,
                     "last_modified": text_of(each.created_at, "bare"),
                 }
             )
+        headers = {
+            "X-Account-Container-Count": str(len(rows)),
+            "X-Account-Object-Count": str(sum(row["count"] for row in rows)),
+            "X-Account-Bytes-Used": str(sum(row["bytes"] for row in rows)),
+            "X-Timestamp": f"{1_767_225_600:.5f}",
+        }
         return self._listing(call, rows, headers)
 
     @route(app, ["POST"], "/v1/<account>")
@@ -134,6 +141,8 @@ class ObjectStoreService(Service):
         """The listing by prefix, delimiter, marker, end_marker and limit: JSON or lines of text."""
         prefix, delimiter = call.one("prefix"), call.one("delimiter")
         marker, end = call.one("marker").encode(), call.one("end_marker").encode()
+        if call.method == "HEAD":
+            rows = ()
         limit = call.one("limit")
         most = min(int(limit), _MOST_NAMES) if limit.isdigit() else _MOST_NAMES
         if limit.isdigit() and int(limit) > _MOST_NAMES:
@@ -201,26 +210,25 @@ class ObjectStoreService(Service):
     @route(app, ["GET"], "/v1/<account>/<container>")
     def container(self, call: Call, account: str, container: str) -> Reply:
         found = self._container(account, container)
-        objects = self._core.state.objects.having(f"{account}/{container}")
+        count, size = self._size(found)
         headers = {
-            "X-Container-Object-Count": str(len(objects)),
-            "X-Container-Bytes-Used": str(sum(o.size for o in objects)),
+            "X-Container-Object-Count": str(count),
+            "X-Container-Bytes-Used": str(size),
             "X-Timestamp": f"{found.created_at:.5f}",
             **found.metadata,
         }
-        # a listing of a large container mostly asks for few names: sort and show only these
-        prefix, marker = call.one("prefix"), call.one("marker").encode()
-        wanted = [o for o in objects if o.name.startswith(prefix) and o.name.encode() > marker]
-        wanted.sort(key=lambda o: o.name.encode("utf-8"))
-        rows = (_listed(each) for each in wanted)
+        # a listing of a large container mostly asks for few names: look only at these
+        parts = (call.one(name) for name in ("prefix", "marker", "delimiter"))
+        rows = (_listed(each) for each in self._objects(found.id, *parts))
         return self._listing(call, rows, headers)
 
     @route(app, ["DELETE"], "/v1/<account>/<container>")
     def delete_container(self, call: Call, account: str, container: str) -> Reply:
-        self._container(account, container)
-        if self._objects(account, container):
+        found = self._container(account, container)
+        if self._core.state.objects.count("container", found.id):
             raise Refusal(409, "")
-        self._core.state.containers.remove(f"{account}/{container}")
+        self._core.state.containers.remove(found.id)
+        self._names.forget(found.id)
         return Reply(status=204)
 
     # ---- objects ----
@@ -242,8 +250,8 @@ class ObjectStoreService(Service):
             return parts, f'"{found.etag}"'
         if found.manifest is not None:
             container, _, prefix = found.manifest.partition("/")
-            rows = self._objects(found.account, container)
-            rows = [o for o in rows if o.name.startswith(prefix) and o.manifest is None]
+            rows = list(self._objects(f"{found.account}/{container}", prefix))
+            rows = [each for each in rows if each.manifest is None]
             digest = hashlib.md5("".join(o.etag for o in rows).encode(), usedforsecurity=False)
             return [(o.blob, o.size) for o in rows], f'"{digest.hexdigest()}"'
         return [(found.blob, found.size)], found.etag
@@ -344,6 +352,8 @@ class ObjectStoreService(Service):
             **more,
         )
         state.objects.put(new)
+        if before is None:
+            self._names.add(f"{account}/{container}", name)
         if before is not None and before.blob != new.blob:
             self._bodies.remove(before.blob)
         modified = datetimeToString(new.created_at).decode("ascii")
@@ -451,6 +461,7 @@ class ObjectStoreService(Service):
 
     def _remove(self, found: StoredObject) -> None:
         self._core.state.objects.remove(found.id)
+        self._names.remove(f"{found.account}/{found.container}", found.name)
         self._bodies.remove(found.blob)
 
 

@@ -115,7 +115,7 @@ class Service(services.Service[Call]):
 
 def of_project(table: Table[Own], project_id: str) -> list[Own]:
     """The records of a project."""
-    return [each for each in table.values() if each.project_id == project_id]
+    return table.having("project", project_id)
 
 
 def text_of(seconds: float, form: str) -> str:

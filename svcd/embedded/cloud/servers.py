@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,7 +165,7 @@ def server_body(core: Core, life: Life, server: Server, version: tuple[int, int]
         "OS-EXT-STS:power_state": {"ACTIVE": 1, "SHUTOFF": 4}.get(server.status, 0),
         "os-extended-volumes:volumes_attached": [
             {"id": v.id, "delete_on_termination": False}
-            for v in core.state.volumes.having(server.id)
+            for v in core.state.volumes.having("server", server.id)
         ],
         "security_groups": [{"name": name} for name in server.security_groups],
     }
@@ -214,19 +213,16 @@ def check_networks(
 
 def check_quota(core: Core, project_id: str, flavor: Flavor, count: int) -> None:
     """Check that the quota allows `count` more servers. Raises Refusal 403."""
-    servers = core.state.servers.values()
-    mine = Counter(s.flavor_id for s in servers if s.project_id == project_id)
-    cores = sum(FLAVORS[id_].vcpus * n for id_, n in mine.items())
-    ram_mib = sum(FLAVORS[id_].ram_mib * n for id_, n in mine.items())
-    for word, name, used, more in (
-        ("instances", "instances", mine.total(), count),
-        ("cores", "cores", cores, count * flavor.vcpus),
-        ("ram", "ram_mib", ram_mib, count * flavor.ram_mib),
+    used = core.used(project_id)
+    for word, name, more in (
+        ("instances", "instances", count),
+        ("cores", "cores", count * flavor.vcpus),
+        ("ram", "ram_mib", count * flavor.ram_mib),
     ):
         limit = core.limit(project_id, name)
-        if 0 <= limit < used + more:
+        if 0 <= limit < used[name] + more:
             text = f"Quota exceeded for {word}: Requested {more}, "
-            raise Refusal(403, text + f"but already used {used} of {limit} {word}")
+            raise Refusal(403, text + f"but already used {used[name]} of {limit} {word}")
 
 
 def choose_host(core: Core, group: ServerGroup | None, members: Sequence[Server]) -> int:

@@ -110,7 +110,8 @@ class VolumeService(NovaService):
         return f"{self._core.public_url}/volume/v3/{volume.project_id}/volumes"
 
     def _list(self, call: Call, detail: bool) -> Reply:
-        rows = self._core.listed(self._core.state.volumes.values(), Volume)
+        own = of_project(self._core.state.volumes, call.project)
+        rows = self._core.listed(own, Volume)
         mine = [v for v in reversed(rows) if v.project_id == call.project]
         for key in ("name", "status"):
             wanted = call.one(key)
@@ -140,12 +141,12 @@ class VolumeService(NovaService):
         core = self._core
         if new.size < 1:
             raise Refusal(400, f"Invalid input for field/attribute size. Value: {new.size}.")
-        rows = of_project(core.state.volumes, project)
+        volumes = core.state.volumes
         limit = core.limit(project, "volumes")
-        if 0 <= limit <= len(rows):
+        if 0 <= limit <= volumes.count("project", project):
             text = f"VolumeLimitExceeded: Maximum number of volumes allowed ({limit}) exceeded"
             raise Refusal(413, f"{text} for quota 'volumes'.", headers={"Retry-After": "0"})
-        used = sum(v.size_gib for v in rows)
+        used = volumes.total(project)
         limit = core.limit(project, "volume_gib")
         if 0 <= limit < used + new.size:
             text = (
@@ -190,8 +191,11 @@ class VolumeService(NovaService):
         return limits | _FIXED_LIMITS
 
     def _used(self, project: str) -> dict[str, int]:
-        rows = of_project(self._core.state.volumes, project)
-        return {"volumes": len(rows), "gigabytes": sum(v.size_gib for v in rows)}
+        volumes = self._core.state.volumes
+        return {
+            "volumes": volumes.count("project", project),
+            "gigabytes": volumes.total(project),
+        }
 
     @route(app, ["GET"], "/v3/<project>/limits")
     def limits(self, call: Call, project: str) -> Reply:
