@@ -25,6 +25,8 @@ from svcd.store.database import Conflict, Parameters, Row, Sql
 
 R = TypeVar("R")
 
+_MOST_ROOMS = 10_000
+"""Counts that are remembered; beyond them all are taken again."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -110,16 +112,27 @@ class Family(Generic[R]):
         """Raise QuotaExceeded when the tenant may not add a row.
 
         Transactions that write are serial, so requests at the same moment cannot exceed the limit.
+        A count tells how many rows can be added before the next count is needed, because only
+        additions reduce that number.
         """
         if not self._most:
             return
+        rooms, key = self._sql.rooms, (self.table.name, tenant_id, self._most)
+        if rooms is not None and rooms.get(key, 0) > 0:
+            rooms[key] -= 1
+            return
         values = {"tenant_id": tenant_id, "most": self._most}
         row = await self._sql.one(self.count_text(), values)
-        if row is not None and row[0] >= self._most:
+        have = 0 if row is None else int(row[0])
+        if have >= self._most:
             raise QuotaExceeded(
                 f"the tenant has {self._most} {self.table.what}s, which is the limit"
                 f" ({self.setting}): delete some that you do not need"
             )
+        if rooms is not None:
+            if len(rooms) >= _MOST_ROOMS:
+                rooms.clear()
+            rooms[key] = self._most - have - 1
 
     async def add(self, record: R) -> None:
         await self.refuse_if_full(cast("Any", record).tenant_id)

@@ -33,6 +33,7 @@ from svcd.store.database import (
     Joined,
     Parameters,
     Refused,
+    Rooms,
     Row,
     SchemaError,
 )
@@ -144,6 +145,7 @@ class _Statements:
     """Implements `Sql` on one session. begin: sent with the first statement."""
 
     feed = FEED
+    rooms: Rooms | None = None
 
     def __init__(self, session: Session, begin: str) -> None:
         self._session = session

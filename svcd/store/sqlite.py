@@ -29,6 +29,7 @@ from svcd.store.database import (
     Joined,
     Parameters,
     Refused,
+    Rooms,
     Row,
     SchemaError,
 )
@@ -85,6 +86,7 @@ class _Statements:
         self._connection = connection
         self._free_bytes = free_bytes
         self._later: tuple[str, Parameters | None, Refused | None] | None = None
+        self.rooms: Rooms | None = {}
         self.writes = False
 
     def flush(self) -> None:

@@ -220,6 +220,7 @@ class _Telling:
         self.run = sql.run
         self.later = sql.later
         self.feed = sql.feed
+        self.rooms = None
 
     async def notify(self, text: str) -> None:
         self.told.append(text)
