@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import msgspec
@@ -155,7 +156,7 @@ class Compute(ComputeBasics):
             flavor_id=new.flavorRef.rsplit("/", 1)[-1],
             key_name=new.key_name,
             public_key="" if pair is None else pair.public_key,
-            user_data=new.user_data or "",
+            user_data=sys.intern(new.user_data or ""),  # one text for many servers
             metadata=new.metadata,
             security_groups=tuple(groups.values()),
             group_id=None if group is None else group.id,
