@@ -23,7 +23,7 @@ from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline import archive, content
 from svcd.store.offline.check import Counted, Fault, check
-from svcd.store.offline.session import OfflineError, current, number_of, upgrade
+from svcd.store.offline.session import OfflineError, current, upgrade, version
 from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import FernetSealer, Keys, SealerError, fingerprint, kept_key, key_file
 
@@ -151,18 +151,20 @@ def _current(settings: Settings) -> int:
     place = of_settings(settings)
     session = place.reading("svcd db current")
     try:
-        number = number_of(session)
+        found = version(session)
     finally:
         session.close()
-    newest = migrations.newest()
+    number, newest = found.number, migrations.newest()
     if number == newest:
         state = "up to date"
-    elif number > newest:
+    elif migrations.newer(found):
         state = "a newer release wrote it; use that release"
+    elif number > newest:
+        state = "a newer release upgraded it; daemons of this one can use it"
     else:
         state = "needs an upgrade (svcd db upgrade, or a start of the daemon)"
     print(f"{place.shown}: schema {number}, this release has {newest}: {state}")
-    return 0 if number == newest else 1
+    return 0 if number >= newest and not migrations.newer(found) else 1
 
 
 @db.command("upgrade")

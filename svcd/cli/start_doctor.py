@@ -99,10 +99,10 @@ def _schema(settings: Settings) -> Finding:
         with contextlib.closing(place.reading("svcd doctor")) as session:
             session.snapshot()
             tables = session.tables()
-            rows = list(session.rows(migrations.CURRENT)) if "schema_version" in tables else []
+            row = session.one(migrations.CURRENT) if "schema_version" in tables else None
     except OfflineError as error:
         return Finding(what, False, str(error), "svcd db check")
-    refusal = migrations.newer(int(rows[0][0]) if rows else 0)
+    refusal = migrations.newer(migrations.version_of(row))
     if refusal:
         return Finding(what, False, refusal, "svcd db current")
     return Finding(what, True, f"{path} can be used")

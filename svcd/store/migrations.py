@@ -2,6 +2,12 @@
 
 Each script first inserts its number. When two daemons start at the same time, the number is taken
 for the slower one, which then skips the script.
+
+Note: two steps. A file that begins with `-- serves: NNNN` only adds what releases that know schema
+NNNN can leave alone: tables, indexes, and columns with a default. So daemons of such a release go
+on beside those of the new one, and can be started again after it. What takes something away, or
+changes what is in a record, comes in a later file, without that line: when it is applied, all
+daemons must be of a release that knows it.
 """
 
 from __future__ import annotations
@@ -11,9 +17,10 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
+from attrs import frozen
 from twisted.logger import Logger
 
-from svcd.store.database import Conflict, Database, SchemaError, Sql
+from svcd.store.database import Conflict, Database, Row, SchemaError, Sql
 
 log = Logger()
 
@@ -23,7 +30,24 @@ create table if not exists schema_version (
   applied_at text not null
 )
 """
-CURRENT = "select coalesce(max(number), 0) from schema_version"
+CURRENT = "select * from schema_version order by number desc limit 1"
+"""The row for `version_of`. Its third column came with schema 17."""
+_SERVES_SINCE = 17
+_SERVES = re.compile(r"-- serves: (\d{4})\n")
+
+
+@frozen
+class Version:
+    """The schema of a database. serves: which releases can use it, see schema/0017."""
+
+    number: int
+    serves: int
+
+
+def version_of(row: Row | None) -> Version:
+    """Of the row of `CURRENT`; 0 without one."""
+    number = int(row[0]) if row else 0
+    return Version(number, int(row[2]) if row and len(row) > 2 else number)
 
 
 @functools.cache
@@ -42,45 +66,64 @@ def newest() -> int:
     return steps()[-1][0]
 
 
+def serves(number: int, text: str) -> int:
+    """The oldest schema that a release must know to use the database after this file."""
+    found = _SERVES.match(text)
+    return int(found[1]) if found else number
+
+
+def needed() -> int:
+    """The schema that daemons must know beside this release."""
+    return serves(*steps()[-1])
+
+
 def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
     """One script for each step after `current`, up to `last`. Each also records its number."""
     stamp = at.replace("'", "")
     for number, text in steps():
         if current < number <= (newest() if last is None else last):
-            yield (
-                "insert into schema_version (number, applied_at)"
-                f" values ({number}, '{stamp}');\n{text}"
-            )
+            columns, values = "number, applied_at", f"{number}, '{stamp}'"
+            if number > _SERVES_SINCE:
+                columns, values = f"{columns}, serves", f"{values}, {serves(number, text)}"
+            yield f"insert into schema_version ({columns}) values ({values});\n{text}"
 
 
-def newer(current: int) -> str:
-    """Why this release must not use the schema `current`; "" when it may.
+def newer(version: Version) -> str:
+    """Why this release must not use the database; "" when it may.
 
     A release writes whole records, so it would lose what a newer release stores in them.
     """
-    if current <= newest():
+    if version.serves <= newest():
         return ""
     return (
-        f"the database has schema {current}, this release knows {newest()}:"
+        f"the database has schema {version.number}, this release knows {newest()}:"
         " run the release that wrote it, or a newer one"
     )
 
 
-def refuse_newer(current: int) -> None:
-    """Raises SchemaError when the database was written by a newer release."""
-    refusal = newer(current)
+def refuse_newer(version: Version) -> None:
+    """Raises SchemaError when a newer release has made the database unusable for this one."""
+    refusal = newer(version)
     if refusal:
         raise SchemaError(refusal)
 
 
 async def migrate(database: Database, at: str) -> int:
-    """Bring the schema to the newest version and return its number.
+    """Bring the schema to the newest version and return the database's number.
 
-    Raises SchemaError when the database was written by a newer release.
+    It is above `newest` when a newer release has upgraded the database and still serves this one.
+    Raises SchemaError when it does not.
     """
     await database.script(CREATE)
-    current = await database.read(_current)
-    refuse_newer(current)
+    version = await database.read(_version)
+    refuse_newer(version)
+    current = version.number
+    if current > newest():
+        log.info(
+            "The schema {number} of a newer release is used; this one knows {newest}",
+            number=current, newest=newest(),
+        )  # fmt: skip
+        return current
     applied = False
     for script in scripts(current, at):
         try:
@@ -94,6 +137,5 @@ async def migrate(database: Database, at: str) -> int:
     return newest()
 
 
-async def _current(sql: Sql) -> int:
-    row = await sql.one(CURRENT)
-    return int(row[0]) if row else 0
+async def _version(sql: Sql) -> Version:
+    return version_of(await sql.one(CURRENT))

@@ -60,13 +60,20 @@ _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _WRITE = "begin isolation level serializable read write;"
 _SNAPSHOT = "begin isolation level repeatable read read only;"
-_SCRIPT = "begin read write; set local statement_timeout = 0; select pg_advisory_xact_lock({key});"
+_SCRIPT = (
+    "begin read write; set local statement_timeout = 0; select pg_advisory_xact_lock({key});"
+    " set local lock_timeout = '1s';"
+)
+"""While a script waits for a table, all others wait for it too. So it gives way after a second."""
+_SCRIPT_TRIES = 60
+_SCRIPT_PAUSE_S = 0.5
 _SCRIPT_KEY = 0x73766364
 _ATTEMPTS = 25
 """Most runs of one transaction after conflicts with others."""
 _PAUSE_S = 0.004
 """The random pause after attempt n is at most n times this."""
 _AGAIN = frozenset({errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED})
+_IN_THE_WAY = _AGAIN | {errorcodes.LOCK_NOT_AVAILABLE}
 _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _STOP_S = 5.0
 """Longest wait for current transactions at a stop."""
@@ -471,6 +478,21 @@ class PostgresDatabase:
         )
 
     async def _script(self, text: str) -> None:
+        why: Exception | None = None
+        for _ in range(_SCRIPT_TRIES):
+            try:
+                await self._run_script(text)
+                return
+            except _Again as error:
+                why = error
+            await sleep(self._clock, _SCRIPT_PAUSE_S)
+        raise SchemaError(
+            f"the schema cannot be changed while others use its tables ({why}): end backups and"
+            " long statements of other programs, then start this daemon again"
+        )
+
+    async def _run_script(self, text: str) -> None:
+        """Raises _Again when others had locks that the script needs."""
         session = await self._pool.acquire()
         begin = _SCRIPT.format(key=_SCRIPT_KEY)
         try:
@@ -478,6 +500,8 @@ class PostgresDatabase:
             await session.execute("commit", unlimited=True)
         except (psycopg2.Error, Lost) as error:
             await _Statements(session, "").rollback()
+            if getattr(error, "pgcode", None) in _IN_THE_WAY:
+                raise _Again(line_of(error)) from None
             if isinstance(error, psycopg2.IntegrityError):
                 raise Conflict(error.diag.constraint_name or line_of(error)) from None
             raise SchemaError(

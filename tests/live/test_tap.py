@@ -100,7 +100,7 @@ class RefusalTests(DaemonCase):
         await first.start()
         await first.stop()
         with sqlite3.connect(first.state / "svcd.sqlite") as database:
-            database.execute("insert into schema_version values (9999, '2030-01-01')")
+            database.execute("insert into schema_version values (9999, '2030-01-01', 9999)")
         database.close()
         line = await self.refused(1, state=str(first.state))
         self.assertIn("the database has schema 9999", line)

@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 Values = Mapping[str, Any]
 
 LOOKS = frozenset(
-    {keeper._IS_SHARED, keeper._OTHERS, keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS}
+    {keeper._IS_SHARED, migrations.CURRENT, keeper._OTHERS, keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS}
 )
 """Statements of every start or turn that take nothing."""
 _FENCE = keeper.FENCE.replace("for share", "")
@@ -54,7 +54,8 @@ class LeaseRows:
             keeper._PREPARE: lambda _: (),
             keeper._END: self._end,
             keeper._IS_SHARED: lambda _: ((True,),),
-            keeper._OTHERS: lambda _: ((migrations.newest(), ""),),
+            migrations.CURRENT: lambda _: self._run(migrations.CURRENT, {}),
+            keeper._OTHERS: lambda _: (("",),),
             keeper._REGISTER: self._register,
             keeper._ADOPT: self._adopt,
             keeper._BEAT: self._beat,
@@ -87,8 +88,8 @@ class LeaseRows:
     def _register(self, values: Values) -> Sequence[Row]:
         until_s = self._now() + values["lease_s"]
         return self._run(
-            "insert into daemons (id, about, until_s) values (:id, :about, :until_s)"
-            " on conflict (id) do update set about = excluded.about, until_s = excluded.until_s"
+            "insert into daemons (id, about, until_s, knows)"
+            " values (:id, :about, :until_s, :knows) on conflict (id) do update set about = excluded.about, until_s = excluded.until_s"
             " returning id",
             {**values, "until_s": until_s},
         )
@@ -111,7 +112,7 @@ class LeaseRows:
             "update daemons set until_s = :until_s where id = :id returning id",
             {"id": values["id"], "until_s": now + values["lease_s"]},
         )
-        return [(now, self._up_s(), migrations.newest()) for _ in found]
+        return [(now, self._up_s(), migrations.newest(), migrations.needed()) for _ in found]
 
     def _daemons(self, _: Values) -> Sequence[Row]:
         return self._run("select id, until_s - :now from daemons order by id", {"now": self._now()})

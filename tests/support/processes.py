@@ -54,7 +54,7 @@ class Program(ProcessProtocol):
         self._waiting: list[Deferred[None]] = []
         self.code: int | None = None
         env = {k: v for k, v in os.environ.items() if not k.startswith(("SVCD_", "OS_"))}
-        env.update(PYTHONPATH=str(ROOT), **(environment or {}))
+        env.update({"PYTHONPATH": str(ROOT), **(environment or {})})
         self._process = reactor.spawnProcess(self, command[0], command, env=env, path=folder)
         self.pid: int = self._process.pid
 

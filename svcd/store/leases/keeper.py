@@ -22,12 +22,12 @@ and the lease counts as free from now on.
 Note: after an outage. When no daemon could reach the database, the rows of all have expired. So the
 first daemon that reaches it again waits for one lease's time before it declares another one dead.
 
-Note: releases. A release that adds a column or a field upgrades the schema, and an older one would
-lose the values when it saves a row. Every living daemon knows the schema that the database has: a
-daemon upgrades it at its start, and refuses one that is newer. So a daemon that is going to upgrade
-the schema waits until no other daemon lives, and gives up after one lease. A daemon that finds a
-newer schema at its heartbeat, or when it enters its row again, loses all leases and stops. Between
-the last look and the upgrade a daemon of the older release may start; its next heartbeat ends it.
+Note: releases. An upgrade of the schema names the releases that can go on with it
+(svcd.store.migrations). A daemon's row tells which schema its release knows. A daemon that is going
+to upgrade the schema waits until no daemon lives whose release could not use it then, and gives up
+after one lease. A daemon that finds a schema that it cannot use, at its heartbeat or when it enters
+its row again, loses all leases and stops. Between the last look and the upgrade such a daemon may
+start; its next heartbeat ends it.
 
 Note: the same state folder. A daemon's name is derived from its state folder, which only one
 process can lock. So a daemon that starts again after a kill knows that the former process is dead,
@@ -90,15 +90,17 @@ select pg_terminate_backend(pid) from pg_stat_activity
 _IS_SHARED: Final = "select to_regclass('daemons') is not null"
 """Whether the database has the table. Without it, no daemon can live."""
 _OTHERS: Final = f"""
-select (select coalesce(max(number), 0) from schema_version),
-       coalesce((select string_agg(about, '; ' order by about) from daemons
-                  where id <> %(id)s and until_s > {_NOW}), '')
+select coalesce((select string_agg(about, '; ' order by about) from daemons d
+                  where id <> %(id)s and until_s > {_NOW}
+                    and coalesce((to_jsonb(d) ->> 'knows')::int, 0) < %(needed)s), '')
 """
-_SCHEMA: Final = "(select max(number) from schema_version)"
+"""The living daemons that an upgrade would shut out. to_jsonb: an old schema lacks the column."""
+_SERVES: Final = "(select max(serves) from schema_version)"
 _REGISTER: Final = f"""
-insert into daemons (id, about, until_s)
-select %(id)s, %(about)s, {_NOW} + %(lease_s)s where {_SCHEMA} <= %(schema)s
-on conflict (id) do update set about = excluded.about, until_s = excluded.until_s
+insert into daemons (id, about, until_s, knows)
+select %(id)s, %(about)s, {_NOW} + %(lease_s)s, %(knows)s where {_SERVES} <= %(knows)s
+on conflict (id) do update
+  set about = excluded.about, until_s = excluded.until_s, knows = excluded.knows
 returning id
 """
 _ADOPT: Final = """
@@ -110,7 +112,7 @@ _BEAT: Final = f"""
 update daemons set until_s = {_NOW} + %(lease_s)s where id = %(id)s
 returning {_NOW},
           extract(epoch from clock_timestamp() - pg_postmaster_start_time())::double precision,
-          {_SCHEMA}
+          (select max(number) from schema_version), {_SERVES}
 """
 _DAEMONS: Final = f"select id, until_s - {_NOW} from daemons"
 _HOLDERS: Final = """
@@ -211,8 +213,8 @@ class LeaseKeeper:
     async def open(self) -> None:
         """Connect, and end the connections of a former process with the same name.
 
-        Raises Lost, and SchemaError: another daemon owns the database alone, the schema is newer
-        than this release, or the schema is older and other daemons use it.
+        Raises Lost, and SchemaError: another daemon owns the database alone, this release cannot
+        use the schema, or would upgrade it while daemons live that could not use it then.
         """
         self._session = session = await self._connect()
         await session.execute(_END, {"names": [self._me.name]})
@@ -220,20 +222,24 @@ class LeaseKeeper:
             await self._until_upgradable(session)
 
     async def _until_upgradable(self, session: Session) -> None:
-        """Wait while daemons of an older release use the schema that this one will upgrade."""
+        """Wait while daemons live that could not use the schema after this one's upgrade."""
         end = self._clock.seconds() + self._settings.lease_s + _OLDER_S
         waits = False
         while True:
-            row = (await session.execute(_OTHERS, {"id": self._me.name})).fetchone()
-            number, others = row
-            migrations.refuse_newer(number)
-            if number == migrations.newest() or not others:
+            row = (await session.execute(migrations.CURRENT)).fetchone()
+            version = migrations.version_of(row)
+            migrations.refuse_newer(version)
+            if version.number >= migrations.newest():
+                return
+            needed = {"id": self._me.name, "needed": migrations.needed()}
+            (others,) = (await session.execute(_OTHERS, needed)).fetchone()
+            if not others:
                 return
             if self._clock.seconds() >= end:
                 raise SchemaError(
                     f"daemons of an older release use the database ({others}): this release would"
-                    f" upgrade its schema {number} to {migrations.newest()}, and they would lose"
-                    " what it writes; stop them, then start this daemon again"
+                    f" upgrade its schema {version.number} to {migrations.newest()}, which they"
+                    " cannot use; stop them, then start this daemon again"
                 )
             if not waits:
                 log.info("Waiting for the end of older daemons: {others}", others=others)
@@ -341,7 +347,7 @@ class LeaseKeeper:
             self.holdings.lose()
             if not await self._enter(session):
                 return
-        elif refusal := migrations.newer(row[2]):
+        elif refusal := migrations.newer(migrations.Version(row[2], row[3])):
             self._outdated(refusal)
             return
         else:
@@ -373,12 +379,12 @@ class LeaseKeeper:
             "id": self._me.name,
             "about": self._me.about,
             "lease_s": self._settings.lease_s,
-            "schema": migrations.newest(),
+            "knows": migrations.newest(),
         }
         if (await session.execute(_REGISTER, values)).fetchone() is None:
             self._outdated(
                 f"a newer release has upgraded the schema of the database beyond"
-                f" {migrations.newest()}, which this release knows: run that release"
+                f" {migrations.newest()}, and this release cannot use it: run that release"
             )
             return False
         self.holdings.renewed(asked)

@@ -119,8 +119,8 @@ class Ownership:
         with closing(self._sessions, session):
             refusal = await self._lock(session)
             if not refusal:
-                (number,) = (await session.execute(migrations.CURRENT)).fetchone()
-                refusal = migrations.newer(number)
+                row = (await session.execute(migrations.CURRENT)).fetchone()
+                refusal = migrations.newer(migrations.version_of(row))
         if refusal:
             self._sessions.close(session)
             self._taken(refusal)

@@ -75,7 +75,7 @@ class Session(Protocol):
 
 def current(session: Session) -> int:
     """The schema's number, 0 without a schema. Raises OfflineError for a newer release's schema."""
-    number = number_of(session)
+    number = version(session).number
     if number > migrations.newest():
         raise OfflineError(
             f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
@@ -84,11 +84,10 @@ def current(session: Session) -> int:
     return number
 
 
-def number_of(session: Session) -> int:
-    """The schema's number, 0 without a schema; this release may not know it."""
-    if "schema_version" not in session.tables():
-        return 0
-    return _count(session, migrations.CURRENT)
+def version(session: Session) -> migrations.Version:
+    """The schema, which this release may not know; 0 without one."""
+    there = "schema_version" in session.tables()
+    return migrations.version_of(session.one(migrations.CURRENT) if there else None)
 
 
 def upgrade(session: Session, at: str, last: int | None = None) -> int:

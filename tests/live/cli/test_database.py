@@ -112,7 +112,7 @@ class MovingTests(_Case):
             self.assertIn("tables of another program (jobs)", told)
         execute(self.url, "drop table jobs")
         self.done("db", "upgrade", url=self.url)
-        execute(self.url, "insert into schema_version values (999, 'later')")
+        execute(self.url, "insert into schema_version values (999, 'later', 999)")
         told = self.fails("restore", "--replace", str(self.file), url=self.url)
         self.assertIn(f"schema 999, this release knows {migrations.newest()}", told)
         self.assertIn("schema 999", self.fails("backup", f"{self.file}-2", url=self.url))

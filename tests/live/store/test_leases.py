@@ -173,7 +173,7 @@ class ReleaseTests(LeaseCase):
     """Two releases: the other one is played by its rows."""
 
     newest = migrations.newest()
-    newer = f"insert into schema_version (number, applied_at) values ({newest + 1}, 'later')"
+    newer = f"insert into schema_version values ({newest + 1}, 'later', {newest + 1})"
 
     def older_database(self) -> None:
         load_postgresql(self.newest - 1, self.url)

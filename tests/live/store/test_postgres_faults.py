@@ -519,7 +519,7 @@ class OwnerTests(_PostgresCase):
     async def test_lock_is_not_kept_on_a_newer_schema(self) -> None:
         """A newer release had the database while the connection was cut."""
         store = await self.opened(wait_s=0.3)
-        execute(self.url, "insert into schema_version values (9999, 'later')")
+        execute(self.url, "insert into schema_version values (9999, 'later', 9999)")
         cut_owner(self.url)
 
         async def shut_out() -> bool:

@@ -8,6 +8,7 @@ columns that came after NUMBER (the newest unless given). What is sealed in them
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -15,11 +16,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from twisted.internet.defer import Deferred
 
+from svcd.model.cluster import ClusterEvent
 from svcd.settings import Database
 from svcd.store import migrations
+from svcd.store.family import Family
 from svcd.store.offline.postgres import PostgresSession
 from svcd.store.offline.session import Session
 from svcd.store.offline.shape import shape
@@ -41,6 +46,21 @@ _AT = "2026-01-01 00:00:00.000000"
 def dump_file(number: int, kind: str) -> Path:
     """Where the dump of a schema lies."""
     return FOLDER / f"{number:04d}.{kind}.sql"
+
+
+def fields_file(number: int) -> Path:
+    """The fields of records that releases know which can use schema `number`."""
+    return FOLDER / f"{number:04d}.fields.json"
+
+
+def fields() -> dict[str, Any]:
+    """What this release writes into records: name of a type -> its fields, or its words."""
+    records = [c.table.record for c in Family.__subclasses__()] + [ClusterEvent]
+    _, parts = msgspec.json.schema_components(records, schema_hook=lambda _: {"title": "any"})
+    return {
+        name: sorted(part["properties"]) if "properties" in part else sorted(part["enum"])
+        for name, part in parts.items()
+    }
 
 
 def seal_key(folder: Path) -> Path:
@@ -84,6 +104,9 @@ def main() -> None:
         life.close()
         _write(number, "postgresql", _postgresql_lines(url))
         drop_database(database_name)
+    fields_file(migrations.needed()).write_text(
+        json.dumps(fields(), indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 def _fill(session: Session, life: Session, number: int) -> None:

@@ -19,7 +19,7 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import SchemaError
-from svcd.store.migrations import steps
+from svcd.store.migrations import CREATE, scripts
 from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
@@ -193,7 +193,7 @@ class FileStoreTests(
 
     def test_newer_schema_is_refused(self) -> None:
         """One line says which versions and what to do."""
-        self.database._connection.execute("insert into schema_version values (999, 'later')")
+        self.database._connection.execute("insert into schema_version values (999, 'later', 999)")
         failure = self.failureResultOf(
             Deferred.fromCoroutine(self._again().open(at(1))), SchemaError
         )
@@ -262,7 +262,7 @@ class PlanTests(SynchronousTestCase):
     def test_every_read_uses_an_index(self) -> None:
         """All named texts that select, on the newest schema."""
         connection = sqlite3.connect(":memory:")
-        for _, text in steps():
+        for text in (CREATE, *scripts(0, "then")):
             connection.executescript(translate(text))
         texts = [
             (f"{module.__name__}.{name}", text)
@@ -281,7 +281,7 @@ class PlanTests(SynchronousTestCase):
     def test_counting_for_a_limit_reads_only_what_counts(self) -> None:
         """Not the ended executions of a tenant, however many there are."""
         connection = sqlite3.connect(":memory:")
-        for _, text in steps():
+        for text in (CREATE, *scripts(0, "then")):
             connection.executescript(translate(text))
         for family in FAMILIES.values():
             asked = "explain query plan " + family.count_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -15,6 +16,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from svcd.ports.store import Tx
 from svcd.store import migrations
 from svcd.store.offline.session import Session
+from svcd.store.offline.shape import shape
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer
 from svcd.store.sqlite import SqliteDatabase
@@ -23,7 +25,14 @@ from tests.contract.store.rows import at
 from tests.support.api import now
 
 try:
-    from tests.support.database.dump import KINDS, dump_file, load_sqlite, seal_key
+    from tests.support.database.dump import (
+        KINDS,
+        dump_file,
+        fields,
+        fields_file,
+        load_sqlite,
+        seal_key,
+    )
 except ImportError as error:
     raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
 from tests.support.database.upgraded import ADD, UpgradeContract, add_tests
@@ -46,6 +55,81 @@ class DumpTests(SynchronousTestCase):
         """From 1."""
         numbers = [number for number, _ in migrations.steps()]
         self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
+class TwoStepTests(SynchronousTestCase):
+    """Files that leave the releases before them at work."""
+
+    def test_what_a_file_serves(self) -> None:
+        """By its first line; without it only releases that know the file itself."""
+        self.assertEqual(migrations.serves(19, "-- serves: 0017\nselect 1;"), 17)
+        self.assertEqual(migrations.serves(19, "-- It serves: 0017\nselect 1;"), 19)
+
+    def test_a_later_file_serves_no_older_release(self) -> None:
+        """Else a release that the file before has shut out would begin again."""
+        served = [migrations.serves(*step) for step in migrations.steps()]
+        self.assertEqual(served, sorted(served))
+        self.assertTrue(all(s <= n for s, (n, _) in zip(served, migrations.steps(), strict=True)))
+
+    def test_the_version_of_a_database(self) -> None:
+        """With and without the column, and without a row."""
+        self.assertEqual(migrations.version_of(None), migrations.Version(0, 0))
+        self.assertEqual(migrations.version_of((16, "then")), migrations.Version(16, 16))
+        self.assertEqual(migrations.version_of((19, "then", 17)), migrations.Version(19, 17))
+
+    def test_the_releases_that_a_version_serves(self) -> None:
+        """By the schema that they know."""
+        newest = migrations.newest()
+        self.assertEqual(migrations.newer(migrations.Version(newest + 2, newest)), "")
+        refusal = migrations.newer(migrations.Version(newest + 2, newest + 1))
+        self.assertIn(f"has schema {newest + 2}, this release knows {newest}", refusal)
+
+    def test_files_that_serve_older_releases_take_nothing_away(self) -> None:
+        """Tables and columns stay."""
+        for number, text in migrations.steps():
+            if migrations.serves(number, text) < number:
+                self.assertEqual(lost(number), [])
+
+    def test_what_a_file_takes_away_is_seen(self) -> None:
+        """A column, a table, and a key."""
+        newest = migrations.newest()
+        for text, expected in (
+            ("alter table clusters add column more text not null default '';", []),
+            ("create table more (id integer primary key);", []),
+            ("alter table clusters drop column used;", ["clusters.used"]),
+            ("drop table seals;", ["seals"]),
+            ("alter table seals rename column sealed to text;", ["seals.sealed"]),
+        ):
+            with self.subTest(text):
+                steps = (*migrations.steps(), (newest + 1, text))
+                undo = self.patch(migrations, "steps", lambda s=steps: s)
+                shape.cache_clear()
+                self.assertEqual(lost(newest + 1), expected)
+                undo.restore()
+                shape.cache_clear()
+
+    def test_what_releases_write_into_records(self) -> None:
+        """A release loses the fields that it does not know, so a field needs a file of its own.
+
+        When this fails: add a file below svcd/store/schema without a line `serves`, and run
+        `python -m tests.support.database.dump`, which writes the fields anew.
+        """
+        needed = migrations.needed()
+        known = json.loads(fields_file(needed).read_text(encoding="utf-8"))
+        self.assertEqual(fields(), known)
+
+
+def lost(number: int) -> list[str]:
+    """Tables and columns of the schema before that schema `number` lacks."""
+    now_there = {each.name: each for each in shape(number).every}
+    found = []
+    for table in shape(number - 1).every:
+        after = now_there.get(table.name)
+        if after is None:
+            found.append(table.name)
+        else:
+            found += [f"{table.name}.{c}" for c in table.columns if c not in after.columns]
+    return found
 
 
 class LineTests(SynchronousTestCase):

@@ -36,8 +36,8 @@ class _Server:
         self.reachable = True
         self.drops: list[str] = []
         self.looks: Any = lambda: None
-        self.schema = migrations.newest()
-        self.daemons: set[str] = set()
+        self.schema = migrations.Version(migrations.newest(), migrations.needed())
+        self.daemons: dict[str, int] = {}
         self.holders = dict.fromkeys(range(SHARDS), ("", 0))
 
     async def open(self, lost: object, statement_s: float = 0.0) -> Any:
@@ -71,17 +71,20 @@ class _Server:
                 return _Answer([(True,)])
             case ["select", first, *_] if first.startswith("to_regclass"):
                 return _Answer([(True,)])
-            case ["select", "(select", *_]:
-                others = sorted(self.daemons - {values["id"]})
-                return _Answer([(self.schema, "; ".join(others))])
+            case ["select", "*", *_]:
+                return _Answer([(self.schema.number, "then", self.schema.serves)])
+            case ["select", first, *_] if first.startswith("coalesce("):
+                others = (n for n, knows in self.daemons.items() if knows < values["needed"])
+                return _Answer([("; ".join(sorted(others)),)])
             case ["insert", "into", "daemons"]:
-                if self.schema > values["schema"]:
+                if self.schema.serves > values["knows"]:
                     return _Answer()
-                self.daemons.add(values["id"])
+                self.daemons[values["id"]] = values["knows"]
                 return _Answer([(values["id"],)])
             case ["update", "daemons", _]:
                 here = values["id"] in self.daemons
-                return _Answer([(self._clock.seconds(), 1e6, self.schema)] if here else [])
+                schema = self.schema.number, self.schema.serves
+                return _Answer([(self._clock.seconds(), 1e6, *schema)] if here else [])
             case ["select", "id,", _]:
                 return _Answer([(name, 5.0) for name in sorted(self.daemons)])
             case ["select", "l.shard,", _]:
@@ -135,7 +138,7 @@ class KeeperTests(SynchronousTestCase):
             if used > mine:
                 over.append((used, mine))
 
-        self.server.daemons.add("other")
+        self.server.daemons["other"] = migrations.newest()
         self.server.drops = ["update leases set holder = ''"]
         self.advance(1)
         self.assertEqual(self.server.held_by("other"), 32)
@@ -148,11 +151,11 @@ class KeeperTests(SynchronousTestCase):
 
     def test_what_was_not_given_after_all_is_used_after_the_grace(self) -> None:
         """The statement never arrived, and nobody lacks the leases any more."""
-        self.server.daemons.add("other")
+        self.server.daemons["other"] = migrations.newest()
         self.server.looks = self.cut_before_giving
         self.advance(1)
         self.assertEqual(self.server.held_by("me"), 64)
-        self.server.daemons.discard("other")
+        del self.server.daemons["other"]
         self.server.looks, self.server.reachable = lambda: None, True
         self.advance(1)
         self.assertEqual(self.holdings.count(), 32)
@@ -189,12 +192,21 @@ class ReleaseTests(SynchronousTestCase):
     def begin(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.keeper.begin()))
 
+    def upgraded(self, number: int, serves: int) -> None:
+        self.server.schema = migrations.Version(number, serves)
+
+    def next_release(self, serves: int) -> None:
+        """This daemon is of a release with one more schema file."""
+        text = f"-- serves: {serves:04d}\nselect 1;"
+        steps = (*migrations.steps(), (self.newest + 1, text))
+        self.patch(migrations, "steps", lambda: steps)
+
     def test_a_newer_schema_ends_a_running_daemon(self) -> None:
         """It uses no lease from its next heartbeat on, and takes none."""
         self.successResultOf(self.open())
         self.begin()
         self.assertEqual(self.keeper.holdings.count(), SHARDS)
-        self.server.schema = self.newest + 1
+        self.upgraded(self.newest + 1, self.newest + 1)
         self.clock.pump([1.0] * 3)
         self.assertEqual(self.keeper.holdings.count(), 0)
         self.assertIn(
@@ -203,25 +215,34 @@ class ReleaseTests(SynchronousTestCase):
         )
         self.assertEqual(self.keeper.problem, self.shut_out[0])
 
+    def test_a_newer_schema_that_serves_this_release_changes_nothing(self) -> None:
+        """It goes on, and may be started again."""
+        self.successResultOf(self.open())
+        self.begin()
+        self.upgraded(self.newest + 2, self.newest)
+        self.clock.pump([1.0] * 3)
+        self.assertEqual((self.keeper.holdings.count(), self.shut_out), (SHARDS, []))
+        self.successResultOf(self.open())
+
     def test_a_daemon_that_was_declared_dead_does_not_enter_a_newer_schema(self) -> None:
         """Its row stays away."""
         self.successResultOf(self.open())
         self.begin()
-        self.server.schema = self.newest + 1
+        self.upgraded(self.newest + 1, self.newest + 1)
         self.server.daemons.clear()
         self.clock.advance(1.0)
-        self.assertEqual((self.server.daemons, self.keeper.holdings.count()), (set(), 0))
+        self.assertEqual((self.server.daemons, self.keeper.holdings.count()), ({}, 0))
         self.assertIn("a newer release has upgraded the schema", self.shut_out[0])
 
     def test_a_newer_schema_is_refused_at_the_start(self) -> None:
         """At once."""
-        self.server.schema = self.newest + 1
+        self.upgraded(self.newest + 1, self.newest + 1)
         self.failureResultOf(self.open(), SchemaError)
 
     def test_an_upgrade_waits_for_the_end_of_older_daemons(self) -> None:
         """A daemon that stops or dies is gone after a lease."""
-        self.server.schema = self.newest - 1
-        self.server.daemons.add("older")
+        self.upgraded(self.newest - 1, self.newest - 1)
+        self.server.daemons["older"] = self.newest - 1
         opened = self.open()
         self.clock.pump([0.25] * 20)
         self.assertNoResult(opened)
@@ -231,8 +252,8 @@ class ReleaseTests(SynchronousTestCase):
 
     def test_an_upgrade_is_refused_while_older_daemons_live(self) -> None:
         """The text names them and both schemas."""
-        self.server.schema = self.newest - 1
-        self.server.daemons |= {"older", "oldest"}
+        self.upgraded(self.newest - 1, self.newest - 1)
+        self.server.daemons |= {"older": 0, "oldest": self.newest - 1}
         opened = self.open()
         self.clock.pump([0.25] * 43)
         self.assertNoResult(opened)
@@ -241,7 +262,22 @@ class ReleaseTests(SynchronousTestCase):
         self.assertIn("daemons of an older release use the database (older; oldest)", text)
         self.assertIn(f"upgrade its schema {self.newest - 1} to {self.newest}", text)
 
+    def test_an_upgrade_that_serves_older_daemons_waits_for_none_of_them(self) -> None:
+        """Two releases share the database."""
+        self.next_release(serves=self.newest)
+        self.server.daemons["older"] = self.newest
+        self.successResultOf(self.open())
+
+    def test_an_upgrade_waits_for_those_alone_that_it_does_not_serve(self) -> None:
+        """Of three releases the oldest is in the way."""
+        self.next_release(serves=self.newest)
+        self.server.daemons |= {"older": self.newest, "oldest": self.newest - 1}
+        opened = self.open()
+        self.clock.pump([0.25] * 45)
+        text = str(self.failureResultOf(opened, SchemaError).value)
+        self.assertIn("daemons of an older release use the database (oldest)", text)
+
     def test_daemons_of_the_same_release_share_at_once(self) -> None:
         """Nothing is upgraded."""
-        self.server.daemons.add("other")
+        self.server.daemons["other"] = self.newest
         self.successResultOf(self.open())
