@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 KNOWN = 10_000
 """The seeds of `make simulate`."""
 
-SEEDS = int(os.environ.get("SVCD_TEST_SEEDS") or (100 if SAMPLE else 200))
+SEEDS = int(os.environ.get("SVCD_TEST_SEEDS") or (100 if SAMPLE else 150))
 LIMIT_S = 1800.0
 
 
