@@ -44,6 +44,8 @@ class _Forward(Resource):
         self.asked: list[tuple[str, str, Mapping[str, str]]] = []
         self.answers: list[tuple[int, Mapping[str, str], bytes]] = []
         """Answers that are given in the place of the service's, the first one next."""
+        self.streamed = 0
+        """Bytes of answers without an end that were handed on."""
 
     def render(self, request: Any) -> bytes:
         self.channels.add(request.channel)
@@ -64,7 +66,7 @@ class _Forward(Resource):
         if path.startswith("/cloud/"):
             path = CLOUD_URL + path.removeprefix("/cloud")
         if "/watch" in path:
-            hand_on(self._service, path, headers, request)
+            self.stream(path, headers, request)
             return NOT_DONE_YET  # type: ignore[return-value]
         data = request.content.read() or None
         answer = self._service.call(request.method.decode(), path, data=data, headers=headers)
@@ -74,20 +76,24 @@ class _Forward(Resource):
                 request.setHeader(name, value)
         return answer.body
 
+    def stream(self, path: str, headers: Mapping[str, str], request: Any) -> None:
+        """Hand on an answer that has no end, piece by piece."""
 
-def hand_on(service: FakeService, path: str, headers: Mapping[str, str], request: Any) -> None:
-    """Hand on an answer that has no end, piece by piece."""
+        def hand_on(piece: bytes) -> None:
+            self.streamed += len(piece)
+            request.write(piece)
 
-    async def work() -> None:
-        request.notifyFinish().addErrback(lambda _: None)  # the client may leave
-        response = await service.treq.get(service.url + path, headers=headers, unbuffered=True)
-        request.setResponseCode(response.code)
-        for name, values in response.headers.getAllRawHeaders():
-            request.responseHeaders.setRawHeaders(name, values)
-        await treq.collect(response, request.write)
-        request.finish()
+        async def work() -> None:
+            request.notifyFinish().addErrback(lambda _: None)  # the client may leave
+            url = self._service.url + path
+            response = await self._service.treq.get(url, headers=headers, unbuffered=True)
+            request.setResponseCode(response.code)
+            for name, values in response.headers.getAllRawHeaders():
+                request.responseHeaders.setRawHeaders(name, values)
+            await treq.collect(response, hand_on)
+            request.finish()
 
-    Deferred.fromCoroutine(work()).addErrback(lambda _: None)
+        Deferred.fromCoroutine(work()).addErrback(lambda _: None)
 
 
 class FakeDaemonCase(TestCase):
