@@ -23,7 +23,7 @@ from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline import archive, content
 from svcd.store.offline.check import Counted, Fault, check
-from svcd.store.offline.session import OfflineError, current, upgrade, version
+from svcd.store.offline.session import OfflineError, current, schema_of, upgrade
 from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import FernetSealer, Keys, SealerError, fingerprint, kept_key, key_file
 
@@ -151,7 +151,7 @@ def _current(settings: Settings) -> int:
     place = of_settings(settings)
     session = place.reading("svcd db current")
     try:
-        found = version(session)
+        found = schema_of(session)
     finally:
         session.close()
     number, newest = found.number, migrations.newest()

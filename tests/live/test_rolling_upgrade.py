@@ -84,9 +84,7 @@ class RollingUpgradeTests(SharedCase):
         clusters = [await t.new_cluster(f"c{n}", 1) for n, t in enumerate(self.tenants)]
         await self.tenants[0].until_active(clusters[0])
         job = await self.pig_job(self.tenants[0])
-        endless = await self.execute(
-            self.tenants[0], job, clusters[0], svcd__fake__outcome="hang"
-        )
+        endless = await self.execute(self.tenants[0], job, clusters[0], svcd__fake__outcome="hang")
 
         for number in range(3):  # up, with a create and a scale under way each time
             other = self.tenants[(number + 1) % 3]

@@ -18,7 +18,14 @@ Row = tuple[Any, ...]
 Values = Mapping[str, Any]
 
 LOOKS = frozenset(
-    {keeper._IS_SHARED, migrations.CURRENT, keeper._OTHERS, keeper._BEAT, keeper._DAEMONS, keeper._HOLDERS}
+    {
+        migrations.CURRENT,
+        keeper._IS_SHARED,
+        keeper._OTHERS,
+        keeper._BEAT,
+        keeper._DAEMONS,
+        keeper._HOLDERS,
+    }
 )
 """Statements of every start or turn that take nothing."""
 _FENCE = keeper.FENCE.replace("for share", "")
@@ -89,8 +96,8 @@ class LeaseRows:
         until_s = self._now() + values["lease_s"]
         return self._run(
             "insert into daemons (id, about, until_s, knows)"
-            " values (:id, :about, :until_s, :knows) on conflict (id) do update set about = excluded.about, until_s = excluded.until_s"
-            " returning id",
+            " values (:id, :about, :until_s, :knows) on conflict (id) do update"
+            " set about = excluded.about, until_s = excluded.until_s returning id",
             {**values, "until_s": until_s},
         )
 

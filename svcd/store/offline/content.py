@@ -20,8 +20,8 @@ from svcd.store.offline.session import (
     Session,
     foreign_tables,
     occupied,
+    schema_of,
     upgrade,
-    version,
 )
 from svcd.store.offline.shape import Shape, TableShape, shape
 
@@ -95,7 +95,7 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
             f"{session.where} has tables of another program ({', '.join(sorted(foreign))}):"
             " give svcd a database of its own"
         )
-    if replace and version(session).number > migrations.newest():
+    if replace and schema_of(session).number > migrations.newest():
         return 1
     rows = occupied(session)
     if rows and not replace:

@@ -75,7 +75,7 @@ class Session(Protocol):
 
 def current(session: Session) -> int:
     """The schema's number, 0 without a schema. Raises OfflineError for a newer release's schema."""
-    number = version(session).number
+    number = schema_of(session).number
     if number > migrations.newest():
         raise OfflineError(
             f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
@@ -84,7 +84,7 @@ def current(session: Session) -> int:
     return number
 
 
-def version(session: Session) -> migrations.Version:
+def schema_of(session: Session) -> migrations.Version:
     """The schema, which this release may not know; 0 without one."""
     there = "schema_version" in session.tables()
     return migrations.version_of(session.one(migrations.CURRENT) if there else None)

@@ -1,4 +1,4 @@
-"""The kept dumps of every schema, upgraded on PostgreSQL."""
+"""The kept dumps of every schema, upgraded on PostgreSQL; upgrades that are hindered."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from twisted.trial.unittest import SynchronousTestCase
+import psycopg2
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from svcd.ports.store import Tx
+from svcd.runtime.tasks import sleep
 from svcd.settings import Database
+from svcd.store import migrations
+from svcd.store.database import SchemaError
 from svcd.store.offline.postgres import PostgresSession
 from svcd.store.offline.session import Session
 from svcd.store.postgres import PostgresDatabase
@@ -20,6 +25,13 @@ from tests.live.store.test_postgres import drive, own_reactor
 from tests.support.database.dump import load_postgresql, seal_key
 from tests.support.database.postgres_server import drop_database, execute, new_database
 from tests.support.database.upgraded import UpgradeContract, add_tests
+from tests.support.processes import reactor, until
+
+_KILL = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+ where query like '%pg_sleep%' and pid <> pg_backend_pid() and state = 'active'
+   and datname = current_database()
+"""
 
 T = TypeVar("T")
 
@@ -54,3 +66,60 @@ class PostgresUpgradeTests(SynchronousTestCase, UpgradeContract):
 
 
 add_tests(PostgresUpgradeTests)
+
+
+class HinderedTests(TestCase):
+    """One more file of the schema, on a database that others use."""
+
+    timeout = 60
+
+    async def opened(self, text: str) -> None:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+        self.database = PostgresDatabase(reactor, Database(url=self.url), self.fail)
+        await self.database.open()
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.database.close()))
+        await migrations.migrate(self.database, at(0))
+        self.before = migrations.steps()
+        self.next = (self.before[-1][0] + 1, text)
+        self.patch(migrations, "steps", lambda: (*self.before, self.next))
+
+    def schema(self) -> int:
+        return int(execute(self.url, migrations.CURRENT)[0][0])
+
+    async def test_it_gives_way_to_others(self) -> None:
+        """A backup reads for seconds: requests wait a second at most, and the upgrade for it."""
+        await self.opened("alter table clusters add column more text;")
+        backup = psycopg2.connect(self.url)
+        self.addCleanup(backup.close)
+        backup.cursor().execute("select count(*) from clusters")
+        upgrade = Deferred.fromCoroutine(migrations.migrate(self.database, at(0)))
+        await sleep(reactor, 0.3)  # the upgrade waits for the table
+        for _ in range(3):
+            began = reactor.seconds()
+            await self.database.read(lambda sql: sql.one("select count(*) from clusters"))
+            self.assertLess(reactor.seconds() - began, 5.0)
+        self.assertFalse(upgrade.called)
+        self.assertEqual(self.schema(), self.before[-1][0])
+        backup.rollback()
+        self.assertEqual(await upgrade, self.next[0])
+        execute(self.url, "select more from clusters")
+
+    async def test_a_lost_connection_leaves_the_schema_before(self) -> None:
+        """The next start makes the upgrade from its beginning."""
+        await self.opened("create table one (id integer); select pg_sleep(30);")
+        upgrade = Deferred.fromCoroutine(migrations.migrate(self.database, at(0)))
+
+        async def killed() -> bool:
+            return bool(execute(self.url, _KILL)[0][0])
+
+        await until(killed, "the upgrade is under way", 20.0)
+        try:
+            await upgrade
+        except SchemaError as error:
+            self.assertIn("the schema cannot be created", str(error))
+        else:
+            self.fail("the upgrade has not failed")
+        self.assertEqual(self.schema(), self.before[-1][0])
+        self.next = (self.next[0], "create table one (id integer);")
+        self.assertEqual(await migrations.migrate(self.database, at(0)), self.next[0])
