@@ -54,6 +54,16 @@ class Compute:
         names = lambda rows: [str(row["keypair"]["name"]) for row in rows]  # noqa: E731
         return _part(await self._call("GET", "/os-keypairs"), "keypairs", names)
 
+    async def create_keypair(self, name: str, public_key: str) -> None:
+        """Create a key pair of the user. Raises CloudError BUSY when the name is taken."""
+        await self._call(
+            "POST", "/os-keypairs", {"keypair": {"name": name, "public_key": public_key}}
+        )
+
+    async def delete_keypair(self, name: str) -> None:
+        """Delete a key pair of the user. A missing key pair is no fault."""
+        await self._call("DELETE", f"/os-keypairs/{quote(name, safe='')}", absent_ok=True)
+
     async def usage(self) -> Mapping[str, Usage]:
         """The tenant's quotas by the fields of `Quota`."""
         return _part(await self._call("GET", "/limits"), "limits", _usage)
@@ -131,6 +141,36 @@ class Compute:
     async def delete_server(self, server_id: str) -> None:
         """Delete a server. A missing server is no fault."""
         await self._call("DELETE", f"/servers/{server_id}", absent_ok=True)
+
+    async def set_metadata(self, server_id: str, metadata: Mapping[str, str]) -> None:
+        """Add or replace entries of a server's metadata. Raises CloudError BUSY while it builds."""
+        body = {"metadata": dict(metadata)}
+        await self._call("POST", f"/servers/{server_id}/metadata", body)
+
+    async def stop_server(self, server_id: str) -> None:
+        """Shut a server down. Raises CloudError BUSY in a status other than ACTIVE."""
+        await self._action(server_id, {"os-stop": None})
+
+    async def create_image(self, server_id: str, name: str, properties: Mapping[str, str]) -> None:
+        """Begin a snapshot of a server: an image of that name with those properties.
+
+        The service names its id in another place in each version, so callers find it by its name.
+        """
+        image = {"name": name, "metadata": dict(properties)}
+        await self._action(server_id, {"createImage": image})
+
+    async def console(self, server_id: str, lines: int) -> str:
+        """The last lines of a server's console; "" when the service has none."""
+        try:
+            body = await self._action(server_id, {"os-getConsoleOutput": {"length": lines}})
+        except RestError as error:
+            if error.status in (400, 404, 409, 501):
+                return ""
+            raise
+        return _part(body, "output", str)
+
+    async def _action(self, server_id: str, action: Mapping[str, Any]) -> Any:
+        return await self._call("POST", f"/servers/{server_id}/action", action)
 
     # ---- server groups ----
 

@@ -33,9 +33,14 @@ class Images:
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    async def images(self) -> Sequence[Image]:
-        """All images that the tenant can see."""
-        return await self._rest.pages("/images", "images", _image, limit=_PAGE)
+    async def images(self, name: str = "") -> Sequence[Image]:
+        """All images that the tenant can see. name: only those of this name."""
+        path = f"/images?name={quote(name, safe='')}" if name else "/images"
+        return await self._rest.pages(path, "images", _image, limit=_PAGE)
+
+    async def delete(self, image_id: str) -> None:
+        """Delete an image. A missing image is no fault."""
+        await self._rest.call("DELETE", _path(image_id), absent_ok=True)
 
     async def image(self, image_id: str) -> Image:
         """One image. Raises CloudError NOT_FOUND."""

@@ -10,7 +10,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from svcd.clients.cloud import OpenStack
+from svcd.clients.compute import Compute
 from svcd.clients.http import HttpClient
+from svcd.clients.image import Images
+from svcd.clients.rest import Rest
+from svcd.clients.sessions import CallerSession
 from svcd.model.cloud import NewServer, Server
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.secret import Secret
@@ -68,6 +72,21 @@ class CloudCase:
     def session(self) -> CloudSession:
         """The tenant's cloud by the user's token."""
         return self.cloud.session(Access(tenant_id=self.tenant, token=self.token))
+
+    def rest(self, service: str, suffix: str = "") -> Rest:
+        """Calls of one service by the user's token."""
+        session = CallerSession(self.cloud._keystone, self.token, self.tenant)
+        return Rest(self.http, session, service, (service,), suffix)
+
+    @property
+    def compute(self) -> Compute:
+        """The compute service by the user's token."""
+        return Compute(self.rest("compute"), {})
+
+    @property
+    def images(self) -> Images:
+        """The image service by the user's token."""
+        return Images(self.rest("image", "/v2"))
 
     async def until(self, what: str, ready: Callable[[], Awaitable[bool]]) -> None:
         """Poll until `ready`, at most about a minute."""

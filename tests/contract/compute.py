@@ -5,6 +5,7 @@ from __future__ import annotations
 from svcd.model.cloud import NewServer
 from svcd.model.ids import ClusterId
 from svcd.ports.faults import Fault
+from svcd.runtime.keys import new_key_pair
 from tests.contract.cloud import CloudCase
 
 
@@ -52,6 +53,44 @@ class ComputeContract(CloudCase):
         """By show."""
         error = await self.refused(self.session.server("00000000-0000-4000-8000-00000000dead"))
         self.assertEqual(error.kind, Fault.NOT_FOUND)
+
+    async def check_the_life_of_a_key_pair(self) -> None:
+        """A second one of the name is BUSY; a second removal is no fault."""
+        name, compute = self.unique("pair"), self.compute
+        public, _ = new_key_pair("")
+        await compute.create_keypair(name, public)
+        self.assertEqual((await compute.keypair(name)).public_key.split()[1], public.split()[1])
+        error = await self.refused(compute.create_keypair(name, public))
+        self.assertEqual(error.kind, Fault.BUSY)
+        for _ in range(2):
+            await compute.delete_keypair(name)
+        error = await self.refused(compute.keypair(name))
+        self.assertEqual(error.kind, Fault.NOT_FOUND)
+
+    async def check_the_snapshot_of_a_stopped_server(self) -> None:
+        """An image of the server's project with the given properties, found by its name."""
+        name, compute = self.unique("image"), self.compute
+        server = await self.active_server(ClusterId(self.unique("cluster")))
+        await compute.set_metadata(server.id, {"beat": "1"})
+        self.assertEqual((await compute.server(server.id)).metadata["beat"], "1")
+        self.assertTrue(isinstance(await compute.console(server.id, 5), str))
+        await compute.stop_server(server.id)
+
+        async def stopped() -> bool:
+            return (await compute.server(server.id)).status == "SHUTOFF"
+
+        await self.until("server SHUTOFF", stopped)
+        error = await self.refused(compute.stop_server(server.id))
+        self.assertEqual(error.kind, Fault.BUSY)
+        await compute.create_image(server.id, name, {"svcd_bake": "unfinished"})
+        (image,) = await self.images.images(name)
+        self.assertEqual(image.properties["svcd_bake"], "unfinished")
+        self.assertEqual(image.properties["instance_uuid"], server.id)
+        self.assertIn(image.status, ("QUEUED", "SAVING", "ACTIVE"))
+        for _ in range(2):
+            await self.images.delete(image.id)
+        self.assertEqual(list(await self.images.images(name)), [])
+        await self.without_server(server.id)
 
     async def check_anti_affinity_spreads_servers(self) -> None:
         """Two members have different hosts; the group is found by name, and goes."""

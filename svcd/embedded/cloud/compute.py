@@ -16,11 +16,13 @@ from svcd.embedded.cloud.openstack import Call, of_project, page
 from svcd.embedded.cloud.records import KeyPair, SecurityGroup, Server, ServerGroup, Volume
 from svcd.embedded.cloud.servers import (
     NewServer,
+    NewSnapshot,
     ServerBody,
     check_networks,
     check_quota,
     choose_host,
     server_body,
+    snapshot,
 )
 from svcd.embedded.services import Refusal, Reply
 from svcd.web.routing import route
@@ -222,6 +224,9 @@ class Compute(ComputeBasics):
                     due_at=core.now() + core.config.delete_s,
                 )
             )
+            for image in list(core.state.images.values()):
+                if image.source_id == server_id and core.now() < image.saved_at:
+                    core.state.images.remove(image.id)  # as Nova: its snapshot ends with it
         self._life.wake_server(server_id)
         return Reply(status=204)
 
@@ -235,6 +240,10 @@ class Compute(ComputeBasics):
             status = "ACTIVE" if state == "active" else "ERROR"
             self._core.state.servers.put(evolve(server, status=status, updated_at=now))
             return Reply(status=202)
+        if "createImage" in what:
+            return self._create_image(call, server, what["createImage"])
+        if "os-getConsoleOutput" in what:  # the machines have no console
+            return Reply(body={"output": ""})
         verb = next((v for v in ("os-start", "os-stop") if v in what), None)
         if verb is None:
             raise Refusal(400, "There is no such action: " + ", ".join(what))
@@ -248,6 +257,18 @@ class Compute(ComputeBasics):
         )
         self._life.wake_server(server_id)
         return Reply(status=202)
+
+    def _create_image(self, call: Call, server: Server, body: Any) -> Reply:
+        core = self._core
+        try:
+            new = msgspec.convert(body, NewSnapshot)
+        except msgspec.ValidationError as error:
+            raise Refusal(400, f"Invalid input for field/attribute createImage. {error}") from None
+        image = snapshot(core, server, new)
+        core.state.images.put(image)
+        if self.version_of(call) >= (2, 45):
+            return Reply(status=202, body={"image_id": image.id})
+        return Reply(status=202, headers={"Location": f"{core.public_url}/image/{image.id}"})
 
     @route(app, ["GET"], "/v2.1/servers/<server_id>/metadata")
     def metadata(self, call: Call, server_id: str) -> Reply:

@@ -220,7 +220,12 @@ class Core:
         )
 
     def as_now(self, image: Image) -> Image:
-        """The image in its present state: it is queued while its software is not usable."""
+        """The image in its present state: it is queued while its software is not usable.
+
+        A snapshot is saved for a while.
+        """
+        if self.now() < image.saved_at:
+            return evolve(image, status="saving")
         problem = self.image_problem() if image.id == VANILLA_IMAGE_ID else ""
         if not problem:
             return image

@@ -165,6 +165,14 @@ class ImageService(Service):
         self._core.state.images.put(image)
         return Reply(body=self._body(image))
 
+    @route(app, ["DELETE"], "/v2/images/<image_id>")
+    def delete(self, call: Call, image_id: str) -> Reply:
+        image = self._changeable(call, image_id)
+        if image.builtin:
+            raise Refusal(403, f"Image {image_id} is protected and cannot be deleted.")
+        self._core.state.images.remove(image_id)
+        return Reply(status=204)
+
     def _apply(self, image: Image, properties: dict[str, str], operation: _Operation) -> Image:
         """Apply one operation: change custom `properties` in place, return the changed image."""
         if not operation.path.startswith("/") or "/" in operation.path[1:]:

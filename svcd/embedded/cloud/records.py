@@ -89,7 +89,10 @@ class Flavor:
 
 @frozen(kw_only=True)
 class Image:
-    """builtin: it exists without a row, and every user may change it."""
+    """builtin: it exists without a row, and every user may change it.
+
+    saved_at: end of the snapshot; source_id: the server of the snapshot, "" for other images.
+    """
 
     id: str
     name: str
@@ -104,6 +107,8 @@ class Image:
     created_at: float
     updated_at: float
     builtin: bool = False
+    saved_at: float = 0.0
+    source_id: str = ""
 
 
 @frozen(kw_only=True)

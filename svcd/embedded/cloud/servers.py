@@ -12,7 +12,7 @@ import msgspec
 from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
 from svcd.embedded.cloud.life import Life
 from svcd.embedded.cloud.openstack import Call, text_of
-from svcd.embedded.cloud.records import Flavor, Server, ServerGroup
+from svcd.embedded.cloud.records import Flavor, Image, Server, ServerGroup
 from svcd.embedded.services import Refusal
 
 _VM_STATES = {
@@ -50,6 +50,42 @@ class NewServer(msgspec.Struct):
 class ServerBody(msgspec.Struct, rename={"hints": "os:scheduler_hints"}):
     server: NewServer
     hints: dict[str, Any] | None = None
+
+
+class NewSnapshot(msgspec.Struct):
+    name: str
+    metadata: dict[str, str] = {}
+
+
+def snapshot(core: Core, server: Server, new: NewSnapshot) -> Image:
+    """The image that a snapshot of `server` begins. Raises Refusal 409.
+
+    It has the properties of the server's own image, as Nova's snapshots have. It is a record only:
+    a machine of it begins as empty as one of any other image.
+    """
+    if server.status not in ("ACTIVE", "SHUTOFF") or server.desired == "DELETED":
+        state = _VM_STATES.get(server.status, server.status.lower())
+        text = f"Cannot 'createImage' instance {server.id} while it is in vm_state {state}"
+        raise Refusal(409, text)
+    base, now = core.image(server.image_id), core.now()
+    inherited = {} if base is None else base.properties
+    own = {"instance_uuid": server.id, "base_image_ref": server.image_id, "image_type": "snapshot"}
+    return Image(
+        id=core.new_id(),
+        name=new.name,
+        owner=server.project_id,
+        visibility="private",
+        status="active",
+        min_disk_gib=FLAVORS[server.flavor_id].disk_gib,
+        min_ram_mib=0 if base is None else base.min_ram_mib,
+        size=0,
+        properties={**inherited, **own, **new.metadata},
+        tags=(),
+        created_at=now,
+        updated_at=now,
+        saved_at=now + core.config.boot_s,
+        source_id=server.id,
+    )
 
 
 def asked_version(call: Call) -> str:
