@@ -90,6 +90,12 @@ def trust(environment: Mapping[str, str], process: MutableMapping[str, str] = os
         process[_AUTHORITIES] = given
 
 
+def interface(environment: Mapping[str, str]) -> str:
+    """The interface as the catalog names it; the variable may hold the older `publicURL`."""
+    given = environment.get("OS_INTERFACE") or environment.get("OS_ENDPOINT_TYPE") or ""
+    return given.removesuffix("URL")
+
+
 def _first(named: str | None, stem: str, folders: tuple[Path, ...]) -> Path | None:
     if named:
         if not Path(named).is_file():

@@ -73,11 +73,16 @@ def find(given: Given, environment: Mapping[str, str], send: Send = send) -> Doo
     return found(given, environment, send).door
 
 
-def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Found:
-    """The same, with the login. Raises CommandError."""
+def found(
+    given: Given, environment: Mapping[str, str], send: Send = send, *, cloud_only: bool = False
+) -> Found:
+    """The same, with the login. Raises CommandError.
+
+    cloud_only: for a command that needs no daemon: the door then may have no `api`.
+    """
     known = endpoints(given.state_dir)
-    api = given.api or known.get("api")
-    if not api:
+    api = given.api or known.get("api") or ""
+    if not api and not cloud_only:
         folder = given.state_dir.absolute()
         if known:
             raise CommandError(
@@ -111,8 +116,9 @@ def found(given: Given, environment: Mapping[str, str], send: Send = send) -> Fo
         except CommandError:
             token, again = "", None  # the daemon may accept requests without a token
     tenant = tenant or ("" if given.api else str(known.get("tenant", "")))
-    if not tenant:
-        send("GET", f"{str(api).rstrip('/')}/", None, {})  # a daemon that is away comes first
+    if not tenant and (token or not cloud_only):
+        if not cloud_only:  # a daemon that is away comes first
+            send("GET", f"{str(api).rstrip('/')}/", None, {})
         raise CommandError("no project is given: use --project ID, or set OS_PROJECT_ID", USAGE)
     return Found(
         door=Door(api=str(api), tenant=tenant, token=token, auth_url=auth_url), again=again

@@ -20,7 +20,17 @@ from svcd.cli.show import Table, field, get
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-image: Final = Group("image", help="Software of a distribution, and images of the cloud.")
+image: Final = Group(
+    "image",
+    help="Software of a distribution, and images of the cloud.",
+    lazy={
+        "bake": (
+            "svcd.cli.image_bake_command:command",
+            "make an image for clusters in your cloud, and register it",
+        )
+    },
+    order=("build", "verify", "bake"),
+)
 
 
 def _tree(function: F) -> F:

@@ -95,7 +95,7 @@ def command(
         settings.cloud,
         auth_url=found.auth_url,
         region=environment.get("OS_REGION_NAME") or settings.cloud.region,
-        interface=_interface(environment) or settings.cloud.interface,
+        interface=clouds.interface(environment) or settings.cloud.interface,
     )
     rules = Rules(ids=frozenset(ids), unmarked=unmarked, young_s=max(0.0, younger))
     shape = form_of(form)
@@ -181,12 +181,6 @@ class _Work:
             return await search.run(delete, wait_s)
         except CloudError as error:
             raise CommandError(error.text, UNREACHABLE if error.passing else REFUSED) from None
-
-
-def _interface(environment: Mapping[str, str]) -> str:
-    """The interface as the catalog names it; the variable may hold the older `publicURL`."""
-    given = environment.get("OS_INTERFACE") or environment.get("OS_ENDPOINT_TYPE") or ""
-    return given.removesuffix("URL")
 
 
 def _on_reactor(work: Callable[[Any], Coroutine[Any, Any, Outcome]]) -> Outcome:

@@ -133,9 +133,14 @@ class Session:
         described = self.connections.send("GET", url, None, headers)
         return described.status == 200 and b'"dry_run"' in described.body
 
+    @property
+    def cacert(self) -> str:
+        """The file of further certificate authorities; "" for none."""
+        return self._cacert or self.environment.get("OS_CACERT") or ""
+
     def new_connections(self, read_s: float) -> Connections:
         """Further connections, with another time for connecting and for each read."""
-        return Connections(self._cacert or self.environment.get("OS_CACERT") or "", read_s)
+        return Connections(self.cacert, read_s)
 
     @cached_property
     def api(self) -> Api:
@@ -143,6 +148,15 @@ class Session:
         send = self.connections.send
         found = door.found(self._given, self.environment, send)
         return Api(found.door, send, lambda: found.renewed(send), note=self.note)
+
+    @cached_property
+    def cloud_login(self) -> door.Found:
+        """The login at the cloud, for a command that needs no daemon. Raises CommandError."""
+        found = door.found(self._given, self.environment, self.connections.send, cloud_only=True)
+        if not (found.door.token and found.door.auth_url):
+            text = "no login at a cloud: set OS_AUTH_URL and the other OS_ variables"
+            raise CommandError(f"{text}, or use --os-cloud", USAGE)
+        return found
 
     @cached_property
     def endpoints(self) -> Any:

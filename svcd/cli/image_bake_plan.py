@@ -1,0 +1,307 @@
+"""Decides for `svcd image bake`: its next step, and what its arguments name. Pure.
+
+| Object in the cloud | How a bake finds its own |
+|---|---|
+| server | name from `object_name`, metadata `svcd_bake` = name of the image |
+| key pair, security group | name from `object_name` |
+| floating IP | description from `object_name` |
+| image | its name, property `svcd_bake`: `unfinished`, then `finished` |
+
+Note: two bakes at once. A working bake counts up the metadata `svcd_bake_beat` of its server. A
+bake that finds objects looks twice, with a pause of several beats between. A beat or an object that
+the first look did not find is another bake's work. Objects that vanish prove nothing: a cloud goes
+on with what a killed bake has begun. So a bake looks again until none vanishes. A server that
+builds has no beats yet, so it also waits for the end of the building. Clocks of different machines
+are never compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from attrs import frozen
+
+from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
+from svcd.model import wire
+from svcd.model.choices import listed, nearest
+from svcd.model.cloud import Flavor, Image, Network, Server
+from svcd.provisioning.decide.facts import PROBLEM, SSH_PORT
+from svcd.provisioning.distributions.vanilla.server_image import PACKAGES_MIB
+
+MARK: Final = "svcd_bake"
+BEAT: Final = "svcd_bake_beat"
+LOGIN: Final = "svcd_bake_user"
+"""Metadata of the server: the login user of the image."""
+UNFINISHED: Final = "unfinished"
+FINISHED: Final = "finished"
+
+_LOGINS: Final = (wire.IMAGE_USERNAME, "os_admin_user")
+"""Properties of an image that name its login user, the first one first."""
+_LEAST_RAM_MIB: Final = 512
+_SYSTEM_MIB: Final = 1024
+"""What the system of a plain cloud image takes of a disk at least."""
+_MOST_NAME: Final = 40
+"""Characters of the image's name in the names of other objects."""
+
+
+def object_name(image: str) -> str:
+    """The name of the server, key pair and security group of a bake.
+
+    Older Nova allows no dots in the names of key pairs. The digest keeps `a.b` and `a-b` apart.
+    """
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", image).strip("-")[:_MOST_NAME]
+    return f"svcd-bake-{plain}-{hashlib.sha256(image.encode()).hexdigest()[:8]}"
+
+
+@frozen(kw_only=True)
+class Found:
+    """The objects of the bakes of one image, and all images of its name.
+
+    groups: ids; keypair: its name, "" when there is none; addresses: id of each floating IP.
+    """
+
+    images: Sequence[Image] = ()
+    servers: Sequence[Server] = ()
+    keypair: str = ""
+    groups: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+
+    @property
+    def unfinished(self) -> Sequence[Image]:
+        """The images that a bake has begun and not registered."""
+        return [each for each in self.images if each.properties.get(MARK) == UNFINISHED]
+
+    @property
+    def leftovers(self) -> Sequence[tuple[str, str]]:
+        """Kind and id of every object of a bake, in the order of their removal."""
+        return [
+            *(("server", each.id) for each in self.servers),
+            *(("floating IP", each) for each in self.addresses),
+            *(("security group", each) for each in self.groups),
+            *(("key pair", each) for each in (self.keypair,) if each),
+            *(("image", each.id) for each in self.unfinished),
+        ]
+
+    @property
+    def traces(self) -> frozenset[tuple[str, str]]:
+        """All that a working bake changes: its objects, and the beats of its server."""
+        beats = ((each.id, each.metadata.get(BEAT, "")) for each in self.servers)
+        return frozenset([*self.leftovers, *beats])
+
+    def rests(self, before: Found) -> bool:
+        """Whether a step can be chosen: no server builds, and no object has vanished."""
+        return self.traces >= before.traces and all(s.status != "BUILD" for s in self.servers)
+
+
+@frozen
+class Refuse:
+    """End with this text. tidy: after the removal of the leftovers."""
+
+    text: str
+    tidy: bool = False
+
+
+@frozen
+class Begin:
+    """Remove the leftovers, then begin with a new server."""
+
+
+@frozen
+class Continue:
+    """Wait until the image is saved, and register it."""
+
+    image_id: str
+
+
+@frozen
+class Tidy:
+    """The image is finished: remove the leftovers."""
+
+    image_id: str
+
+
+Step: TypeAlias = Refuse | Begin | Continue | Tidy
+
+
+def next_step(name: str, before: Found, now: Found) -> Step:
+    """The step of a bake that has found these objects. before: the look before that."""
+    if not now.traces <= before.traces:
+        server = f" on server {now.servers[0].id}" if now.servers else ""
+        return Refuse(
+            f"another svcd image bake of {name} is at work{server}: wait for its end, or choose"
+            " another --name"
+        )
+    for image in now.images:
+        mark = image.properties.get(MARK)
+        if mark == FINISHED and now.leftovers:
+            return Tidy(image.id)
+        if mark != UNFINISHED:
+            return Refuse(
+                f"the cloud has an image {name} already ({image.id}): choose another --name, or"
+                f" delete that one: {removal('image', image.id)}",
+                tidy=bool(now.leftovers),
+            )
+    if len(now.unfinished) == 1:
+        (image,) = now.unfinished
+        is_saved = image.status == "ACTIVE"
+        if is_saved or (image.status in ("QUEUED", "SAVING") and now.servers):
+            return Continue(image.id)
+    return Begin()
+
+
+def removal(kind: str, id_: str) -> str:
+    """The command that removes an object of a bake."""
+    words = {"floating IP": "floating ip", "key pair": "keypair"}
+    return f"openstack {words.get(kind, kind)} delete {id_}"
+
+
+def left_over(reasons: Mapping[tuple[str, str], str]) -> str:
+    """The text about objects that could not be removed: kind and id -> reason."""
+    return "; ".join(
+        f"NOT removed: {kind} {id_} ({why}); remove it: {removal(kind, id_)}"
+        for (kind, id_), why in reasons.items()
+    )
+
+
+@frozen(kw_only=True)
+class Wanted:
+    """The image to make. tree: the software tree on this machine. user: "" as the base image says.
+
+    base, flavor, network, pool: ids or names; network "": the only one; pool "": no floating IP.
+    cidrs: networks that may reach the server's SSH port.
+    """
+
+    name: str
+    base: str
+    flavor: str
+    tree: Path
+    network: str = ""
+    pool: str = ""
+    user: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    cidrs: tuple[str, ...] = ("0.0.0.0/0",)
+
+
+@frozen(kw_only=True)
+class Choice:
+    """What the arguments name in the cloud. port: of the servers' SSH."""
+
+    base: Image
+    flavor_id: str
+    network_id: str | None
+    user: str
+    port: int
+
+
+# ---- what the arguments name --------------------------------------------------------------------
+
+
+def choice(
+    wanted: Wanted,
+    images: Sequence[Image],
+    flavors: Sequence[Flavor],
+    networks: Sequence[Network],
+    tree_mib: int,
+) -> Choice:
+    """What the arguments name. tree_mib: size of the software tree. Raises CommandError."""
+    base = chosen_image(wanted.base, images)
+    if wanted.pool:
+        chosen_network(wanted.pool, networks, external=True)
+    return Choice(
+        base=base,
+        flavor_id=chosen_flavor(wanted.flavor, flavors, base, tree_mib).id,
+        network_id=chosen_network(wanted.network, networks),
+        user=login_user(wanted.user, base),
+        port=int(base.properties.get(SSH_PORT) or 22),
+    )
+
+
+def chosen_image(word: str, images: Sequence[Image]) -> Image:
+    """The image with this id or name, which is ACTIVE. Raises CommandError."""
+    id_ = _chosen("base image", word, [(each.id, each.name) for each in images], "--base")
+    image = next(each for each in images if each.id == id_)
+    if image.status != "ACTIVE":
+        text = f"the base image {word} is {image.status.lower()}, not active"
+        raise CommandError(f"{text}: wait, or choose another --base")
+    return image
+
+
+def chosen_flavor(word: str, flavors: Sequence[Flavor], base: Image, tree_mib: int) -> Flavor:
+    """The flavor with this id or name, when it has room for base and tree. Raises CommandError."""
+    id_ = _chosen("flavor", word, [(each.id, each.name) for each in flavors], "--flavor")
+    flavor = next(each for each in flavors if each.id == id_)
+    reason = _too_small(flavor, base, tree_mib)
+    if reason:
+        fitting = [each.name for each in flavors if not _too_small(each, base, tree_mib)]
+        raise CommandError(f"the flavor {word} {reason}; large enough: {listed(fitting)}")
+    return flavor
+
+
+def _too_small(flavor: Flavor, base: Image, tree_mib: int) -> str:
+    """Why the flavor is too small; "" when it is not, or when its disk is unknown (0)."""
+    ram_mib = max(base.min_ram_mib, _LEAST_RAM_MIB)
+    if flavor.ram_mib < ram_mib:
+        return f"has {flavor.ram_mib} MiB of memory, and {ram_mib} MiB are needed"
+    system_mib = max(_SYSTEM_MIB, (base.size_bytes or 0) >> 20)
+    disk_gib = max(base.min_disk_gib, math.ceil((system_mib + tree_mib + PACKAGES_MIB) / 1024))
+    if 0 < flavor.disk_gib < disk_gib:
+        return (
+            f"has a disk of {flavor.disk_gib} GiB, and the base image with the software needs"
+            f" {disk_gib} GiB"
+        )
+    return ""
+
+
+def chosen_network(word: str, networks: Sequence[Network], external: bool = False) -> str | None:
+    """The id of the inner or external network with this id or name. Raises CommandError.
+
+    word: "" means the only inner network; None when there is none.
+    """
+    option = "--floating-network" if external else "--network"
+    fitting = [(each.id, each.name) for each in networks if each.external == external]
+    if word:
+        kind = "external network" if external else "network"
+        return _chosen(kind, word, fitting, option)
+    if len(fitting) > 1:
+        names = listed([name or id_ for id_, name in fitting])
+        raise CommandError(f"the project has several networks: choose one with --network: {names}")
+    return fitting[0][0] if fitting else None
+
+
+def _chosen(kind: str, word: str, rows: Sequence[tuple[str, str]], option: str) -> str:
+    """The id of the only row with this id or name. Raises CommandError."""
+    found = [id_ for id_, _ in rows if id_ == word] or [id_ for id_, name in rows if name == word]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        text = f"the cloud has several {kind}s of the name {word}: give the id"
+        raise CommandError(f"{text} with {option}: {listed(found)}", USAGE)
+    names = [name or id_ for id_, name in rows]
+    near = nearest(word, names)
+    advice = f"did you mean {near}?" if near else f"the cloud has {listed(names)}"
+    raise CommandError(f"the cloud has no {kind} {word} ({option}); {advice}", NOT_FOUND)
+
+
+def login_user(given: str, base: Image) -> str:
+    """The login user of the servers: the given one, that of the base image, else debian."""
+    known = (base.properties.get(each, "") for each in _LOGINS)
+    return given or next((each for each in known if each), "debian")
+
+
+def registration(
+    image: Image, user: str, description: str, tags: Iterable[str]
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The properties that register the image and end its bake; those to remove.
+
+    A snapshot has the properties of the server's own image, also another registration.
+    """
+    given = {wire.IMAGE_USERNAME: user, wire.IMAGE_DESCRIPTION: description, MARK: FINISHED}
+    given |= {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in tags}
+    foreign = (each for each in image.properties if each.startswith(wire.IMAGE_TAG))
+    return given, [PROBLEM, *(each for each in foreign if each not in given)]

@@ -1,0 +1,162 @@
+"""`svcd image bake` on a real OpenStack whose servers answer on SSH.
+
+The servers run on this machine's programs and have no way out, so apt finds all packages there. The
+hypervisor of the platform makes an image record of a snapshot and uploads nothing: this suite
+uploads some bytes in its place. All else is real: server, key pair, security group, SSH, the copy
+and its check, the clean-up, stop, the snapshot's record, registration, removal.
+
+Needed: see openstack_case, and the software tree (SVCD_VANILLA_PREFIX, or that of the clone).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from svcd.provisioning.distributions.vanilla.image.build import versions
+from tests.support.openstack_case import Cloud, OpenStackCase, token
+from tests.support.processes import BIN, Ended, Program, send, until
+from tests.support.real_openstack import given, platform
+
+ROOT = Path(__file__).parents[3]
+TREE = Path(
+    os.environ.get("SVCD_VANILLA_PREFIX")
+    or ROOT / "state" / "image" / f"vanilla-{versions()['hadoop']}"
+)
+NAME = "baked"
+_END_S = 400.0
+
+skip = None if (TREE / "image.json").is_file() else f"there is no software in {TREE}"
+
+
+class BakeTests(OpenStackCase):
+    timeout = 900
+
+    async def prepare(self) -> None:
+        self.cloud = Cloud(await token("alpha-user", "alpha"), "alpha")
+        self.glance = platform()["endpoints"]["glance"].rstrip("/").removesuffix("/v2") + "/v2"
+
+    async def images(self) -> list[Any]:
+        return list((await self.cloud.get("GET", f"{self.glance}/images?name={NAME}"))["images"])
+
+    async def keypairs(self) -> list[str]:
+        rows = (await self.cloud.get("GET", f"{self.cloud.nova}/os-keypairs"))["keypairs"]
+        return sorted(each["keypair"]["name"] for each in rows)
+
+    def start(self, *more: str) -> Program:
+        tenant = platform()["tenants"]["alpha"]
+        environment = {
+            "OS_AUTH_URL": given("AUTH_URL"),
+            "OS_USERNAME": "alpha-user",
+            "OS_PASSWORD": given("PASSWORD"),
+            "OS_PROJECT_NAME": "alpha",
+        }
+        arguments = {
+            "--base": tenant["private_image"],
+            "--flavor": "m1.small",
+            "--network": tenant["network"],
+            "--user": "debian",
+            "--name": NAME,
+            "--tree": str(TREE),
+        }
+        arguments |= dict(zip(more[::2], more[1::2], strict=True))
+        words = [word for pair in arguments.items() for word in pair]
+        program = Program([str(BIN / "svcd"), "image", "bake", "vanilla", *words], environment)
+        self.addCleanup(program.signal, signal.SIGKILL)
+        return program
+
+    async def said(self, program: Program, text: str) -> None:
+        async def look() -> bool:
+            if program.code is not None:
+                raise AssertionError(f"ended with {program.code}: {program.err}")
+            return text in program.err
+
+        await until(look, text, _END_S)
+
+    async def saved(self, program: Program) -> str:
+        """Upload the image as a hypervisor would; its id."""
+        await self.said(program, "saving image")
+
+        async def queued() -> Any:
+            return next((each for each in await self.images() if each["status"] == "queued"), None)
+
+        image = await until(queued, "the image", 60)
+        await self.upload(image["id"])
+        return str(image["id"])
+
+    async def upload(self, image_id: str) -> None:
+        headers = {"X-Auth-Token": self.cloud.token, "Content-Type": "application/octet-stream"}
+        reply = await send(
+            "PUT", f"{self.glance}/images/{image_id}/file", data=b"disk", headers=headers
+        )
+        self.assertEqual(reply.status, 204, reply.body)
+
+    async def registered(self, program: Program, image_id: str) -> Ended:
+        """The end of a bake that has made this image, which is deleted."""
+        ended = await program.end(_END_S)
+        self.assertEqual(ended.code, 0, ended)
+        (image,) = await self.images()
+        self.assertEqual((image["id"], image["status"]), (image_id, "active"))
+        self.assertEqual(
+            {key: image[key] for key in image if key.startswith(("_svc", "svcd"))},
+            {
+                "_svc_username": "debian", "_svc_description": "Hadoop, Pig, Oozie, Spark",
+                "_svc_tag_vanilla": "True", "_svc_tag_3.5.0": "True", "svcd_bake": "finished",
+            },
+        )  # fmt: skip
+        await self.cloud.ask("DELETE", f"{self.glance}/images/{image_id}")
+        return ended
+
+    async def nothing_left(self, keypairs: list[str], before: dict[str, str]) -> None:
+        self.assertEqual(await self.images(), [])
+        self.assertEqual(await self.keypairs(), keypairs)
+        self.assertEqual(sorted(set(await self.everything()) - set(before)), [])
+
+    async def test_a_bake(self) -> None:
+        """With a floating IP."""
+        await self.prepare()
+        keypairs, before = await self.keypairs(), await self.everything()
+        program = self.start("--floating-network", given("POOL"))
+        ended = await self.registered(program, await self.saved(program))
+        for step in ("installing packages", "checking the software on the server", "cleaning"):
+            self.assertIn(step, ended.err)
+        await self.nothing_left(keypairs, before)
+
+    async def test_killed_and_started_again(self) -> None:
+        """While the image is saved: the second bake continues; during the copy: it begins again."""
+        await self.prepare()
+        keypairs, before = await self.keypairs(), await self.everything()
+        first = self.start()
+        await self.said(first, "copying the software")
+        first.signal(signal.SIGKILL)
+        await first.end()
+        second = self.start()
+        await self.said(second, "saving image")
+        second.signal(signal.SIGKILL)
+        await second.end()
+        third = self.start()
+        await self.said(third, "continuing with image")
+        ended = await self.registered(third, await self.saved(third))
+        self.assertNotIn("booting a server", ended.err)
+        await self.nothing_left(keypairs, before)
+
+    async def test_ends_that_leave_nothing(self) -> None:
+        """Ctrl-C during the copy, a second bake beside it, and a flavor that is too small."""
+        await self.prepare()
+        keypairs, before = await self.keypairs(), await self.everything()
+        program = self.start()
+        await self.said(program, "copying the software")
+        other = await self.start().end(_END_S)
+        self.assertEqual(other.code, 4, other)
+        self.assertIn(f"another svcd image bake of {NAME} is at work on server", other.err)
+        self.assertEqual(program.code, None, program.err)
+        small = await self.start("--flavor", "m1.tiny", "--name", "other").end(_END_S)
+        self.assertEqual(small.code, 1, small)
+        self.assertIn("the flavor m1.tiny has a disk of 1 GiB", small.err)
+        await self.said(program, "saving image")
+        program.signal(signal.SIGINT)
+        ended = await program.end(_END_S)
+        self.assertEqual(ended.code, 130, ended)
+        await self.nothing_left(keypairs, before)
