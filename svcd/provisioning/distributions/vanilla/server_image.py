@@ -13,9 +13,7 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from svcd.provisioning.decide.shell import DEFAULT_PREFIX
-
-PREFIX: Final = DEFAULT_PREFIX
+PREFIX: Final = "/opt/svcd/vanilla"
 """The place of the software tree on a server."""
 PACKAGES: Final = ("openjdk-17-jre-headless", "e2fsprogs", "python3", "sudo")
 """The packages that a server needs beside the software tree, by their names in Debian."""
