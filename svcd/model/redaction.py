@@ -104,10 +104,19 @@ def _coded(secret: bytes) -> Iterator[str]:
 
 def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -> str:
     """`text` with stars in place of each of `secrets`. whole: pieces are left, which is quicker."""
+    return without_forms(text, all_forms(secrets), whole=whole) if len(text) >= LEAST else text
+
+
+def all_forms(secrets: Iterable[Secret | str]) -> Sequence[str]:
+    """The forms of each of `secrets`, for `without_forms`: one search for many texts."""
     wanted = {each.reveal() if isinstance(each, Secret) else each for each in secrets}
     long_enough = (each for each in sorted(wanted, key=len, reverse=True) if len(each) >= LEAST)
-    known = [form for secret in long_enough for form in forms(secret)]
-    if not whole and len(text) <= _MOST_TEXT:
+    return [form for secret in long_enough for form in forms(secret)]
+
+
+def without_forms(text: str, known: Sequence[str], *, whole: bool = False) -> str:
+    """`text` with stars in place of each of `known`. whole: see `hidden`."""
+    if not whole and PIECE <= len(text) <= _MOST_TEXT:
         text = without_pieces(text, known)
     for form in known:
         text = text.replace(form, MASK)

@@ -9,7 +9,7 @@ from attrs import evolve
 from svcd.model.cluster import Cluster, Instance
 from svcd.model.cluster_token import inserted
 from svcd.model.ids import InstanceId
-from svcd.model.redaction import hidden, named
+from svcd.model.redaction import all_forms, named, without_forms
 from svcd.model.secret import Secret
 from svcd.ports.machines import CommandResult, Host, Location, Remote, login, reachable, ways_of
 from svcd.provisioning.decide import shell
@@ -32,7 +32,7 @@ class Shells:
         self._token = token
         self._gate = Gate(at_once)
         self._instances = {i.instance_id: i for i in cluster.instances()}
-        self._secrets = [*_secrets(cluster), token]
+        self._masked: Sequence[str] | None = None
         self._ways = ways_of(cluster, key)
 
     def instance(self, instance_id: InstanceId) -> Instance:
@@ -62,7 +62,11 @@ class Shells:
         host = self.host(instance_id)
         async with self._gate:
             result = await self._remote.run(host, command, stdin=stdin, timeout_s=timeout_s)
-        stdout, stderr = (hidden(t, self._secrets) for t in (result.stdout, result.stderr))
+        if not result.stdout and not result.stderr:
+            return result
+        if self._masked is None:  # once for all machines of a cluster
+            self._masked = all_forms([*_secrets(self._cluster), self._token])
+        stdout, stderr = (without_forms(t, self._masked) for t in (result.stdout, result.stderr))
         return evolve(result, stdout=stdout, stderr=stderr)
 
     async def work(
