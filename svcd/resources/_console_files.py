@@ -50,7 +50,7 @@ _IMPORT: Final = re.compile(r'^import\s*([^;"]+?)\s*from\s*"\./(\w+\.js)";', re.
 _DECLARED: Final = re.compile(r"^export ((?:async )?function\*? |const |class )(\w+)", re.MULTILINE)
 _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
-_INDENT: Final = re.compile(r"^[ ]+", re.MULTILINE)
+_STYLE_BLANKS: Final = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
@@ -62,7 +62,7 @@ def files() -> Mapping[str, Answer]:
     read[SCRIPT] = joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
     styles = sorted((n for n in read if n.endswith(".css")), key=lambda n: (n != "style.css", n))
     style = _STYLE_COMMENT.sub("", "".join(read[name].decode() for name in styles))
-    read[STYLE] = _INDENT.sub("", style).encode()
+    read[STYLE] = _STYLE_BLANKS.sub(r"\1", style).replace(";}", "}").encode()
     return {n: _answer(n, body) for n, body in read.items() if Path(n).suffix in _TYPES}
 
 
@@ -101,7 +101,7 @@ def _wrapped(name: str, text: str) -> str:
     def listed(found: re.Match[str]) -> str:
         for each in found[1].split(","):
             inner, _, outer = each.strip().partition(" as ")
-            exports.append(f"{outer or inner}: {inner}")
+            exports.append(f"{outer or inner}:{inner}")
         return ""
 
     def declared(found: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def _wrapped(name: str, text: str) -> str:
         return f"{found[1]}{found[2]}"
 
     def default(found: re.Match[str]) -> str:
-        exports.append("default: $default")
+        exports.append("default:$default")
         return "const $default = "
 
     is_own = "\n" in text.strip()  # a library has one line
@@ -124,8 +124,8 @@ def _wrapped(name: str, text: str) -> str:
         text = squeezed(text)
     if name == ENTRY:
         return f"{{\n{text}}}\n"
-    end = f"return {{ {', '.join(exports)} }};"
-    return f"const {_variable(name)} = (() => {{\n{text}\n{end}\n}})();\n"
+    end = f"return{{{','.join(exports)}}}"
+    return f"const {_variable(name)}=(()=>{{\n{text}\n{end}}})();\n"
 
 
 def _imported(found: re.Match[str]) -> str:
