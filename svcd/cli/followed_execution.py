@@ -163,7 +163,7 @@ class Followed:
         if number:
             lines = "1 line" if number == 1 else f"{number:,} lines"
             self._session.note(
-                f"left out: {lines} of Oozie, Hadoop, Pig and Java;"
+                f"left out: {lines} of Oozie, Hadoop, Pig, Spark and Java;"
                 f" all: svcd job logs --all {self._id}"
             )
 

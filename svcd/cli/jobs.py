@@ -223,7 +223,7 @@ def _given(api: Api, execution: Row) -> Iterator[Row]:
     "--all",
     "shows_all",
     is_flag=True,
-    help="show each line, also those of Oozie, Hadoop, Pig and Java",
+    help="show each line, also those of Oozie, Hadoop, Pig, Spark and Java",
 )
 @click.pass_obj
 def logs(session: Session, what: str, follow: bool, shows_all: bool) -> int:

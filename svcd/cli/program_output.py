@@ -23,6 +23,10 @@ shown: the values have any form. A dump without its rules, as where a part of th
 is no dump. The driver of a Spark program logs one, up to the second rule or the next message: the
 message before the first rule has no words.
 
+Note: reasons of Spark. The launcher of a Spark job runs no program of the user: YARN does. It tells
+why the application failed four times, and YARN tells the end of the driver's errors twice in each.
+The first reason behind `Failing Oozie Launcher` is shown, without the steps of Spark in it.
+
 Source: Oozie 5.2.1, `LauncherAM`, `LauncherMain`, `JavaMain`, `MapReduceMain`, `PigMain`,
 `ShellMain`; recorded output of the four types of jobs.
 """
@@ -105,6 +109,14 @@ _HANDED_OVER: Final = _pattern(
     r"|propagating new Hadoop job id to Oozie\Z)"
 )
 """The launcher's first words after a program, also after one that failed."""
+_SUBMIT: Final = _pattern(r"Java action main class +: org\.svcd\.spark\.SubmitSpark\Z")
+_STACK: Final = "java.lang.reflect.InvocationTargetException"
+"""The launcher's first word on a failure; the reason comes again below `_FAILED`."""
+_HANDS_OVER: Final = "Oozie Launcher, "
+_CONTAINER: Final = _pattern(r"\[[\d :.-]{23}\]Container exited with ")
+"""The title of the end of a container's errors in YARN's report."""
+_MORE: Final = "For more detailed output, check "
+"""The line of the report below these errors."""
 _EXIT_CODE: Final = "Exit code of the Shell command 0"
 _FRAMEWORK: Final = _pattern(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
@@ -146,7 +158,9 @@ class FileState:
 
     within: the rule that ends the present dump. heading: that of a dump, if it was the last line.
     left_out: the last message of a logger was. blanks: empty lines of the program that no other
-    line has followed. begun: the program has written. pig: the program is Pig's client.
+    line has followed. begun: the program has written. pig: the program is Pig's client. spark: it
+    submits a Spark job. told: first lines of texts that come again. again: how the line begins that
+    ends such a text.
     """
 
     phase: Phase | None = None
@@ -156,6 +170,9 @@ class FileState:
     blanks: int = 0
     begun: bool = True
     pig: bool = False
+    spark: bool = False
+    told: tuple[str, ...] = ()
+    again: str = ""
 
 
 @frozen
@@ -227,7 +244,7 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
 
 def _is_known(title: str, words: str, before: FileState) -> bool:
     """Whether it is a step of Hadoop or Pig, or a warning about the launcher itself."""
-    if before.phase is None and _SPARK.match(words):
+    if (before.phase is None or before.spark) and _SPARK.match(words):
         return True
     if _FRAMEWORK.match(words):
         return before.phase is not Phase.PROGRAM or before.pig
@@ -256,12 +273,18 @@ def _of_launcher(line: str, words: str, before: FileState) -> tuple[str, FileSta
     if after is not None:
         return "", after
     if words.startswith(_FAILED):
-        return "\n" * before.blanks + line, FileState(phase=Phase.EPILOGUE)
+        told = (words.removeprefix(_FAILED),) if before.spark else ()
+        after = FileState(phase=Phase.EPILOGUE, spark=before.spark, told=told)
+        return "\n" * before.blanks + line, after
+    if before.spark:
+        before = _told(words, before)
+        if before.again:
+            return "", before
     if before.phase is Phase.PROGRAM:
         return _of_program(line, words, before)
     if before.phase is Phase.ARGUMENTS:
         if not words:
-            return "", FileState(phase=Phase.PROGRAM)
+            return "", FileState(phase=Phase.PROGRAM, spark=before.spark)
         return "", before
     inside = _in_dump(words, before)
     if inside is not None:
@@ -278,14 +301,31 @@ def _turned(words: str, before: FileState) -> FileState | None:
     early = phase in (Phase.PREAMBLE, Phase.INTRODUCTION)
     if early and words == _MAIN:
         return FileState(phase=Phase.INTRODUCTION)
-    if phase is Phase.INTRODUCTION and not before.within and _JAVA_ARGUMENTS.match(words):
-        return FileState(phase=Phase.ARGUMENTS)
+    if phase is Phase.INTRODUCTION and not before.within:
+        if _SUBMIT.match(words):
+            return evolve(before, heading="", spark=True)
+        if _JAVA_ARGUMENTS.match(words):
+            return FileState(phase=Phase.ARGUMENTS, spark=before.spark)
     program = _PROGRAM.match(words) if early else None
     if program is not None:
         return FileState(phase=Phase.PROGRAM, begun=False, pig=program[1] == "Pig")
     if _ENDED.match(words) or _HANDED_OVER.match(words):
         return FileState(phase=Phase.EPILOGUE)
     return None
+
+
+def _told(words: str, before: FileState) -> FileState:
+    """The place of a line of a Spark job's launcher, with `again` if it was told before."""
+    if before.again and not words.startswith(before.again):
+        return before
+    again = ""
+    if before.phase is Phase.PROGRAM and words == _STACK:
+        again = _FAILED
+    elif words in before.told:
+        again = _MORE if _CONTAINER.match(words) else _HANDS_OVER
+    elif _CONTAINER.match(words):
+        before = evolve(before, told=(*before.told, words))
+    return evolve(before, again=again)
 
 
 def _in_dump(words: str, before: FileState) -> FileState | None:

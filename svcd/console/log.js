@@ -102,6 +102,6 @@ export function Log({ id, query }) {
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
     ${text ? lines : !fault && html`<p class="faint">${none}</p>`}
     ${!query.all && leftOut > 0 && html`
-      <p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
+      <p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig, Spark and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
   <//>`;
 }

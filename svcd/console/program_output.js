@@ -54,6 +54,9 @@ const SPARK_MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} /;
 const SPARK_STEP = /(?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)/;
 const SPARK_WARNING = /^WARNING: Using incubator modules: jdk\.incubator\.vector$/;
 const SPARK = new RegExp(`${SPARK_MOMENT.source}${SPARK_STEP.source}|${SPARK_WARNING.source}`);
+const SUBMIT = /^Java action main class +: org\.svcd\.spark\.SubmitSpark$/;
+const FAILED = "Failing Oozie Launcher, ";
+const CONTAINER = /^\[[\d :.-]{23}\]Container exited with /;
 const EXECUTORS = " org.apache.spark.deploy.yarn.ApplicationMaster: ";
 const CONTEXT = "=".repeat(79);
 const EXCEPTION = /^(?:Caused by: )?(?:\w+\.)+[\w$]*(?:Exception|Error)\b/;
@@ -116,13 +119,28 @@ const KNOWN = {
 };
 
 // The place in one file; the fields are those of FileState.
-const place = (phase) => ({ phase, within: "", heading: "", leftOut: false, blanks: 0, begun: true, pig: false });
+const place = (phase, spark = false, told = []) => ({
+  phase,
+  within: "",
+  heading: "",
+  leftOut: false,
+  blanks: 0,
+  begun: true,
+  pig: false,
+  spark,
+  told,
+  again: "",
+});
 
 // The place after a line that begins another phase and is not shown; else undefined.
-function turned(words, { phase, within }) {
+function turned(words, before) {
+  const { phase, within, spark } = before;
   const early = phase === "preamble" || phase === "introduction";
   if (early && words === MAIN) return place("introduction");
-  if (phase === "introduction" && !within && JAVA_ARGUMENTS.test(words)) return place("arguments");
+  if (phase === "introduction" && !within) {
+    if (SUBMIT.test(words)) return { ...before, heading: "", spark: true };
+    if (JAVA_ARGUMENTS.test(words)) return place("arguments", spark);
+  }
   const program = early && PROGRAM.exec(words);
   if (program) return { ...place("program"), begun: false, pig: program[1] === "Pig" };
   if (ENDED.test(words) || HANDED_OVER.test(words)) return place("epilogue");
@@ -147,17 +165,36 @@ function ofDriver(line, words, before) {
   return [line, after];
 }
 
+// The place of a line of a Spark job's launcher, with `again` if it was told before.
+function toldOf(words, before) {
+  const { phase, told, again } = before;
+  if (again && !words.startsWith(again)) return before;
+  const isContainer = CONTAINER.test(words);
+  if (phase === "program" && words === "java.lang.reflect.InvocationTargetException") return { ...before, again: FAILED };
+  if (told.includes(words)) {
+    return { ...before, again: isContainer ? "For more detailed output, check " : "Oozie Launcher, " };
+  }
+  return { ...before, again: "", told: isContainer ? [...told, words] : told };
+}
+
 function ofLauncher(line, words, before) {
   const after = turned(words, before);
   if (after) return ["", after];
-  if (words.startsWith("Failing Oozie Launcher, ")) return ["\n".repeat(before.blanks) + line, place("epilogue")];
+  const { spark } = before;
+  if (words.startsWith(FAILED)) {
+    return ["\n".repeat(before.blanks) + line, place("epilogue", spark, spark ? [words.slice(FAILED.length)] : [])];
+  }
+  if (spark) {
+    before = toldOf(words, before);
+    if (before.again) return ["", before];
+  }
   if (before.phase === "program") {
     if (words === "Exit code of the Shell command 0") return ["", before];
     if (!words) return ["", { ...before, blanks: before.begun ? before.blanks + 1 : 0 }];
     const written = line.startsWith(STDOUT) ? line.slice(STDOUT.length) : line;
     return ["\n".repeat(before.blanks) + written, { ...before, blanks: 0, begun: true }];
   }
-  if (before.phase === "arguments") return ["", words ? before : place("program")];
+  if (before.phase === "arguments") return ["", words ? before : place("program", spark)];
   const inside = inDump(words, before);
   if (inside) return ["", inside];
   const known = !words || RULE.test(words) || KNOWN[before.phase].test(words);
@@ -177,7 +214,7 @@ function ofLine(title, line, before) {
   before ??= place(firstPhase(title, words));
   if (FRAME.test(words)) return ["", before];
   const known =
-    (!before.phase && SPARK.test(words)) ||
+    ((!before.phase || before.spark) && SPARK.test(words)) ||
     (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) ||
     (LAUNCHER_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);

@@ -67,7 +67,7 @@ class JobTests(RunCase):
             self.assertNotIn("INFO submitted", said.out)
             self.assertIn("asked to fail", said.out)
             self.assertIn(
-                f"left out: 1 line of Oozie, Hadoop, Pig and Java;"
+                f"left out: 1 line of Oozie, Hadoop, Pig, Spark and Java;"
                 f" all: svcd job logs --all {id_}\n",
                 said.err,
             )

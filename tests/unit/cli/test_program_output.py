@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.program_output import ProgramOutput
+from svcd.model.frames import FRAMEWORK
 from svcd.model.log_title import without_titles
 
-RECORDED = Path(__file__).parents[2] / "fixtures" / "launchers"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+RECORDED = FIXTURES / "launchers"
+CAUSES = FIXTURES / "causes"
 OUT = "==> job-node application_1_0001 stdout <==\n"
 LAUNCHED = OUT + "Launcher AM configuration loaded\n"
 STARTED = LAUNCHED + ">>> Invoking Main class now >>>\n\n"
@@ -76,6 +80,78 @@ class SparkTests(SynchronousTestCase):
         title = "==> job-node application_1_0002 stdout <==\n"
         log = f"{title}{self.AT} INFO org.apache.spark.Mine: printed\ncounted 7\n"
         self.assertEqual(shown(log), log)
+
+
+def of_cause(name: str) -> dict[str, str]:
+    """The files of a recorded failure by their titles; a launcher's output with its beginning."""
+    files = json.loads((CAUSES / f"{name}.json").read_text(encoding="utf-8"))["evidence"]["files"]
+    made = {}
+    for each in files:
+        is_launcher = each["place"] == "launcher"
+        place = "job-node application_1_0001" if is_launcher else each["place"]
+        begin = STARTED.removeprefix(OUT) if is_launcher and each["name"] == "stdout" else ""
+        made[f"{place} {each['name']}"] = begin + each["text"].rstrip("\n") + "\n"
+    return made
+
+
+class FailedSparkTests(SynchronousTestCase):
+    """Recorded failures of Spark jobs: the reason once, and all that the program has written."""
+
+    def shown_of(self, name: str) -> str:
+        return shown("".join(f"==> {t} <==\n{text}" for t, text in of_cause(name).items()))
+
+    def test_a_mistake_of_the_language(self) -> None:
+        """No step of Spark, and YARN's report once; it was eight times, in 175 lines."""
+        for name in ("pyspark-syntax", "pyspark-class-missing"):
+            text = self.shown_of(name)
+            self.assertEqual(text.count("\n"), 25)
+            self.assertNotIn(" INFO ", text)
+            for once in ("Exit code: 13", "Container exited with", "Last 4096 bytes of stderr :"):
+                self.assertEqual(text.count(once), 1, once)
+
+    def test_each_reason_comes_once(self) -> None:
+        """Below `Failing Oozie Launcher`, whole."""
+        text = self.shown_of("pyspark-exception")
+        failed = "application_1795466289847_0116 FAILED: User application exited with status 1"
+        self.assertEqual(text.count(failed), 1)
+        self.assertIn(f"\nFailing Oozie Launcher, {failed}\n==> ", text)
+        killed = self.shown_of("pyspark-oom-container")
+        self.assertEqual(killed.count("beyond the 'PHYSICAL' memory limit."), 1)
+        self.assertEqual(killed.count("Container killed on request. Exit code is 143"), 1)
+
+    def test_the_output_of_the_programs_is_whole(self) -> None:
+        """Of each recorded Spark job, line by line."""
+        names = [each.stem for each in CAUSES.glob("*spark*.json")]
+        self.assertGreater(len(names), 20)
+        for name in names:
+            text = self.shown_of(name)
+            for title, wanted in of_cause(name).items():
+                if title.startswith("application_") and title.endswith(" stdout"):
+                    body = text.partition(f"==> {title} <==\n")[2].partition("\n==> ")[0]
+                    lines = [w for w in wanted.splitlines() if w and not FRAMEWORK.match(w)]
+                    self.assertEqual([line for line in body.splitlines() if line], lines, name)
+
+    def test_errors_that_only_the_report_has(self) -> None:
+        """The driver's own file may be lost: its end stays, without the steps of Spark."""
+        spark = "Java action main class        : org.svcd.spark.SubmitSpark\n"
+        begun = f"{STARTED}{spark}Java action arguments         :\n\n"
+        exited = "[2026-11-23 20:48:05.784]Container exited with a non-zero exit code 13.\n"
+        tail = "2026-11-23 20:48:02.244 INFO org.apache.spark.A: a\nmy own words\n"
+        more = "For more detailed output, check c\n"
+        report = f"application_1 FAILED: b\n{exited}{tail}{exited}{tail}{more}"
+        log = (
+            f"{begun}java.lang.reflect.InvocationTargetException\nCaused by: {report}"
+            f"Failing Oozie Launcher, {report}{report}"
+            "Oozie Launcher, uploading action data to HDFS sequence file: d\nStopping AM\nafter\n"
+        )
+        once = f"{OUT}Failing Oozie Launcher, application_1 FAILED: b\n{exited}my own words\n"
+        self.assertEqual(shown(log), f"{once}{more}after\n")
+
+    def test_programs_that_are_no_launcher_of_spark(self) -> None:
+        """The same words of a Java program are its own."""
+        words = "java.lang.reflect.InvocationTargetException\nmine\n"
+        words += f"{SparkTests.AT} INFO org.apache.spark.Mine: printed\n"
+        self.assertEqual(shown(JAVA + words), OUT + words)
 
 
 class RecordedTests(SynchronousTestCase):
