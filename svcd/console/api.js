@@ -24,11 +24,10 @@ export const renewed = async (token) => (token !== session.token && session.toke
 
 export const path = (...parts) => `/v1.1/${[session.project, ...parts].map(encodeURIComponent).join("/")}`;
 
+export const hex = (bytes) => Array.from(new Uint8Array(bytes), (n) => n.toString(16).padStart(2, "0")).join("");
+
 // A key under which a request acts once, however often it is sent.
-export function newKey() {
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  return [...random].map((n) => n.toString(16).padStart(2, "0")).join("");
-}
+export const newKey = () => hex(crypto.getRandomValues(new Uint8Array(16)));
 
 // Send a request; the response, whose status is not an error. A refused token is asked for anew, and the request sent
 // again. The request ends with the login.

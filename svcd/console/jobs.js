@@ -55,14 +55,17 @@ function another(name) {
 
 // The binaries of a new job: those of the project, and files that are uploaded now. chosen: ids.
 function Choices({ chosen, change }) {
-  const choose = (id, on) => change((before) => (on ? [...before, id] : before.filter((each) => each !== id)));
+  const choose = (id, on, old) => change((before) => {
+    const others = before.filter((each) => each !== id && each !== old?.id);
+    return on ? [...others, id] : others;
+  });
   const check = ({ id, name }) => html`<label class="check" key=${id}>
     <input type="checkbox" checked=${chosen.includes(id)} onChange=${(e) => choose(id, e.target.checked)} />${" "}
     <${Name}>${name}<//>
   </label>`;
   return html`
     <div class="choices">${newestFirst(store.job_binary.values()).slice(0, ROWS).map(check)}</div>
-    <${Drop} done=${(made) => choose(made.id, true)} />`;
+    <${Drop} done=${(made, old) => choose(made.id, true, old)} />`;
 }
 
 // Ending of a program's name -> its type, as `svcd run` decides.

@@ -5,6 +5,7 @@
 // or user have other names, and no token leaves its tab. Each tab lists with its own token, and hears nothing after the
 // end of it. A leader whose token is refused gives the lock away, and so does a tab that freezes; from one that does not
 // answer it is taken. Where a page has no Web Locks, as without encryption, each tab watches for itself.
+import { hex } from "./api.js";
 import { remaining, session } from "./session.js";
 import { watch } from "./stream.js";
 
@@ -15,8 +16,7 @@ async function sharedName() {
   if (!navigator.locks || !crypto.subtle || !globalThis.BroadcastChannel) return "";
   const who = session.userId ? ["user", session.userId] : ["token", session.token];
   const text = new TextEncoder().encode(JSON.stringify([session.project, ...who]));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
-  return `svcd ${[...digest].map((n) => n.toString(16).padStart(2, "0")).join("")}`;
+  return `svcd ${hex(await crypto.subtle.digest("SHA-256", text))}`;
 }
 
 // Watches, here or by another tab, until `stop()`. take and tell: see `watch`. leave(): another tab has logged out.

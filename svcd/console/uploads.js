@@ -1,15 +1,15 @@
 // Uploads: files become binaries, one after the other.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { ApiError, call, get, newKey, path, renewed } from "./api.js";
+import { ApiError, call, get, hex, newKey, path, renewed } from "./api.js";
 import { addBinary } from "./commands.js";
 import { Command, Lines, Name, State } from "./parts.js";
 import { session } from "./session.js";
-import { keep } from "./store.js";
+import { keep, store } from "./store.js";
 import { bytes, plain } from "./text.js";
 
 const LONGEST = 50; // characters of a name
-const RANDOM = 12; // of them in the name of uploaded data
+const DIGITS = 12; // of the content's digest, in names
 const STILL_MS = 75_000; // without a byte sent, or without the answer after the last one
 const STILL = "the file was not sent: nothing has moved for 75 seconds";
 const UNSENT =
@@ -21,10 +21,22 @@ function cleaned(name) {
   return end.replace(/^[^A-Za-z0-9]+/, "") || "file";
 }
 
-// Send the bytes of a file as data, again after a new login when the token has ended. tell(part): from 0 to 1.
-// A small request comes first: a browser may not see the refusal of a large one, whose connection is closed meanwhile.
+// `count.pig` -> `count-3f2a9c0b1d4e.pig`: the name that `svcd run` gives to data, and to a binary whose own name is taken.
+async function withDigits(name, file) {
+  const [, stem, ending = ""] = /^(.*?)(\.\w{1,10})?$/.exec(name);
+  const sum = file.arrayBuffer().then((content) => crypto.subtle.digest("SHA-256", content));
+  // without encryption a browser computes no digest; `put` tells of a file that cannot be read
+  const end = `-${(await sum.then(hex, newKey)).slice(0, DIGITS)}${ending}`;
+  return stem.slice(0, LONGEST - end.length) + end;
+}
+
+// Send the bytes of a file as data, again after a new login when the token has ended. Data that is there is not sent.
+// tell(part): from 0 to 1. The first request also shows a refusal: a browser may not see that of a large one, whose
+// connection is closed meanwhile.
 async function put(name, file, tell, signal) {
-  if (session.token) await get(`${path("job-binary-internals")}?limit=1`, signal);
+  const { binaries } = await get(`${path("job-binary-internals")}?name=${name}`, signal);
+  const same = binaries.find((each) => each.name === name && each.datasize === file.size);
+  if (same) return same;
   const { token } = session;
   try {
     return await sendBytes(name, file, token, tell, signal);
@@ -70,9 +82,10 @@ function sendBytes(name, file, token, tell, signal) {
   });
 }
 
-// One file, sent at once. After a refusal its name can be changed; data that was sent is not sent again.
+// One file, sent at once. Data that was sent is not sent again. As with `svcd run`, a file whose name is taken becomes
+// another binary, so that jobs keep theirs.
 function Upload({ file, most, turn, signal, done }) {
-  const [name, setName] = useState(cleaned(file.name));
+  const name = cleaned(file.name);
   const [part, setPart] = useState(0);
   const [state, set] = useState(""); // why it was refused, or "done"
   const own = useRef({ key: newKey(), busy: false, data: null }).current;
@@ -83,22 +96,25 @@ function Upload({ file, most, turn, signal, done }) {
     try {
       if (!file.size) throw new ApiError(0, "", "the file is empty");
       if (file.size > most) throw new ApiError(0, "", `the file has ${bytes(file.size)}; svcd takes at most ${bytes(most)}`);
-      const dataName = `${name.slice(0, LONGEST - RANDOM - 1)}-${newKey().slice(0, RANDOM)}`;
-      own.data ??= await turn(() => put(dataName, file, setPart, signal));
-      const body = { name, url: `internaldb://${own.data.id}` };
-      const { job_binary: made } = await call("POST", path("job-binaries"), { body, key: own.key, signal });
+      own.data ??= await turn(async () => {
+        own.other ??= await withDigits(name, file);
+        return put(own.other, file, setPart, signal);
+      });
+      const url = `internaldb://${own.data.id}`;
+      const known = (wanted) => [...store.job_binary.values()].find((each) => each.name === wanted);
+      const free = [name, own.other].find((each) => (known(each)?.url ?? url) === url) ?? name;
+      const send = () => call("POST", path("job-binaries"), { body: { name: free, url }, key: own.key, signal });
+      const made = known(free) ?? (await send()).job_binary;
+      const old = free === name ? undefined : known(name);
+      own.note = old && `as ${free}: the project has another ${name}`;
       keep("job_binary", made);
       set("done");
-      done(made);
+      done(made, old);
     } catch (error) {
       if (error.status) own.key = newKey();
       set(error.message);
     }
     own.busy = false;
-  };
-  const rename = (event) => {
-    setName(event.target.value);
-    own.key = newKey();
   };
   useEffect(() => {
     go();
@@ -107,20 +123,17 @@ function Upload({ file, most, turn, signal, done }) {
   return html`<li>
     <div class="heading">
       <${Name}>${file.name}<//><span class="faint">${bytes(file.size)}</span>
-      ${state === "done" ? html`<${State} word="Uploaded" of="done" />` : !state && progress}
+      ${state === "done" ? html`<${State} word="Uploaded" of="done" />${own.note}` : !state && progress}
     </div>
     ${state && state !== "done" && html`
       <div class="fault" role="alert"><${Lines} text=${state} /></div>
-      <div class="field">
-        <label>Name of the binary<input value=${name} onInput=${rename} autocomplete="off" spellcheck=${false} /></label>
-      </div>
       <${Command} text=${addBinary(file.name, name)} />
       <div class="buttons"><button type="button" onClick=${go}>Upload again</button></div>`}
   </li>`;
 }
 
 // The place to choose and drop files, which are sent one after the other until the view or the login ends.
-// done(binary): for each that svcd keeps.
+// done(binary, old): for each that svcd keeps. old: the one whose name the file has, if it is another.
 export function Drop({ done }) {
   const [files, set] = useState([]);
   const [over, setOver] = useState(false);
