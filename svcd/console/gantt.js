@@ -13,12 +13,24 @@ const STATUSES = new Set([
   "Deleting",
   "Error",
 ]);
+const KINDS = [
+  [/^(create|change|delete|attach|allocate|associate|release|remove)/, "cloud"],
+  [/^(log in|prepare)/, "machine"],
+  [/^(start|stop)/, "daemons"],
+  [/^(wait|the |an? |[A-Z\d])/, "waits"], // svcd waits for a thing: "Oozie to read its share library"
+];
 // Seconds between two marks of the time axis.
 const STEPS_S = [
   ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
   ...[1, 2, 4, 12, 24].map((hours) => hours * 3600),
 ];
+
+// What a step does, as its colour shows it.
+export function kindOf({ outcome, step }) {
+  if (outcome === "failed" || outcome === "retry") return outcome;
+  return KINDS.find(([words]) => words.test(step))?.[1] ?? "files";
+}
 
 // What a job waited for is no part of a provision.
 const isJobs = (event) => event.step === "job";
@@ -79,10 +91,12 @@ function cause(bars, { waitedFor: wanted, begin }) {
 }
 
 // Mark the chain of steps that decided how long the change took: from the last one back, each to
-// the step that it waited for.
+// the step that it waited for. A stage is no step: its bar is around those of its steps on machines.
 function markPath(bars) {
-  const later = (a, b) => a.end - b.end || (a.machine !== "") - (b.machine !== "") || a.begin - b.begin;
-  let at = bars.reduce((last, each) => (last && later(last, each) >= 0 ? last : each), null);
+  const isIn = (a, b) => a.machine && !b.machine && a.begin >= b.begin && a.end <= b.end;
+  const steps = bars.filter((each) => !bars.some((other) => isIn(other, each)));
+  const later = (a, b) => a.end - b.end || a.begin - b.begin;
+  let at = steps.reduce((last, each) => (last && later(last, each) >= 0 ? last : each), null);
   const path = [];
   while (at && !at.path) {
     at.path = true;

@@ -1,17 +1,11 @@
 // Draws a provision: a row for each machine, a bar for each step and attempt.
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
-import { drawing, marks, short } from "./gantt.js";
+import { drawing, kindOf, marks, short } from "./gantt.js";
 import { Lines, Name } from "./parts.js";
 import { count, plain } from "./text.js";
 import { clock, duration, now } from "./time.js";
 
-const KINDS = [
-  [/^(create|delete|attach|associate|release|remove)/, "cloud"],
-  [/^wait/, "waits"],
-  [/^(log in|prepare)/, "machine"],
-  [/^(start|stop)/, "daemons"],
-];
 const LEGEND = {
   cloud: "cloud",
   waits: "wait",
@@ -24,11 +18,6 @@ const LEGEND = {
 const LANE_PX = 24;
 const MOST = 5; // names of machines
 
-function kindOf({ outcome, step }) {
-  if (outcome === "failed" || outcome === "retry") return outcome;
-  const found = KINDS.find(([words]) => words.test(step));
-  return found ? found[1] : "files";
-}
 const where = (machine) => plain(machine) || "the cluster";
 const nameOf = ({ step, machine }) => plain(step) + (machine ? ` on ${plain(machine)}` : "");
 const keyOf = (bar) => `${bar.machine}/${bar.step}/${bar.begin}`;

@@ -158,7 +158,7 @@ class RunTests(ConsoleCase):
             page.goto(f"/console/#/runs/{failed}")
             page.get_by_role("alert").get_by_text("ERROR 1: <b onclick").wait_for()
             page.locator(".log").get_by_text("<b onclick").wait_for()
-            page.get_by_text("1 line of Oozie, Hadoop, Pig and Java is left out").wait_for()
+            page.get_by_text("1 line of Oozie, Hadoop, Pig, Spark and Java is left out").wait_for()
             page.get_by_label("Everything").check()
             page.get_by_label("Find in the log").fill("submitted")
             page.get_by_text(re.compile(r"1 of \d+ lines")).wait_for()
@@ -287,6 +287,21 @@ class ModuleTests(ConsoleCase):
                 [(e["step"], e["open"], e["end"] - e["begin"]) for e in waits],
                 [("wait for server", True, 6000), ("wait for server", True, 5000)],
             )
+            drawn = of("gantt", f"m.drawing({json.dumps(STAGES)}, 1, 0)")
+            self.assertEqual(
+                [(e["step"], e["machine"]) for e in drawn["path"]],
+                [
+                    ("create", "a"),
+                    ("write the configuration", ""),
+                    ("start oozie", "a"),
+                    ("Oozie to read its share library", "a"),
+                ],
+            )
+            names = [each["step"] for each in STAGES] + ["wait for server", "upload the library"]
+            kinds = of("gantt", f"{json.dumps(names)}.map((step) => m.kindOf({{ step }}))")
+            self.assertEqual(
+                kinds, ["cloud", "files", "daemons", "waits", "daemons", "waits", "files"]
+            )
             self.assertEqual(of("gantt", "m.marks(9000, 5)"), [0, 2000, 4000, 6000, 8000])
 
         await self.walk(walk)
@@ -332,3 +347,11 @@ EVENTS = [
 
 A job waits later; that is no part of the provision.
 """
+STAGES = [
+    _event("create", "a", 0, 2, None),
+    _event("write the configuration", "", 2, 4, ("create", "a")),
+    _event("start oozie", "a", 4, 6, ("write the configuration", "")),
+    _event("Oozie to read its share library", "a", 6, 9, ("start oozie", "a")),
+    _event("start the daemons", "", 4, 10, ("write the configuration", "")),
+]
+"""The second stage has events of its steps; the first one has none, for its files are small."""
