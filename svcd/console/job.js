@@ -113,14 +113,16 @@ function Execute({ job, like }) {
   const known = newestFirst(store.data_source.values()).slice(0, ROWS);
   const sources = [["", "none"], ...known.map(({ id, name, url }) => [id, `${name} (${url.slice(0, 60)})`])];
   const uses = USES[job.type] ?? BOTH;
-  const nameOf = (id) => store.data_source.get(id)?.name;
-  const command = (values, input = nameOf(values.input_id)) => commands.runJob({
+  // The command line takes a name, too, which a file of the computer may have; a URL has no login.
+  const placeOf = ({ type, url, name } = {}) => (type === "hdfs" ? url : name);
+  const sourceOf = (id) => placeOf(store.data_source.get(id));
+  const command = (values, input = sourceOf(values.input_id)) => commands.runJob({
     ...request(values).job_configs,
     type: job.type,
     files: [...job.mains, ...job.libs].map((each) => each.name),
     cluster: store.cluster.get(values.cluster_id)?.name,
     input,
-    output: nameOf(values.output_id),
+    output: sourceOf(values.output_id),
   });
   const local = ({ values }) => html`<${LocalInput} command=${command(values, "PATH")} />`;
   const advice = (form) => hints.length > 0 && html`<${Hints} hints=${hints} form=${form} />`;
@@ -172,7 +174,7 @@ export function Job({ id, query }) {
   const job = store.job.get(id);
   useTick(30_000);
   useTitle(job?.name ?? "Job");
-  if (!job) return loaded && html`<${Missing} what="job" list=${["jobs"]} />`;
+  if (!job) return loaded && html`<${Missing} what="job" list=${["jobs"]} id=${id} />`;
   const runs = newestFirst([...store.job_execution.values()].filter((each) => each.job_id === id));
   const facts = html`<span>${plain(job.type)}</span><span>created <${Time} at=${job.created_at} /></span>`;
   const form = to(["jobs", id], { run: query.run ? "" : "1" });

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from svcd.cli.program_output import ProgramOutput
+from svcd.cli.job_files import with_digest
 from tests.support.console import HOSTILE, ConsoleCase
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "launchers"
-ODD = (
-    "==> part-0 <==\n==> attempt_1_2_m_3_0 stdout \u2028<==\n",
-    "\n\rb\rc\n",
-    "2026-01-01 00:00:00,000 INFO [main] org.apache.hadoop.conf.Configuration: loaded\n",
-    "Callback notification trying \u2028a\x85b\x0c\n\u2028\n\x1c\n",
-    "==> a.b-1 application_1_2 stdout <==\nCallback notification trying \r\u2028\n",
-    "2026-01-01 00:00:00,000 INFO org.apache.hadoop.examples.MyTool: result=42\n",
-    f"{'=' * 8}\r\n{' ' * 13}\u00a0\n\ufeff\n",
-    "\tat java.base/java.lang.A.b(C.java:1)\n\u00a0at java.lang.A\n at org.apache.pig\u0661.A\n",
-    "\tat Mine.map(Mine.java:1)\n\t... 3 more\n\t... \u0663 more\n\tat a.b/org.apache.pig.A\r\n",
-    "2026-01-01 00:00:0\u0661,000 INFO [main] org.apache.pig.A: a\n",
-    "2026-01-01 00:00:00.000 INFO org.apache.spark.A: a\n2026-01-01 00:00:0\u0661.000 INFO b\n",
-    "==> a.b-1 application_1_2 stderr <==\n2026-01-01 00:00:00.000 INFO"
-    f" org.apache.spark.deploy.yarn.ApplicationMaster: \n{'=' * 79}\na\n\n{'=' * 79}\r\nb\n"
-    f"2026-01-01 00:00:00.000 INFO org.apache.spark.A: \n{'=' * 79}\nc\n",
-)
-"""Lines that JavaScript and Python could read differently."""
 SCRIPT = b"A = LOAD '$INPUT';"
 
 
@@ -37,6 +24,26 @@ class JobsTests(ConsoleCase):
     def file(self, name: str, data: bytes = SCRIPT) -> dict[str, Any]:
         """A file as a browser's file chooser gets it."""
         return {"name": name, "mimeType": "text/plain", "buffer": data}
+
+    def pasted(self, command: str, program: str) -> None:
+        """Run a command of the page where the file of its program is, and nothing else."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            (folder / program).write_bytes(SCRIPT)
+            for name in ("in", "out"):  # a data source may have the name of a folder
+                (folder / name).mkdir()
+                (folder / name / "a").write_text("mine")
+            own = Path(sys.executable).parent
+            kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "SVCD_"))}
+            api = {
+                "SVCD_API": self.base,
+                "OS_PROJECT_ID": self.svcd.tenant,
+                "PATH": f"{own}{os.pathsep}{os.environ['PATH']}",
+            }
+            subprocess.run(
+                ["sh", "-c", command.replace("svcd run", "svcd run --detach")],
+                cwd=folder, env={**kept, **api}, stdin=subprocess.DEVNULL, check=True, timeout=60,
+            )  # fmt: skip
 
     def crowd(self, page: Any, like: str) -> None:
         """Let the API answer with 134 clusters, four of which have 400 events each."""
@@ -122,11 +129,11 @@ class JobsTests(ConsoleCase):
             page.get_by_text("svcd would accept this").wait_for()
             self.assertEqual(self.call("GET", "/job-executions").json["job_executions"], [])
             page.get_by_label("Options").fill("dfs.replication=1")
-            command = "svcd run my-report-1-.pig --on etl --type Pig --input in --output out"
-            self.assertIn(
-                f"{command} -c dfs.replication=1 -p DAY=1=2 -p A=",
-                page.locator("main").inner_text(),
+            command = (
+                "svcd run my-report-1-.pig --on etl --type Pig --input hdfs:///in --output"
+                " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
             )
+            self.assertIn(command, page.locator("main").inner_text())
             page.get_by_role("button", name="Run the job").dblclick()
             page.locator(".facts", has_text="on etl").wait_for()
             (run,) = self.call("GET", "/job-executions").json["job_executions"]
@@ -141,6 +148,11 @@ class JobsTests(ConsoleCase):
                     },
                 ),
             )
+            self.pasted(command, "my-report-1-.pig")
+            runs = self.call("GET", "/job-executions").json["job_executions"]
+            (other,) = (each for each in runs if each["id"] != run["id"])
+            for key in ("cluster_id", "input_id", "output_id", "job_configs"):
+                self.assertEqual(other[key], run[key], key)
 
         await self.walk(walk)
 
@@ -237,18 +249,16 @@ class JobsTests(ConsoleCase):
         await self.walk(walk)
 
     async def test_deleting_asks_for_the_name_and_says_what_uses_it(self) -> None:
-        """A binary goes with its data. A file whose name is taken gets another name."""
+        """A binary goes with its data. A file whose name is taken becomes another binary."""
 
         def walk(page: Any) -> None:
             self.job("report")
             page.goto("/console/#/jobs?show=binaries&new=1")
             page.get_by_label("Upload").set_input_files([self.file("report.pig")])
-            page.get_by_text("already").wait_for()
-            page.get_by_label("Name of the binary").fill("other.pig")
-            page.get_by_role("button", name="Upload again").click()
-            page.get_by_text("Uploaded").wait_for()
+            other = with_digest("report.pig", sha256(SCRIPT).hexdigest())
+            page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
             dialog = page.get_by_role("dialog")
-            for name, kept in (("report.pig", 2), ("other.pig", 1)):
+            for name, kept in (("report.pig", 2), (other, 1)):
                 page.get_by_role("button", name=f"Delete {name}").click()
                 dialog.get_by_label(f"Type {name}").fill(name)
                 self.assertIn(f"svcd binary rm {name}", dialog.inner_text())
@@ -270,6 +280,7 @@ class JobsTests(ConsoleCase):
             page.get_by_role("button", name="Delete").click()
             dialog.get_by_label("Type report").fill("report")
             page.keyboard.press("Enter")
+            page.get_by_text("The job report is deleted.").wait_for()
             page.get_by_text("No jobs yet").wait_for()
 
         await self.walk(walk)
@@ -341,33 +352,37 @@ class JobsTests(ConsoleCase):
         await self.walk(walk)
 
 
-class ProgramOutputTests(ConsoleCase):
-    async def test_the_log_has_the_lines_that_the_command_line_shows(self) -> None:
-        """Recorded logs, whole and in pieces; with unknown lines, other separators and titles."""
-        script = """async (text) => {
-            const { ProgramOutput } = await import("/console/program_output.js");
-            return [7, 1000, text.length].map((size) => {
-                const output = new ProgramOutput();
-                const made = [];
-                for (let at = 0; at < text.length; at += size) {
-                    made.push(output.of(text.slice(at, at + size), at + size >= text.length));
-                }
-                return [made.join(""), output.leftOut];
-            });
-        }"""
+class CorrectionTests(ConsoleCase):
+    """A program that had a mistake, uploaded again under its name."""
+
+    async def test_a_corrected_program(self) -> None:
+        """As with `svcd run`: another binary and another job, and the same content only once."""
+        fixed = b"A = LOAD '$INPUT' AS (line);"
+        other = with_digest("report.pig", sha256(fixed).hexdigest())
+
+        def names(path: str) -> list[str]:
+            rows: list[dict[str, Any]] = self.call("GET", path).json["binaries"]
+            return sorted(each["name"] for each in rows)
 
         def walk(page: Any) -> None:
-            page.goto("/console/")
-            for each in sorted(RECORDED.glob("*.txt")):
-                recorded = each.read_text(encoding="utf-8")
-                lines = recorded.splitlines(keepends=True)
-                odd = "".join(line + "unknown\n\n" * (n % 9 == 0) for n, line in enumerate(lines))
-                strange = "".join(
-                    line + ODD[n % len(ODD)] * (n % 4 == 0) for n, line in enumerate(lines)
-                )
-                for text in (recorded, odd, strange):
-                    shown, output = ProgramOutput().of(text, last=True)
-                    expected = [[shown, output.left_out]] * 3
-                    self.assertEqual(page.evaluate(script, text), expected, each.name)
+            job = self.job("report")
+            page.goto(f"/console/#/jobs/{job}")
+            page.get_by_role("link", name="New from this").click()
+            mains = page.get_by_role("group", name="Main binaries")
+            self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
+            file = {"name": "report.pig", "mimeType": "text/plain", "buffer": fixed}
+            mains.get_by_label("Upload").set_input_files([file])
+            page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
+            self.assertTrue(mains.get_by_label(other).first.is_checked())
+            self.assertFalse(mains.get_by_label("report.pig", exact=True).is_checked())
+            mains.get_by_label("Upload").set_input_files([file])
+            page.get_by_text("Uploaded").nth(1).wait_for()
+            self.assertEqual(names("/job-binaries"), [other, "report.pig"])
+            self.assertEqual(names("/job-binary-internals"), ["a.pig", other])
+            page.get_by_role("button", name="Create the job").click()
+            page.locator("h1", has_text="report-2").wait_for()
+            jobs = self.call("GET", "/jobs").json["jobs"]
+            made = {each["name"]: [b["name"] for b in each["mains"]] for each in jobs}
+            self.assertEqual(made, {"report": ["report.pig"], "report-2": [other]})
 
         await self.walk(walk)
